@@ -1,0 +1,102 @@
+"""The server as a child process: finding it, starting it, keeping its stderr, ending it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import PIPE
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.stapled import StapledByteStream
+
+from jumpseat_client.errors import HandshakeError
+
+STDERR_BYTES = 64 * 1024
+EXIT_S = 2.0
+"""How long the server gets to exit after stdin closed, and again after it was asked to terminate."""
+
+
+class ServerProcess:
+    """A running server. ``stream`` is its stdin and stdout."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.stream = StapledByteStream(process.stdin, process.stdout)
+        self._process = process
+        self._stderr = bytearray()
+        self._stderr_read = anyio.Event()
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], env: Mapping[str, str | None], cwd: str | os.PathLike[str] | None
+    ) -> ServerProcess:
+        """Start ``command`` with ``env`` laid over our own environment; ``None`` removes a variable.
+
+        Raises:
+            HandshakeError: the executable cannot be run.
+        """
+        merged = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
+        try:
+            process = await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=merged, cwd=cwd)
+        except OSError as error:
+            raise HandshakeError(f"could not run {command[0]!r}: {error}") from error
+        return cls(process)
+
+    @property
+    def stderr_text(self) -> str:
+        """The last :data:`STDERR_BYTES` of what the server wrote to stderr."""
+        return self._stderr.decode("utf-8", "replace")
+
+    async def read_stderr(self) -> None:
+        """Keep the end of stderr; runs as long as the server has it open."""
+        stderr: ByteReceiveStream | None = self._process.stderr
+        assert stderr is not None
+        try:
+            async for chunk in stderr:
+                self._stderr += chunk
+                del self._stderr[:-STDERR_BYTES]
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        finally:
+            self._stderr_read.set()
+
+    async def explain_end(self) -> str:
+        """A sentence on why stdout ended. Waits a second at most for the exit code and the rest of stderr."""
+        with anyio.move_on_after(1):
+            await self._process.wait()
+            await self._stderr_read.wait()
+        code = self._process.returncode
+        how = "closed its output" if code is None else f"exited with code {code}"
+        stderr = self.stderr_text.strip()
+        return f"the server {how}" + (f"; its stderr ends with:\n{stderr}" if stderr else "")
+
+    async def end(self) -> None:
+        """Wait for the exit after stdin was closed; terminate, then kill a server that does not go by itself."""
+        for last_resort in (self._process.terminate, self._process.kill):
+            with anyio.move_on_after(EXIT_S):
+                await self._process.wait()
+                break
+            last_resort()
+        await self._process.wait()
+
+    async def close(self) -> None:
+        """Close the pipes. The process has ended."""
+        await self._process.aclose()
+
+
+def find_server() -> list[str]:
+    """The ``jumpseat`` executable: beside this interpreter, else on ``PATH``.
+
+    Raises:
+        HandshakeError: there is none.
+    """
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which("jumpseat", path=os.pathsep.join([beside, os.environ.get("PATH", os.defpath)]))
+    if found is None:
+        raise HandshakeError("no `jumpseat` executable found: install jumpseat, or pass `command`")
+    return [found]

@@ -1,0 +1,1 @@
+"""Wire types of the Copilot SDK protocol. Imports pydantic and nothing else of this project."""

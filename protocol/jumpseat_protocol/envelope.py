@@ -1,0 +1,37 @@
+"""JSON-RPC 2.0 in the narrow: error codes and the members of a message."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+RequestId: TypeAlias = int | str
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+REQUEST_CANCELLED: Final = -32800
+
+# Of this server. Clients look at texts, not at these numbers; they are for logs and for people.
+UNSUPPORTED: Final = -32000
+AUTHENTICATION_FAILED: Final = -32001
+SESSION_NOT_FOUND: Final = -32002
+INVALID_OPERATION: Final = -32003
+PROVIDER_FAILED: Final = -32004
+OVERLOADED: Final = -32005
+
+
+class ErrorObject(BaseModel):
+    """The ``error`` member of a response. ``data`` is typed per code and never holds a traceback."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    code: int
+    message: str
+    data: Any = None
+
+
+Version: TypeAlias = Literal["2.0"]

@@ -1,0 +1,496 @@
+"""Session events: the spine of the protocol and, line by line, the session's log.
+
+Every event is an envelope (:class:`Event`) around one payload. The payloads are a closed union of slotted
+dataclasses; each knows its wire name and whether it is persisted. Field meanings are those of the Copilot SDK's
+generated event types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from jumpseat_protocol.permissions import PermissionRequest, PermissionResult
+from jumpseat_protocol.wire import WireDataclass, to_wire
+
+SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
+AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
+Delivery: TypeAlias = Literal["idle", "queued", "steering"]
+
+
+@dataclass(slots=True)
+class Event:
+    """One event with its envelope.
+
+    ``id`` is a UUID; ``timestamp`` is ISO 8601 in UTC with milliseconds; ``parent_id`` is the id of the last
+    persisted event before it. ``encode`` is worked out once and shared by the log and all connections.
+    """
+
+    id: str
+    timestamp: str
+    parent_id: str | None
+    payload: EventPayload
+    agent_id: str | None = None
+    _encoded: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def type(self) -> str:
+        return self.payload.type
+
+    @property
+    def persisted(self) -> bool:
+        return self.payload.persisted
+
+    def wire(self) -> dict[str, Any]:
+        """The envelope as JSON values."""
+        record: dict[str, Any] = {
+            "id": self.id,
+            "timestamp": self.timestamp,
+            "parentId": self.parent_id,
+            "type": self.payload.type,
+            "data": to_wire(self.payload),
+        }
+        if not self.payload.persisted:
+            record["ephemeral"] = True
+        if self.agent_id is not None:
+            record["agentId"] = self.agent_id
+        return record
+
+    def encode(self) -> bytes:
+        """The envelope as compact JSON."""
+        if self._encoded is None:
+            self._encoded = orjson.dumps(self.wire())
+        return self._encoded
+
+
+class Payload(WireDataclass):
+    """Base of all event payloads."""
+
+    __slots__ = ()
+    type: ClassVar[str]
+    persisted: ClassVar[bool] = True
+
+
+# --- the session ------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class WorkingDirectoryContext(WireDataclass):
+    cwd: str
+    git_root: str | None = None
+    branch: str | None = None
+    repository: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionStart(Payload):
+    type: ClassVar[str] = "session.start"
+    session_id: str
+    version: int
+    producer: str
+    copilot_version: str
+    start_time: str
+    selected_model: str | None = None
+    reasoning_effort: str | None = None
+    context: WorkingDirectoryContext | None = None
+    already_in_use: bool | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionResume(Payload):
+    type: ClassVar[str] = "session.resume"
+    resume_time: str
+    event_count: int
+    events_file_size_bytes: int | None = None
+    continue_pending_work: bool | None = None
+    session_was_active: bool | None = None
+    selected_model: str | None = None
+    reasoning_effort: str | None = None
+    context: WorkingDirectoryContext | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionError(Payload):
+    type: ClassVar[str] = "session.error"
+    error_type: str
+    message: str
+    status_code: int | None = None
+    error_code: str | None = None
+    originating_message_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionWarning(Payload):
+    type: ClassVar[str] = "session.warning"
+    warning_type: str
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionInfo(Payload):
+    type: ClassVar[str] = "session.info"
+    info_type: str
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionIdle(Payload):
+    type: ClassVar[str] = "session.idle"
+    persisted: ClassVar[bool] = False
+    mode: SessionMode
+    aborted: bool | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionModelChange(Payload):
+    type: ClassVar[str] = "session.model_change"
+    new_model: str
+    previous_model: str | None = None
+    reasoning_effort: str | None = None
+    source: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionModeChanged(Payload):
+    type: ClassVar[str] = "session.mode_changed"
+    new_mode: SessionMode
+    previous_mode: SessionMode
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionUsageInfo(Payload):
+    type: ClassVar[str] = "session.usage_info"
+    persisted: ClassVar[bool] = False
+    current_tokens: int
+    messages_length: int
+    token_limit: int
+    system_tokens: int | None = None
+    conversation_tokens: int | None = None
+    tool_definitions_tokens: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class PendingMessagesModified(Payload):
+    type: ClassVar[str] = "pending_messages.modified"
+    persisted: ClassVar[bool] = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Abort(Payload):
+    type: ClassVar[str] = "abort"
+    reason: str
+
+
+# --- messages ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class UserMessage(Payload):
+    """``content`` is the prompt as sent, ``transformed_content`` the text that goes to the model."""
+
+    type: ClassVar[str] = "user.message"
+    content: str
+    message_id: str
+    transformed_content: str | None = None
+    attachments: list[dict[str, Any]] | None = None
+    agent_mode: AgentMode | None = None
+    delivery: Delivery | None = None
+    interaction_id: str | None = None
+    source: str | None = None
+    turn_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnStart(Payload):
+    type: ClassVar[str] = "assistant.turn_start"
+    turn_id: str
+    interaction_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnEnd(Payload):
+    type: ClassVar[str] = "assistant.turn_end"
+    turn_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ReasoningDelta(Payload):
+    type: ClassVar[str] = "assistant.reasoning_delta"
+    persisted: ClassVar[bool] = False
+    reasoning_id: str
+    delta_content: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Reasoning(Payload):
+    type: ClassVar[str] = "assistant.reasoning"
+    reasoning_id: str
+    content: str
+
+
+@dataclass(slots=True, kw_only=True)
+class MessageStart(Payload):
+    type: ClassVar[str] = "assistant.message_start"
+    persisted: ClassVar[bool] = False
+    message_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class MessageDelta(Payload):
+    type: ClassVar[str] = "assistant.message_delta"
+    persisted: ClassVar[bool] = False
+    message_id: str
+    delta_content: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolCallDelta(Payload):
+    type: ClassVar[str] = "assistant.tool_call_delta"
+    persisted: ClassVar[bool] = False
+    tool_call_id: str
+    input_delta: str
+    tool_name: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolRequest(WireDataclass):
+    """A call as the assistant message shows it.
+
+    ``arguments`` is the parsed object. ``arguments_json`` is the model's own text, present only where compact
+    JSON of ``arguments`` would differ from it: the model must see its own words again.
+    """
+
+    tool_call_id: str
+    name: str
+    arguments: Any = None
+    arguments_json: str | None = None
+    type: Literal["function", "custom"] = "function"
+    intention_summary: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class AssistantMessage(Payload):
+    """``provider_blocks`` holds what only the provider that made the message can replay (signed reasoning, say)."""
+
+    type: ClassVar[str] = "assistant.message"
+    message_id: str
+    content: str
+    tool_requests: list[ToolRequest] = field(default_factory=list[ToolRequest])
+    model: str | None = None
+    turn_id: str | None = None
+    interaction_id: str | None = None
+    output_tokens: int | None = None
+    reasoning_text: str | None = None
+    provider_blocks: list[dict[str, Any]] | None = None
+    originating_message_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class AssistantIdle(Payload):
+    type: ClassVar[str] = "assistant.idle"
+    persisted: ClassVar[bool] = False
+    aborted: bool | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class AssistantUsage(Payload):
+    type: ClassVar[str] = "assistant.usage"
+    persisted: ClassVar[bool] = False
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int | None = None
+    duration: int
+    time_to_first_token_ms: int | None = None
+    initiator: str | None = None
+    finish_reason: str | None = None
+    num_tool_calls: int | None = None
+    is_byok: bool | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelCallFailure(Payload):
+    type: ClassVar[str] = "model.call_failure"
+    persisted: ClassVar[bool] = False
+    source: Literal["top_level", "subagent", "mcp_sampling"]
+    model: str | None = None
+    status_code: int | None = None
+    error_code: str | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+    duration_ms: int | None = None
+
+
+# --- tools ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class ShellToolInfo(WireDataclass):
+    possible_paths: list[str]
+    has_write_file_redirection: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolExecutionStart(Payload):
+    type: ClassVar[str] = "tool.execution_start"
+    tool_call_id: str
+    tool_name: str
+    arguments: Any = None
+    turn_id: str | None = None
+    shell_tool_info: ShellToolInfo | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolExecutionPartialResult(Payload):
+    type: ClassVar[str] = "tool.execution_partial_result"
+    persisted: ClassVar[bool] = False
+    tool_call_id: str
+    partial_output: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolExecutionProgress(Payload):
+    type: ClassVar[str] = "tool.execution_progress"
+    persisted: ClassVar[bool] = False
+    tool_call_id: str
+    progress_message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class BinaryResult(WireDataclass):
+    data: str
+    mime_type: str
+    description: str | None = None
+    type: Literal["image", "resource"] = "image"
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolResult(WireDataclass):
+    """``content`` is what the model reads, ``detailed_content`` what only the user sees."""
+
+    content: str
+    detailed_content: str | None = None
+    binary_results_for_llm: list[BinaryResult] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolError(WireDataclass):
+    message: str
+    code: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolExecutionComplete(Payload):
+    """The one result of one call. A failed call carries ``result`` too where the model reads another text."""
+
+    type: ClassVar[str] = "tool.execution_complete"
+    tool_call_id: str
+    success: bool
+    result: ToolResult | None = None
+    error: ToolError | None = None
+    tool_telemetry: dict[str, Any] | None = None
+    session_log: str | None = None
+    turn_id: str | None = None
+    interaction_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class PermissionRequested(Payload):
+    type: ClassVar[str] = "permission.requested"
+    request_id: str
+    permission_request: PermissionRequest
+
+
+@dataclass(slots=True, kw_only=True)
+class PermissionCompleted(Payload):
+    type: ClassVar[str] = "permission.completed"
+    request_id: str
+    result: PermissionResult
+    tool_call_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ExternalToolRequested(Payload):
+    type: ClassVar[str] = "external_tool.requested"
+    request_id: str
+    session_id: str
+    tool_call_id: str
+    tool_name: str
+    arguments: Any = None
+    working_directory: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ExternalToolCompleted(Payload):
+    type: ClassVar[str] = "external_tool.completed"
+    request_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class UnknownPayload:
+    """An event of another version, read from a log. It is handed on as it is and never interpreted."""
+
+    type: str
+    data: dict[str, Any]
+    persisted: bool = True
+
+
+EventPayload: TypeAlias = (
+    SessionStart
+    | SessionResume
+    | SessionError
+    | SessionWarning
+    | SessionInfo
+    | SessionIdle
+    | SessionModelChange
+    | SessionModeChanged
+    | SessionUsageInfo
+    | PendingMessagesModified
+    | Abort
+    | UserMessage
+    | TurnStart
+    | TurnEnd
+    | ReasoningDelta
+    | Reasoning
+    | MessageStart
+    | MessageDelta
+    | ToolCallDelta
+    | AssistantMessage
+    | AssistantIdle
+    | AssistantUsage
+    | ModelCallFailure
+    | ToolExecutionStart
+    | ToolExecutionPartialResult
+    | ToolExecutionProgress
+    | ToolExecutionComplete
+    | PermissionRequested
+    | PermissionCompleted
+    | ExternalToolRequested
+    | ExternalToolCompleted
+)
+
+EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}
+"""Wire name to payload class, for every event this server knows."""
+
+
+def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
+    """Read a payload from its JSON values; what is unknown or misshapen comes back as :class:`UnknownPayload`."""
+    cls = EVENT_TYPES.get(kind)
+    if cls is not None:
+        try:
+            return cast("EventPayload", _adapter(cls).validate_python(data))
+        except ValidationError:
+            pass
+    return UnknownPayload(type=kind, data=cast("dict[str, Any]", data) if isinstance(data, dict) else {})
+
+
+@cache
+def _adapter(cls: type[Payload]) -> TypeAdapter[Payload]:
+    return TypeAdapter(cls)

@@ -1,0 +1,135 @@
+"""Permission requests, one shape per kind, and the decisions that answer them.
+
+The requests are dataclasses because tools build them; the decisions are checked models because clients send them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from jumpseat_protocol.wire import WireDataclass, WireModel
+
+
+@dataclass(slots=True, kw_only=True)
+class ShellCommand(WireDataclass):
+    """One command of a shell line: ``identifier`` is what an approval remembers (``git status``, say)."""
+
+    identifier: str
+    read_only: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class PossibleUrl(WireDataclass):
+    url: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ShellPermission(WireDataclass):
+    """Run a shell command."""
+
+    full_command_text: str
+    intention: str
+    commands: list[ShellCommand]
+    possible_paths: list[str]
+    possible_urls: list[PossibleUrl] = field(default_factory=list[PossibleUrl])
+    has_write_file_redirection: bool
+    can_offer_session_approval: bool
+    command_segments: list[str] | None = None
+    warning: str | None = None
+    tool_call_id: str | None = None
+    kind: Literal["shell"] = "shell"
+
+
+@dataclass(slots=True, kw_only=True)
+class WritePermission(WireDataclass):
+    """Create or change a file. ``diff`` is a unified diff of what would change."""
+
+    intention: str
+    file_name: str
+    diff: str
+    can_offer_session_approval: bool = True
+    new_file_contents: str | None = None
+    tool_call_id: str | None = None
+    kind: Literal["write"] = "write"
+
+
+@dataclass(slots=True, kw_only=True)
+class ReadPermission(WireDataclass):
+    """Read a file or a directory."""
+
+    intention: str
+    path: str
+    tool_call_id: str | None = None
+    kind: Literal["read"] = "read"
+
+
+@dataclass(slots=True, kw_only=True)
+class CustomToolPermission(WireDataclass):
+    """Run a tool of the client."""
+
+    tool_name: str
+    tool_description: str
+    args: Any = None
+    tool_call_id: str | None = None
+    kind: Literal["custom-tool"] = "custom-tool"
+
+
+PermissionRequest: TypeAlias = ShellPermission | WritePermission | ReadPermission | CustomToolPermission
+
+
+class SessionApproval(WireModel):
+    """What an approval for the session or a location covers; the fields go with ``kind``."""
+
+    kind: str
+    command_identifiers: list[str] = Field(default_factory=list)
+    server_name: str | None = None
+    tool_name: str | None = None
+
+
+class PermissionDecision(WireModel):
+    """A client's answer. Hosts that forward completed results send those kinds; they are accepted too."""
+
+    kind: Literal[
+        "approve-once",
+        "approve-for-session",
+        "approve-for-location",
+        "approve-permanently",
+        "reject",
+        "user-not-available",
+        "no-result",
+        "approved",
+        "approved-for-session",
+        "approved-for-location",
+        "cancelled",
+        "denied-by-rules",
+        "denied-no-approval-rule-and-could-not-request-from-user",
+        "denied-interactively-by-user",
+        "denied-by-content-exclusion-policy",
+        "denied-by-permission-request-hook",
+    ]
+    feedback: str | None = None
+    approval: SessionApproval | None = None
+    location_key: str | None = None
+    domain: str | None = None
+
+
+class HandlePendingPermissionRequestParams(WireModel):
+    """``session.permissions.handlePendingPermissionRequest``."""
+
+    session_id: str
+    request_id: str
+    result: PermissionDecision
+
+
+@dataclass(slots=True, kw_only=True)
+class PermissionResult(WireDataclass):
+    """``permission.completed``'s result."""
+
+    kind: str
+    feedback: str | None = None
+    approval: dict[str, Any] | None = None
+    location_key: str | None = None
+    reason: str | None = None

@@ -1,0 +1,64 @@
+"""Methods of the process itself: handshake, health, login state, models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat_protocol.wire import WireModel
+
+
+class EmptyParams(WireModel):
+    """For methods that take nothing."""
+
+
+class ConnectParams(WireModel):
+    """``token`` must be the connection token where the server has one."""
+
+    token: str | None = None
+
+
+class ConnectResult(WireModel):
+    ok: bool = True
+    protocol_version: int
+    version: str
+
+
+class PingParams(WireModel):
+    message: str | None = None
+
+
+class PingResult(WireModel):
+    """``timestamp`` is ISO 8601 for clients that sent ``connect``, Unix milliseconds for older ones."""
+
+    message: str
+    timestamp: str | int
+    protocol_version: int
+
+
+class StatusResult(WireModel):
+    version: str
+    protocol_version: int
+
+
+class AuthStatusResult(WireModel):
+    is_authenticated: bool
+    auth_type: str | None = None
+    host: str | None = None
+    login: str | None = None
+    status_message: str | None = None
+
+
+class ModelsListParams(WireModel):
+    selection_id: str | None = None
+    git_hub_token: str | None = None
+
+
+class ModelsListResult(WireModel):
+    """``models`` in the Copilot form: ``{id, name, capabilities: {supports, limits}, ...}``."""
+
+    models: list[dict[str, Any]]
+
+
+class SuccessResult(WireModel):
+    success: bool = True
+    error: str | None = None

@@ -1,0 +1,300 @@
+"""Sessions: creating, resuming, listing, prompting, ending."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from jumpseat_protocol.events import AgentMode, SessionMode
+from jumpseat_protocol.wire import WireModel
+
+
+class ClientTool(WireModel):
+    """A tool that runs in the client. ``parameters`` is a JSON Schema; absent means "no arguments"."""
+
+    name: str = Field(min_length=1)
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    overrides_built_in_tool: bool = False
+    skip_permission: bool = False
+    is_terminal: bool = False
+
+
+class AzureOptions(WireModel):
+    api_version: str | None = None
+
+
+class ModelSupports(WireModel):
+    vision: bool | None = None
+    reasoning_effort: bool | None = None
+
+
+class ModelLimits(WireModel):
+    max_prompt_tokens: int | None = Field(default=None, alias="max_prompt_tokens")
+    max_output_tokens: int | None = Field(default=None, alias="max_output_tokens")
+    max_context_window_tokens: int | None = Field(default=None, alias="max_context_window_tokens")
+
+
+class ModelCapabilities(WireModel):
+    """Overrides what the model list says of a model."""
+
+    supports: ModelSupports | None = None
+    limits: ModelLimits | None = None
+
+
+class ProviderConfig(WireModel):
+    """Where to find the session's model, with the caller's own key. Never stored, never logged.
+
+    ``type`` is the name of an adapter; ``openai`` is the default. ``script`` goes with the scripted adapter.
+    """
+
+    type: str = "openai"
+    wire_api: Literal["completions", "responses"] | None = None
+    base_url: str | None = None
+    api_key: str | None = Field(default=None, repr=False)
+    bearer_token: str | None = Field(default=None, repr=False)
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    model_id: str | None = None
+    wire_model: str | None = None
+    max_prompt_tokens: int | None = None
+    max_output_tokens: int | None = None
+    max_context_window_tokens: int | None = None
+    model_capabilities: ModelCapabilities | None = None
+    azure: AzureOptions | None = None
+    script: dict[str, Any] | str | None = None
+
+
+class SystemMessageSection(WireModel):
+    action: Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
+    content: str | None = None
+
+
+class SystemMessageConfig(WireModel):
+    """How the session's system message comes about: the default prompt, edited or replaced."""
+
+    mode: Literal["append", "replace", "customize"] = "append"
+    content: str | None = None
+    sections: dict[str, SystemMessageSection] = Field(default_factory=dict)
+
+
+class LargeOutputConfig(WireModel):
+    """Outputs above ``max_size_bytes`` go to a file in ``output_dir``."""
+
+    enabled: bool = True
+    max_size_bytes: int = Field(default=51200, ge=1)
+    output_dir: str | None = None
+
+
+class DefaultAgentConfig(WireModel):
+    excluded_tools: list[str] = Field(default_factory=list)
+
+
+class SessionOptions(WireModel):
+    """What ``session.create`` and ``session.resume`` share. All optional; unset means "leave as it is" on resume."""
+
+    model: str | None = None
+    client_name: str | None = None
+    reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
+    model_capabilities: ModelCapabilities | None = None
+    tools: list[ClientTool] | None = None
+    available_tools: list[str] | None = None
+    excluded_tools: list[str] | None = None
+    default_agent: DefaultAgentConfig | None = None
+    system_message: SystemMessageConfig | None = None
+    provider: ProviderConfig | None = None
+    request_permission: bool | None = None
+    request_elicitation: bool | None = None
+    streaming: bool | None = None
+    working_directory: str | None = None
+    large_output: LargeOutputConfig | None = None
+    enable_host_git_operations: bool | None = None
+    git_hub_token: str | None = Field(default=None, repr=False)
+
+
+class SessionCreateParams(SessionOptions):
+    session_id: str | None = Field(default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    cloud: dict[str, Any] | None = None
+
+
+class SessionResumeParams(SessionOptions):
+    session_id: str = Field(min_length=1)
+    disable_resume: bool = False
+    continue_pending_work: bool = False
+
+
+class UiCapabilities(WireModel):
+    elicitation: bool = False
+    mcp_apps: bool = False
+    canvases: bool = False
+
+
+class Capabilities(WireModel):
+    ui: UiCapabilities
+
+
+class SessionOpenedResult(WireModel):
+    """Answer of ``session.create`` and ``session.resume``."""
+
+    session_id: str
+    workspace_path: str
+    start_time: str
+    is_remote: bool = False
+    mode: SessionMode
+    capabilities: Capabilities
+
+
+class SessionParams(WireModel):
+    """For methods that take a session and nothing else."""
+
+    session_id: str
+
+
+class ResponseFormatSchema(WireModel):
+    name: str
+    schema_: dict[str, Any] = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormatConfig(WireModel):
+    """Structured output of one answer."""
+
+    type: Literal["json_schema"]
+    json_schema: ResponseFormatSchema
+
+
+class SessionSendParams(WireModel):
+    """A prompt. ``request_headers`` go to the model provider with this prompt's calls and are never stored."""
+
+    session_id: str
+    prompt: str
+    attachments: list[dict[str, Any]] | None = None
+    mode: Literal["enqueue", "immediate"] = "enqueue"
+    agent_mode: AgentMode | None = None
+    request_headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    response_format: ResponseFormatConfig | None = None
+
+
+class SessionSendResult(WireModel):
+    """``message_id`` is the id of the ``user.message`` event to come."""
+
+    message_id: str
+
+
+class SessionSendAndWaitResult(WireModel):
+    """``response`` is the last ``assistant.message`` event of the run, if it has one."""
+
+    message_id: str
+    aborted: bool
+    completion_event_id: str | None = None
+    response: dict[str, Any] | None = None
+
+
+class SessionAbortParams(WireModel):
+    session_id: str
+    reason: str | None = None
+
+
+class SessionListFilter(WireModel):
+    cwd: str | None = None
+    git_root: str | None = None
+    repository: str | None = None
+    branch: str | None = None
+
+
+class SessionListParams(WireModel):
+    filter: SessionListFilter | None = None
+
+
+class SessionContext(WireModel):
+    cwd: str
+    git_root: str | None = None
+    repository: str | None = None
+    branch: str | None = None
+
+
+class SessionMetadata(WireModel):
+    """One session as lists show it. Times are ISO 8601; ``summary`` is the first prompt, shortened."""
+
+    session_id: str
+    start_time: str
+    modified_time: str
+    summary: str | None = None
+    is_remote: bool = False
+    context: SessionContext | None = None
+
+
+class SessionListResult(WireModel):
+    sessions: list[SessionMetadata]
+
+
+class SessionGetMetadataResult(WireModel):
+    session: SessionMetadata | None = None
+
+
+class SessionIdResult(WireModel):
+    """A session id, or nothing."""
+
+    session_id: str | None = None
+
+
+class ForegroundResult(WireModel):
+    session_id: str | None = None
+    workspace_path: str | None = None
+
+
+class ModeSetParams(WireModel):
+    session_id: str
+    mode: SessionMode
+
+
+class ModeSetResult(WireModel):
+    status: str = "ok"
+    model_changed: bool = False
+
+
+class SetApproveAllParams(WireModel):
+    session_id: str
+    enabled: bool
+
+
+class PendingRequestsResult(WireModel):
+    """Permission requests that still wait for an answer: ``{requestId, permissionRequest}``."""
+
+    items: list[dict[str, Any]]
+
+
+class ModelSwitchParams(WireModel):
+    session_id: str
+    model_id: str = Field(min_length=1)
+    reasoning_effort: str | None = None
+    model_capabilities: ModelCapabilities | None = None
+    source: str | None = None
+
+
+class CurrentModelResult(WireModel):
+    model_id: str | None = None
+    reasoning_effort: str | None = None
+
+
+class InterestParams(WireModel):
+    session_id: str
+    event_type: str
+
+
+class InterestResult(WireModel):
+    handle: str
+
+
+class ReleaseInterestParams(WireModel):
+    session_id: str
+    handle: str
+
+
+class OptionsUpdateParams(SessionOptions):
+    """``session.options.update``: the same names as in create, changed for what comes next."""
+
+    session_id: str
+    enable_streaming: bool | None = None

@@ -1,0 +1,42 @@
+"""Client tools: how a client answers ``external_tool.requested``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from jumpseat_protocol.wire import WireModel
+
+
+class BinaryToolResult(WireModel):
+    """``data`` is base64. Images reach models with vision; resources are kept in the log only."""
+
+    data: str
+    mime_type: str
+    type: Literal["image", "resource"] | str = "image"
+    description: str | None = None
+
+
+class ToolResultObject(WireModel):
+    """The full form of a result.
+
+    ``text_result_for_llm`` is what the model reads. ``result_type`` is one of success, failure, rejected, denied,
+    timeout; any other word counts as failure. ``session_log`` reaches the event stream and never the model.
+    """
+
+    text_result_for_llm: str = ""
+    result_type: str = "success"
+    error: str | None = None
+    session_log: str | None = None
+    tool_telemetry: dict[str, Any] | None = None
+    binary_results_for_llm: list[BinaryToolResult] = Field(default_factory=list)
+
+
+class HandlePendingToolCallParams(WireModel):
+    """``session.tools.handlePendingToolCall``: either a ``result`` (any JSON) or an ``error`` text."""
+
+    session_id: str
+    request_id: str
+    result: Any = None
+    error: str | None = None

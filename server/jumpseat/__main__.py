@@ -1,0 +1,20 @@
+"""The ``jumpseat`` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Parse the arguments first: help, version and mistakes cost no imports."""
+    from jumpseat.cli import parse
+
+    options = parse(sys.argv[1:], os.environ)
+    from jumpseat.app import run
+
+    sys.exit(run(options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What one provider must say: how to write a request and how to read an answer. No I/O.
+
+``adapters/http.py`` sends, times out, maps statuses and splits the stream into server-sent events, once for all.
+An adapter is stateless; everything that belongs to one answer lives in its decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelEvent, ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where and as whom an adapter calls.
+
+    ``base_url`` has no trailing slash. ``headers`` are the user's and win over those of the adapter.
+    ``options`` are adapter-specific (``api_version`` of azure, say).
+    """
+
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    bearer_token: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    user_agent: str = "jumpseat"
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One POST: ``body`` is sent as JSON."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: JsonObject
+
+
+class Decoder(Protocol):
+    """Reads one answer. Use it once.
+
+    A streamed answer goes through :meth:`feed`, one server-sent event at a time, then :meth:`finish`;
+    a whole answer goes through :meth:`whole`.
+    """
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        """Take one server-sent event (its name, if it has one, and its data) and return what it says.
+
+        Where the wire marks its own end (``[DONE]``, ``message_stop``) the ``Completed`` may come here already:
+        the caller then reads no further, and :meth:`finish` has nothing left to return.
+
+        Raises:
+            ProviderError: the event is an error, or not of this provider's form.
+        """
+        ...
+
+    def finish(self) -> list[ModelEvent]:
+        """Take note that the stream ended; return what is left, with the one ``Completed`` last if it is still due.
+
+        Raises:
+            ProviderProtocolError: the stream ended before the answer did.
+        """
+        ...
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        """Read an answer that was not streamed; the one ``Completed`` is last.
+
+        Deltas need not be made here: the caller makes them where the request asked for a stream.
+
+        Raises:
+            ProviderError: the answer is an error, or not of this provider's form.
+        """
+        ...
+
+
+class Adapter(Protocol):
+    """One provider's wire. Instances are shared by all sessions and hold no state."""
+
+    name: ClassVar[str]
+    default_base_url: ClassVar[str | None]
+    key_env: ClassVar[str | None]
+    """The environment variable where this provider's users keep their key."""
+
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        """Write the request. Pure: same input, same output."""
+        ...
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        """Make a reader for one answer to ``request``."""
+        ...

@@ -1,0 +1,591 @@
+"""Anthropic's Messages API, and servers that speak it.
+
+Options of the endpoint (``Endpoint.options``):
+
+=================== ============== =====================================================================
+option              default        meaning
+=================== ============== =====================================================================
+``prompt_caching``  true           whether to mark the end of the stable prefix for the cache
+``thinking``        by model name  ``adaptive`` (effort levels) or ``budget`` (tokens): how to ask for it
+``citations``       true           whether documents are sent with citations switched on
+``body``            ``{}``         more fields for the body; they win
+=================== ============== =====================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, cast
+
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.failures import failure_of_event
+from jumpseat.adapters.wire import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    decode_text,
+    dump_json,
+    hosted_as_text,
+    merge_headers,
+    parse_arguments,
+    parse_object,
+)
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    Citation,
+    DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
+    ImageBlock,
+    JsonObject,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    Completed,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+    ToolSpec,
+    Usage,
+)
+from jumpseat.errors import ProviderProtocolError
+
+NAME: Final = "anthropic"
+API_VERSION: Final = "2023-06-01"
+
+DEFAULT_MAX_TOKENS: Final = 8192
+"""The wire has no default of its own."""
+
+THINKING_BUDGETS: Final[Mapping[str, int]] = {
+    "minimal": 1024,
+    "low": 2000,
+    "medium": 5000,
+    "high": 12000,
+    "xhigh": 24000,
+    "max": 32000,
+}
+"""Tokens of thinking for each effort, on models that are asked by budget."""
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "end_turn": "end_turn",
+    "pause_turn": "end_turn",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "stop_sequence": "stop_sequence",
+    "tool_use": "tool_use",
+    "refusal": "refusal",
+}
+
+_MIN_BUDGET: Final = 1024
+_CACHE: Final = {"type": "ephemeral"}
+_MODEL_VERSION: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+
+
+class AnthropicAdapter:
+    """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
+
+    name: ClassVar[str] = NAME
+    default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
+    key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
+
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        if endpoint.bearer_token:
+            auth = {"Authorization": f"Bearer {endpoint.bearer_token}"}
+        else:
+            auth = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
+        return HttpRequest(
+            url=messages_url(endpoint.base_url),
+            headers=merge_headers(
+                {
+                    "Content-Type": "application/json",
+                    "Accept": "text/event-stream" if request.stream else "application/json",
+                    "User-Agent": endpoint.user_agent,
+                    "anthropic-version": API_VERSION,
+                },
+                auth,
+                endpoint.headers,
+                request.headers,
+            ),
+            body=self._body(endpoint, request),
+        )
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return MessagesDecoder()
+
+    def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        options = endpoint.options
+        max_tokens, thinking = _thinking(request, options)
+        body: JsonObject = {"model": request.model, "max_tokens": max_tokens}
+        if request.system.strip():
+            body["system"] = [{"type": "text", "text": request.system}]
+        body["messages"] = messages_to_wire(request, citations=bool(options.get("citations", True)))
+        if request.tools:
+            body["tools"] = [tool_to_wire(tool) for tool in request.tools]
+            choice = tool_choice_to_wire(request.tool_choice)
+            if choice is not None:
+                body["tool_choice"] = choice
+        output: JsonObject = {}
+        if thinking is not None:
+            body["thinking"] = thinking
+            if thinking["type"] == "adaptive":
+                output["effort"] = request.reasoning_effort
+        if request.response_format is not None:
+            output["format"] = {"type": "json_schema", "schema": request.response_format.schema}
+        if output:
+            body["output_config"] = output
+        body["stream"] = request.stream
+        if options.get("prompt_caching", True):
+            _mark_cache(body)
+        body.update(as_object(options.get("body")))
+        return body
+
+
+def messages_url(base_url: str) -> str:
+    """Where messages go, whether or not ``base_url`` says ``/v1`` already."""
+    base = base_url.rstrip("/")
+    if base.endswith("/v1/messages"):
+        return base
+    return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
+
+
+def tool_to_wire(tool: ToolSpec) -> JsonObject:
+    """One tool. The schema goes as it is, but must say that it is an object."""
+    schema = tool.parameters if tool.parameters.get("type") == "object" else {"type": "object", **tool.parameters}
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+
+
+def tool_choice_to_wire(choice: ToolChoice | None) -> JsonObject | None:
+    """How freely the model may call tools."""
+    if choice is None:
+        return None
+    wire: JsonObject
+    match choice.mode:
+        case "auto":
+            wire = {"type": "auto"}
+        case "required":
+            wire = {"type": "any"}
+        case "none":
+            return {"type": "none"}
+        case "specific":
+            wire = {"type": "tool", "name": choice.name}
+    if choice.parallel is not None:
+        wire["disable_parallel_tool_use"] = not choice.parallel
+    return wire
+
+
+def messages_to_wire(request: ModelRequest, *, citations: bool) -> list[JsonObject]:
+    """The conversation as messages of alternating roles, neighbours of one role merged."""
+    ids = _ToolIds()
+    wire: list[JsonObject] = []
+    for message in request.messages:
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        content = _content(message, ids, vision=request.vision, citations=citations)
+        if not content:
+            continue
+        if wire and wire[-1]["role"] == role:
+            wire[-1]["content"] += content
+        elif not wire and role == "assistant":
+            # The wire begins with the user, a shortened conversation need not.
+            wire.append({"role": "user", "content": [{"type": "text", "text": "(earlier conversation left out)"}]})
+            wire.append({"role": role, "content": content})
+        else:
+            wire.append({"role": role, "content": content})
+    return wire
+
+
+class _ToolIds:
+    """Ids of tool calls in the alphabet that the wire allows, different for different originals."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __call__(self, tool_use_id: str) -> str:
+        known = self._known.get(tool_use_id)
+        if known is None:
+            plain = re.sub(r"[^A-Za-z0-9_-]", "_", tool_use_id) or "call"
+            taken = set(self._known.values())
+            known = plain
+            number = 1
+            while known in taken:
+                number += 1
+                known = f"{plain}_{number}"
+            self._known[tool_use_id] = known
+        return known
+
+
+def _content(message: Message, ids: _ToolIds, *, vision: bool, citations: bool) -> list[JsonObject]:
+    match message:
+        case UserMessage():
+            return [
+                part for block in message.blocks for part in _user_block(block, vision=vision, citations=citations)
+            ]
+        case AssistantMessage():
+            return [part for block in message.blocks if (part := _assistant_block(block, ids)) is not None]
+        case ToolMessage():
+            return [_tool_result(result, ids, vision=vision) for result in message.results]
+
+
+def _user_block(block: UserBlock, *, vision: bool, citations: bool) -> list[JsonObject]:
+    match block:
+        case TextBlock():
+            return _texts(block.text)
+        case ImageBlock():
+            return _image(block) if vision else []
+        case DocumentBlock():
+            return [_document(block, citations=citations)]
+
+
+def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
+    match block:
+        case TextBlock():
+            if not block.text.strip():
+                # The wire refuses text that is blank.
+                return None
+            part: JsonObject = {"type": "text", "text": block.text}
+            # Those of web search must come back, as later answers build on them. The others point to places in
+            # documents that may be gone from the conversation.
+            cited = [
+                c.provider_data
+                for c in block.citations
+                if c.provider == NAME and c.kind == "web_search_result_location" and c.provider_data
+            ]
+            if cited:
+                part["citations"] = cited
+            return part
+        case ReasoningBlock():
+            # Thinking is accepted only with its signature, which no other provider can give.
+            return _replayed(block)
+        case ToolUseBlock():
+            arguments = block.arguments
+            if arguments is None:
+                # The wire takes objects only; the model should still see what it wrote.
+                arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
+            return {"type": "tool_use", "id": ids(block.id), "name": block.name, "input": arguments}
+        case HostedToolUseBlock() | HostedToolResultBlock():
+            replay = _replayed(block)
+            if replay is not None:
+                return replay
+            text = hosted_as_text(block)
+            return {"type": "text", "text": text} if text.strip() else None
+
+
+def _replayed(block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock) -> JsonObject | None:
+    """The block exactly as this provider gave it, if it did."""
+    if block.provider == NAME and isinstance(block.provider_data, dict):
+        return dict(cast("JsonObject", block.provider_data))
+    return None
+
+
+def _tool_result(result: ToolResultBlock, ids: _ToolIds, *, vision: bool) -> JsonObject:
+    wire: JsonObject = {"type": "tool_result", "tool_use_id": ids(result.tool_use_id)}
+    images = [part for image in result.images for part in _image(image)] if vision else []
+    if images:
+        wire["content"] = [*_texts(result.text), *images]
+    elif result.text.strip():
+        wire["content"] = result.text
+    if result.is_error:
+        wire["is_error"] = True
+    return wire
+
+
+def _texts(text: str) -> list[JsonObject]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _image(image: ImageBlock) -> list[JsonObject]:
+    source = {"type": "base64", "media_type": image.mime_type, "data": image.data}
+    return [*_texts(image.label or ""), {"type": "image", "source": source}]
+
+
+def _document(document: DocumentBlock, *, citations: bool) -> JsonObject:
+    source: JsonObject
+    if document.mime_type.startswith("text/"):
+        source = {"type": "text", "media_type": "text/plain", "data": decode_text(document.data)}
+    else:
+        source = {"type": "base64", "media_type": document.mime_type, "data": document.data}
+    wire: JsonObject = {"type": "document", "source": source}
+    if document.title:
+        wire["title"] = document.title
+    if citations:
+        wire["citations"] = {"enabled": True}
+    return wire
+
+
+def _mark_cache(body: JsonObject) -> None:
+    """Mark the ends of the three parts that stay the same from call to call: tools, system, conversation so far."""
+    ends = [as_list(body.get("tools")), as_list(body.get("system"))]
+    users = [message for message in body["messages"] if message["role"] == "user"]
+    if users:
+        ends.append(users[-1]["content"])
+    for blocks in ends:
+        if blocks:
+            # A copy: blocks may be replayed objects of the conversation.
+            blocks[-1] = {**blocks[-1], "cache_control": _CACHE}
+
+
+def _thinking(request: ModelRequest, options: Mapping[str, Any]) -> tuple[int, JsonObject | None]:
+    """The limit of output tokens, and the thinking to ask for."""
+    wanted = request.max_output_tokens
+    effort = request.reasoning_effort
+    forced = request.tool_choice is not None and request.tool_choice.mode in ("required", "specific")
+    plain = wanted or DEFAULT_MAX_TOKENS
+    # With thinking, the model itself must be free to choose its tools.
+    if effort is None or effort in ("none", "off") or forced:
+        return plain, None
+    how = options.get("thinking") or ("adaptive" if _is_adaptive(request.model) else "budget")
+    if how == "adaptive":
+        return wanted or DEFAULT_MAX_TOKENS * 4, {"type": "adaptive"}
+    if _answers_unthinking_call(request.messages):
+        return plain, None
+    budget = THINKING_BUDGETS.get(effort, THINKING_BUDGETS["medium"])
+    if wanted is None:
+        return DEFAULT_MAX_TOKENS + budget, {"type": "enabled", "budget_tokens": budget}
+    # The limit counts thinking too: leave at least half of it for the answer.
+    budget = min(budget, wanted // 2)
+    if budget < _MIN_BUDGET:
+        return plain, None
+    return wanted, {"type": "enabled", "budget_tokens": budget}
+
+
+def _is_adaptive(model: str) -> bool:
+    """Whether a model takes effort levels instead of budgets, as those from 4.6 on do."""
+    match = _MODEL_VERSION.search(model)
+    return match is not None and (int(match.group(1)), int(match.group(2) or 0)) >= (4, 6)
+
+
+def _answers_unthinking_call(messages: list[Message]) -> bool:
+    """Whether the request ends with results of a call that has no thinking before it.
+
+    The wire refuses to begin thinking there; it happens after a change of model or of effort.
+    """
+    if not messages or not isinstance(messages[-1], ToolMessage):
+        return False
+    last = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
+    return last is None or not any(
+        isinstance(block, ReasoningBlock) and _replayed(block) is not None for block in last.blocks
+    )
+
+
+@dataclass(slots=True)
+class _Part:
+    """A content block while it comes in. ``wire`` is its raw form, ``json`` the text of its input."""
+
+    wire: JsonObject
+    text: list[str] = field(default_factory=list[str])
+    json: list[str] = field(default_factory=list[str])
+    signature: list[str] = field(default_factory=list[str])
+    citations: list[JsonObject] = field(default_factory=list[JsonObject])
+
+
+class MessagesDecoder:
+    """Reads one answer, whole or streamed. Blocks of kinds unknown here are kept raw and replayed."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, _Part] = {}
+        self._usage: JsonObject = {}
+        self._stop_reason: str | None = None
+        self._model: str | None = None
+        self._response_id: str | None = None
+        self._completed = False
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        if not data or data == "[DONE]" or self._completed:
+            return []
+        chunk = parse_object(data)
+        match chunk.get("type") or event:
+            case "content_block_delta":
+                return self._delta(chunk)
+            case "content_block_start":
+                return self._start(as_count(chunk.get("index")), as_object(chunk.get("content_block")))
+            case "message_start":
+                message = as_object(chunk.get("message"))
+                self._note_head(message)
+            case "message_delta":
+                self._note_usage(chunk.get("usage"))
+                reason = as_object(chunk.get("delta")).get("stop_reason")
+                self._stop_reason = as_text(reason) or self._stop_reason
+            case "message_stop":
+                return self._complete()
+            case "error":
+                raise failure_of_event(chunk)
+            case _:
+                # ping, content_block_stop, and what is yet to be invented: the wire asks to ignore it.
+                if chunk.get("error"):
+                    raise failure_of_event(chunk)
+        return []
+
+    def finish(self) -> list[ModelEvent]:
+        if self._completed:
+            return []
+        if self._stop_reason is None:
+            said = "in the middle of its answer" if self._parts else "before it said anything"
+            raise ProviderProtocolError(f"the provider ended the stream {said}")
+        return self._complete()
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        if body.get("error") or body.get("type") == "error":
+            raise failure_of_event(body)
+        if not isinstance(body.get("content"), list):
+            raise ProviderProtocolError("expected a list of content blocks in the provider's answer")
+        self._note_head(body)
+        self._stop_reason = as_text(body.get("stop_reason")) or None
+        for index, block in enumerate(as_list(body.get("content"))):
+            self._parts[index] = _Part(as_object(block))
+        return self._complete()
+
+    def _note_head(self, message: JsonObject) -> None:
+        self._response_id = as_text(message.get("id")) or None
+        self._model = as_text(message.get("model")) or None
+        self._note_usage(message.get("usage"))
+
+    def _note_usage(self, usage: Any) -> None:
+        # Later counts are totals, not additions; a field that is missing or null keeps its earlier value.
+        self._usage |= {key: value for key, value in as_object(usage).items() if value is not None}
+
+    def _start(self, index: int, block: JsonObject) -> list[ModelEvent]:
+        self._parts[index] = _Part(block)
+        match block.get("type"):
+            case "text":
+                text = as_text(block.get("text"))
+                return [TextDelta(text)] if text else []
+            case "thinking":
+                text = as_text(block.get("thinking"))
+                return [ReasoningDelta(text)] if text else []
+            case "tool_use":
+                return [ToolCallDelta(as_text(block.get("id")), as_text(block.get("name")), "")]
+            case _:
+                return []
+
+    def _delta(self, chunk: JsonObject) -> list[ModelEvent]:
+        delta = chunk["delta"]
+        index = chunk.get("index", 0)
+        part = self._parts.get(index)
+        kind = delta.get("type")
+        if part is None:
+            # A gateway that leaves out the start of a block; the delta tells what it is.
+            part = self._parts[index] = _Part({"type": "thinking" if kind == "thinking_delta" else "text"})
+        match kind:
+            case "text_delta":
+                text = delta["text"]
+                part.text.append(text)
+                return [TextDelta(text)] if text else []
+            case "input_json_delta":
+                text = as_text(delta.get("partial_json"))
+                part.json.append(text)
+                if text and part.wire.get("type") == "tool_use":
+                    return [ToolCallDelta(as_text(part.wire.get("id")), as_text(part.wire.get("name")), text)]
+            case "thinking_delta":
+                text = as_text(delta.get("thinking"))
+                part.text.append(text)
+                return [ReasoningDelta(text)] if text else []
+            case "signature_delta":
+                part.signature.append(as_text(delta.get("signature")))
+            case "citations_delta":
+                part.citations.append(as_object(delta.get("citation")))
+            case "compaction_delta":
+                part.text.append(as_text(delta.get("content")))
+            case _:
+                pass
+        return []
+
+    def _complete(self) -> list[ModelEvent]:
+        self._completed = True
+        blocks = [block for index in sorted(self._parts) if (block := _to_block(self._parts[index])) is not None]
+        stop = STOP_REASONS.get(self._stop_reason or "end_turn", "end_turn")
+        if stop == "end_turn" and any(isinstance(block, ToolUseBlock) for block in blocks):
+            stop = "tool_use"
+        message = AssistantMessage(blocks)
+        return [Completed(message, stop, self._usage_total(), self._model, self._response_id)]
+
+    def _usage_total(self) -> Usage | None:
+        usage = self._usage
+        if not usage:
+            return None
+        read = as_count(usage.get("cache_read_input_tokens"))
+        written = as_count(usage.get("cache_creation_input_tokens"))
+        return Usage(
+            # The wire counts cached parts beside the input, we count them in.
+            input_tokens=as_count(usage.get("input_tokens")) + read + written,
+            output_tokens=as_count(usage.get("output_tokens")),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+        )
+
+
+def _to_block(part: _Part) -> AssistantBlock | None:
+    """A finished content block in neutral form; ``None`` for empty text."""
+    raw = dict(part.wire)
+    kind = as_text(raw.get("type"))
+    if kind == "text":
+        text = as_text(raw.get("text")) + "".join(part.text)
+        citations = [*as_list(raw.get("citations")), *part.citations]
+        return TextBlock(text, [_citation(as_object(item)) for item in citations]) if text or citations else None
+    if kind == "thinking":
+        raw["thinking"] = as_text(raw.get("thinking")) + "".join(part.text)
+        raw["signature"] = as_text(raw.get("signature")) + "".join(part.signature)
+        return ReasoningBlock(raw["thinking"], NAME, raw if raw["signature"] else None)
+    if kind == "redacted_thinking":
+        return ReasoningBlock("", NAME, raw)
+    if part.text:
+        raw["content"] = as_text(raw.get("content")) + "".join(part.text)
+    text = "".join(part.json)
+    if kind == "tool_use":
+        given = as_object(raw.get("input"))
+        written = text or (dump_json(given) if given else "")
+        return ToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), written, parse_arguments(written))
+    if kind.endswith("tool_use"):
+        raw["input"] = (parse_arguments(text) if text else None) or as_object(raw.get("input"))
+        return HostedToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), raw["input"], NAME, raw)
+    readable, is_error = _hosted_result(raw)
+    return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, NAME, is_error, raw)
+
+
+def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
+    """What a hosted tool's result says to a reader, and whether it failed."""
+    content = raw.get("content")
+    if isinstance(content, str):
+        return content, False
+    node = as_object(content)
+    code = as_text(node.get("error_code"))
+    if code:
+        return code, True
+    if node:
+        return as_text(node.get("stdout")) or as_text(node.get("url")) or dump_json(node), False
+    rows: list[str] = []
+    for item in as_list(content):
+        entry = as_object(item)
+        title, url = as_text(entry.get("title")), as_text(entry.get("url"))
+        row = f"{title} ({url})" if title and url else title or url or as_text(entry.get("text"))
+        if row:
+            rows.append(row)
+    return "\n".join(rows), bool(raw.get("is_error"))
+
+
+def _citation(raw: JsonObject) -> Citation:
+    start = raw.get("start_char_index", raw.get("start_page_number", raw.get("start_block_index")))
+    end = raw.get("end_char_index", raw.get("end_page_number", raw.get("end_block_index")))
+    return Citation(
+        kind=as_text(raw.get("type")),
+        url=as_text(raw.get("url")) or as_text(raw.get("source")) or None,
+        title=as_text(raw.get("title")) or as_text(raw.get("document_title")) or None,
+        cited_text=as_text(raw.get("cited_text")) or None,
+        start=start if isinstance(start, int) else None,
+        end=end if isinstance(end, int) else None,
+        provider=NAME,
+        provider_data=raw,
+    )

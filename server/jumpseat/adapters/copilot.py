@@ -1,0 +1,210 @@
+"""The Copilot model API: chat completions behind a GitHub account.
+
+:class:`CopilotAccount` knows who the user is, where the API is and which models it has;
+:class:`CopilotAdapter` is chat completions with the headers that the API wants. Where the token comes from is
+settled elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import anyio
+
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.openai import OpenAIAdapter
+from jumpseat.adapters.wire import as_list, as_object, as_text
+from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolMessage, UserMessage
+from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat.errors import ProviderProtocolError
+
+if TYPE_CHECKING:
+    # Only the type: the adapter itself does no HTTP.
+    from jumpseat.adapters.http import HttpTransport
+
+GITHUB_API_URL: Final = "https://api.github.com"
+COPILOT_API_URL: Final = "https://api.githubcopilot.com"
+API_VERSION: Final = "2025-10-01"
+
+_INTEGRATION: Final = "vscode-chat"
+_CHAT: Final = "/chat/completions"
+
+
+class CopilotAdapter(OpenAIAdapter):
+    """Chat completions of Copilot.
+
+    The option ``integration_id`` of the endpoint names the product that calls, for accounts whose organisation
+    admits certain products only.
+    """
+
+    name: ClassVar[str] = "copilot"
+    default_base_url: ClassVar[str | None] = COPILOT_API_URL
+    key_env: ClassVar[str | None] = "COPILOT_GITHUB_TOKEN"
+
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        headers = api_headers(endpoint.options)
+        headers["Openai-Intent"] = "conversation-agent"
+        # What follows a tool result is the agent's own doing, and not counted as a request of the user.
+        follows_tool = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
+        headers["X-Initiator"] = "agent" if follows_tool else "user"
+        if request.interaction_id is not None:
+            headers["X-Interaction-Id"] = request.interaction_id
+        if request.vision and _has_images(request):
+            headers["Copilot-Vision-Request"] = "true"
+        return headers
+
+
+class CopilotAccount:
+    """One GitHub token's view of Copilot. The answers of the model list and of the API's address are kept."""
+
+    def __init__(
+        self,
+        token: str,
+        transport: HttpTransport,
+        *,
+        github_api_url: str = GITHUB_API_URL,
+        api_url: str | None = None,
+        user_agent: str = "jumpseat",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``api_url`` is where the model API is, if that is not to be asked of GitHub; ``options`` are those of
+        :class:`CopilotAdapter`."""
+        self._token = token
+        self._transport = transport
+        self._github_api_url = github_api_url.rstrip("/")
+        self._api_url = api_url.rstrip("/") if api_url else None
+        self._user_agent = user_agent
+        self._options = dict(options or {})
+        self._models: list[ModelInfo] | None = None
+        # Two sessions that start together ask once.
+        self._lock = anyio.Lock()
+
+    async def user(self) -> JsonObject:
+        """What GitHub says about the user: ``login``, ``copilot_plan``, ``endpoints``, ``quota_snapshots``...
+
+        Raises:
+            ProviderAuthError: the token is not good; the text says ``401 Unauthorized``.
+            ProviderError: GitHub cannot be reached, or answers something else.
+        """
+        answer = await self._transport.get_json(
+            f"{self._github_api_url}/copilot_internal/user",
+            {
+                "Accept": "application/json",
+                "Authorization": f"Bearer {self._token}",
+                "User-Agent": self._user_agent,
+                "X-GitHub-Api-Version": API_VERSION,
+            },
+        )
+        if not isinstance(answer, dict):
+            raise ProviderProtocolError("expected a JSON object from GitHub about the Copilot user")
+        if self._api_url is None:
+            # Business and enterprise accounts have hosts of their own.
+            self._api_url = as_text(as_object(answer.get("endpoints")).get("api")).rstrip("/") or None
+        return answer
+
+    async def api_url(self) -> str:
+        """Where the model API is: as given, else as GitHub says, else the public host.
+
+        Raises:
+            ProviderError: see :meth:`user`.
+        """
+        if self._api_url is None:
+            await self.user()
+        return self._api_url or COPILOT_API_URL
+
+    async def endpoint(self, headers: Mapping[str, str] | None = None) -> Endpoint:
+        """What :class:`~jumpseat.adapters.http.HttpModel` needs to call models of this account.
+
+        Raises:
+            ProviderError: see :meth:`user`.
+        """
+        return Endpoint(
+            base_url=await self.api_url(),
+            bearer_token=self._token,
+            headers=dict(headers or {}),
+            user_agent=self._user_agent,
+            options=self._options,
+        )
+
+    async def models(self, *, refresh: bool = False) -> list[ModelInfo]:
+        """The models that can chat, in the API's order; asked for once, and again with ``refresh``.
+
+        Raises:
+            ProviderError: the API cannot be reached, refuses the token, or answers something else.
+        """
+        async with self._lock:
+            if self._models is None or refresh:
+                self._models = await self._fetch_models()
+            return list(self._models)
+
+    async def _fetch_models(self) -> list[ModelInfo]:
+        answer = await self._transport.get_json(
+            f"{await self.api_url()}/models",
+            {
+                "Accept": "application/json",
+                "Authorization": f"Bearer {self._token}",
+                "User-Agent": self._user_agent,
+                **api_headers(self._options),
+            },
+        )
+        entries = as_list(answer.get("data")) if isinstance(answer, dict) else answer
+        return [info for info in (model_from_wire(as_object(entry)) for entry in entries) if info is not None]
+
+
+def api_headers(options: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of every call of the model API."""
+    return {
+        "Copilot-Integration-Id": str(options.get("integration_id", _INTEGRATION)),
+        "X-GitHub-Api-Version": API_VERSION,
+    }
+
+
+def model_from_wire(entry: JsonObject) -> ModelInfo | None:
+    """One entry of ``/models``; ``None`` for what cannot be offered here.
+
+    That is what does not chat (embeddings), what only the Responses API serves, and what the API hides from choice.
+    """
+    model_id = as_text(entry.get("id"))
+    capabilities = as_object(entry.get("capabilities"))
+    wires = entry.get("supported_endpoints")
+    if not model_id or capabilities.get("type", "chat") != "chat" or entry.get("model_picker_enabled") is False:
+        return None
+    if wires and _CHAT not in as_list(wires):
+        return None
+    supports = as_object(capabilities.get("supports"))
+    limits = as_object(capabilities.get("limits"))
+    return ModelInfo(
+        id=model_id,
+        name=as_text(entry.get("name")) or model_id,
+        vision=_flag(supports.get("vision")),
+        context_window=_limit(limits.get("max_context_window_tokens")),
+        max_prompt_tokens=_limit(limits.get("max_prompt_tokens")),
+        max_output_tokens=_limit(limits.get("max_output_tokens")),
+        reasoning_efforts=_texts(entry.get("supportedReasoningEfforts", supports.get("reasoning_effort"))),
+        default_reasoning_effort=as_text(entry.get("defaultReasoningEffort")) or None,
+        policy=as_object(entry.get("policy")) or None,
+        billing=as_object(entry.get("billing")) or None,
+    )
+
+
+def _has_images(request: ModelRequest) -> bool:
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            if any(isinstance(block, ImageBlock) for block in message.blocks):
+                return True
+        elif isinstance(message, ToolMessage) and any(result.images for result in message.results):
+            return True
+    return False
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _limit(value: Any) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    return tuple(item for item in as_list(value) if isinstance(item, str)) if isinstance(value, list) else None

@@ -1,0 +1,343 @@
+"""From what a provider says went wrong to the error tree: status, code and message in every shape in use.
+
+Shapes read here: OpenAI ``{error: {message, type, code}}``; Anthropic ``{type: "error", error: {type, message}}``,
+also inside a stream; Gemini ``{error: {code, message, status, details}}``, alone or in a list; Ollama
+``{error: "text"}``; OpenRouter ``{error: {code, message, metadata: {raw}}}``; vLLM ``{object: "error", message}``
+and ``{detail}``; GitHub ``{message}``; Responses ``{response: {error}}`` and ``{response: {incomplete_details}}``;
+plain text. Secrets are taken out by the :class:`Veil` of the call.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Final, cast
+
+import orjson
+
+from jumpseat.adapters.wire import as_list, as_object, excerpt
+from jumpseat.errors import (
+    ProviderAuthError,
+    ProviderContextError,
+    ProviderError,
+    ProviderOverloadedError,
+    ProviderQuotaError,
+    ProviderRateLimitError,
+    ProviderRequestError,
+)
+
+MESSAGE_CHARS: Final = 1000
+MASK: Final = "[redacted]"
+
+_QUOTA_CODES: Final = frozenset(
+    {
+        "billing_error",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "credit_balance_too_low",
+        "credits_exhausted",
+        "exceeded_current_quota_error",
+        "insufficient_balance",
+        "insufficient_credits",
+        "insufficient_funds",
+        "insufficient_quota",
+        "insufficient_user_quota",
+        "payment_required",
+        "quota_exceeded",
+        "usage_limit_exceeded",
+        "usage_limit_reached",
+    }
+)
+_CONTEXT_CODES: Final = frozenset(
+    {
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "exceed_context_size_error",
+        "input_too_long",
+        "max_tokens_exceeded",
+        "model_context_window_exceeded",
+        "model_max_prompt_tokens_exceeded",
+        "prompt_too_long",
+        "request_too_large",
+    }
+)
+_AUTH_CODES: Final = frozenset(
+    {"authentication_error", "invalid_api_key", "permission_denied", "permission_error", "unauthenticated"}
+)
+_RATE_CODES: Final = frozenset(
+    {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"}
+)
+_BUSY_CODES: Final = frozenset(
+    {
+        "api_error",
+        "deadline_exceeded",
+        "insufficient_system_resource",
+        "internal",
+        "internal_error",
+        "internal_server_error",
+        "overloaded_error",
+        "server_error",
+        "server_overloaded",
+        "service_unavailable",
+        "timeout",
+        "timeout_error",
+        "unavailable",
+    }
+)
+_REFUSED_CODES: Final = frozenset(
+    {"failed_precondition", "invalid_argument", "invalid_prompt", "invalid_request_error", "not_found_error"}
+)
+_CONTEXT_TEXT: Final = re.compile(
+    r"context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
+    r"|too many (?:input )?tokens|(?:input|prompt) tokens? (?:count )?.{0,40}exceed"
+    r"|exceed.{0,40}(?:context|maximum number of (?:input )?tokens)"
+    r"|reduce the length of the (?:messages|prompt|input)",
+    re.IGNORECASE,
+)
+_QUOTA_TEXT: Final = re.compile(
+    r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)",
+    re.IGNORECASE | re.DOTALL,
+)
+# Tokens that give themselves away by their form; providers echo keys, and not only the one that was sent.
+_TOKEN_SHAPES: Final = re.compile(
+    r"\b(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_][A-Za-z0-9_*.-]{8,}"
+    r"|\b(?:gh[opusr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|AIza[A-Za-z0-9_-]{16,})"
+    r"|(?<=bearer )[A-Za-z0-9._~+/=-]{8,}",
+    re.IGNORECASE,
+)
+
+
+class Veil:
+    """Takes the secrets of one call out of any text that may reach a log or a user.
+
+    Secret are ``secrets`` whatever their length, the values of ``headers`` (those of four characters and less are
+    left alone unless the header carries a credential), and everything that has the form of a well-known key.
+    """
+
+    _CREDENTIALS: Final = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
+
+    def __init__(self, secrets: Iterable[str | None] = (), headers: Iterable[Mapping[str, str]] = ()) -> None:
+        found = {secret for secret in secrets if secret}
+        for layer in headers:
+            for name, value in layer.items():
+                if len(value) > 4 or self._CREDENTIALS.search(name):
+                    found.add(value)
+                    # "Bearer xyz" is echoed as "xyz" more often than whole.
+                    found.update(word for word in value.split() if len(word) >= 8)
+        found.discard("")
+        # Longest first, so that no secret is left half visible because another one is its beginning.
+        self._secrets: tuple[str, ...] = tuple(sorted(found, key=len, reverse=True))
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, MASK)
+        return _TOKEN_SHAPES.sub(MASK, text)
+
+    def over(self, error: ProviderError) -> ProviderError:
+        """The same error with its text and its code made safe."""
+        error.args = tuple(self(arg) if isinstance(arg, str) else arg for arg in error.args)
+        if error.code is not None:
+            error.code = self(error.code)
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a body says about a failure. ``codes`` are all names it gives the failure, the most precise first."""
+
+    message: str
+    codes: tuple[str, ...] = ()
+    status: int | None = None
+    retry_after_s: float | None = None
+
+    @property
+    def code(self) -> str | None:
+        return self.codes[0] if self.codes else None
+
+
+def failure_of_response(
+    status: int, headers: Mapping[str, str], body: bytes, *, now: float | None = None
+) -> ProviderError:
+    """The error for an answer with a status that is not 2xx.
+
+    ``headers`` must look names up without regard to case, or have them in lower case; ``now`` is Unix time in
+    seconds.
+    """
+    complaint = read_complaint(body)
+    wait = _retry_after(headers, time.time() if now is None else now)
+    return _failure(status, complaint, complaint.retry_after_s if wait is None else wait)
+
+
+def failure_of_event(body: Any) -> ProviderError:
+    """The error for an error object inside a stream, or inside a body with a status of 200."""
+    complaint = read_complaint(body)
+    return _failure(complaint.status, complaint, complaint.retry_after_s)
+
+
+def provider_error(
+    message: str,
+    *,
+    status: int | None = None,
+    code: str | None = None,
+    retry_after_s: float | None = None,
+) -> ProviderError:
+    """The error for a failure whose parts are known already."""
+    return _failure(status, Complaint(message, (code,) if code else ()), retry_after_s)
+
+
+def read_complaint(body: Any) -> Complaint:
+    """Find message and codes in ``body``: raw bytes, text, or parsed JSON."""
+    if isinstance(body, (bytes, str)):
+        try:
+            body = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+            return Complaint(_readable(text))
+    if isinstance(body, list):
+        items = cast("list[Any]", body)
+        return read_complaint(items[0]) if items else Complaint("")
+    if not isinstance(body, dict):
+        return Complaint("" if body is None else str(body))
+    root = cast("dict[str, Any]", body)
+    response = as_object(root.get("response"))
+    inner = root.get("error") or response.get("error") or as_object(response.get("incomplete_details"))
+    if isinstance(inner, str):
+        # {"error": "text"}, sometimes with a code or a longer message beside it.
+        return _complaint(root, inner)
+    if isinstance(inner, dict) and inner:
+        return _complaint(cast("dict[str, Any]", inner), "")
+    errors = as_list(root.get("errors"))
+    if errors and isinstance(errors[0], dict):
+        return _complaint(cast("dict[str, Any]", errors[0]), "")
+    return _complaint(root, "")
+
+
+def _complaint(node: dict[str, Any], text: str) -> Complaint:
+    message = text
+    for key in ("message", "detail", "error_description", "error_message", "Message", "msg", "reason", "title"):
+        value = node.get(key)
+        if value and not isinstance(value, bool):
+            found = value if isinstance(value, str) else orjson.dumps(value).decode()
+            message = found if not text or text in found else f"{text}: {found}"
+            break
+    raw = as_object(node.get("metadata")).get("raw")
+    if raw and str(raw) not in message:
+        # OpenRouter: what the provider behind it said, which is the useful part.
+        message = f"{message}: {raw}"
+    status: int | None = None
+    codes: list[str] = []
+    for key in ("code", "status", "type", "reason"):
+        value = node.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+            status = status or value
+        elif isinstance(value, str) and value and value != "error" and value not in codes:
+            if value.isdecimal() and 400 <= int(value) <= 599:
+                status = status or int(value)
+            codes.append(value)
+    return Complaint(message or ", ".join(codes), tuple(codes), status, _retry_delay(node))
+
+
+def _failure(status: int | None, complaint: Complaint, retry_after_s: float | None) -> ProviderError:
+    message = excerpt(complaint.message, MESSAGE_CHARS)
+    if status is not None:
+        head = f"HTTP {status} {_phrase(status)}".rstrip()
+        message = f"{head}: {message}" if message else head
+    kind, retryable = _kind(status, complaint, retry_after_s)
+    error = kind(
+        message or "the provider reported an error without a message",
+        status=status,
+        code=complaint.code,
+        retry_after_s=retry_after_s,
+    )
+    if retryable is not None:
+        error.retryable = retryable
+    return error
+
+
+def _kind(
+    status: int | None, complaint: Complaint, retry_after_s: float | None
+) -> tuple[type[ProviderError], bool | None]:
+    """The class for a failure, and whether to retry where that differs from the class."""
+    codes = {code.lower() for code in complaint.codes}
+    text = complaint.message
+    server_side = status is not None and status >= 500
+    if codes & _QUOTA_CODES or status == 402:
+        return ProviderQuotaError, None
+    if not server_side and codes & _CONTEXT_CODES:
+        return ProviderContextError, None
+    if status == 413 or (status in (None, 400, 422, 500) and _CONTEXT_TEXT.search(text)):
+        return ProviderContextError, None
+    if status in (401, 403):
+        return ProviderAuthError, None
+    if status == 429 or (status is None and codes & _RATE_CODES):
+        # Gemini calls every rate limit a quota, but says how long to wait; a used-up quota has no such time.
+        used_up = not complaint.codes and retry_after_s is None and _QUOTA_TEXT.search(text)
+        return (ProviderQuotaError if used_up else ProviderRateLimitError), None
+    if server_side:
+        return ProviderOverloadedError, None
+    if status in (408, 409, 425):
+        return ProviderOverloadedError, True
+    if status is not None:
+        return (ProviderQuotaError if _QUOTA_TEXT.search(text) else ProviderRequestError), None
+    if codes & _AUTH_CODES:
+        return ProviderAuthError, None
+    if codes & _REFUSED_CODES and not codes & _BUSY_CODES:
+        return ProviderRequestError, None
+    if not codes and _QUOTA_TEXT.search(text):
+        return ProviderQuotaError, None
+    # The request was accepted and the answer begun: what fails after that is the provider's trouble, and passes.
+    return ProviderOverloadedError, None
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Overloaded" if status == 529 else ""
+
+
+def _readable(text: str) -> str:
+    """A body that is not JSON, as one line; of an HTML page only its title."""
+    if re.match(r"\s*<(?:!doctype|html)", text, re.IGNORECASE):
+        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        return excerpt(title.group(1)) if title else "an HTML page"
+    return excerpt(text)
+
+
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    if not value:
+        return None
+    seconds = _number(value)
+    if seconds is not None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _retry_delay(node: dict[str, Any]) -> float | None:
+    """Gemini's ``RetryInfo``: ``{"retryDelay": "34.07s"}``."""
+    for detail in as_list(node.get("details")):
+        delay = as_object(detail).get("retryDelay")
+        if isinstance(delay, str):
+            return _number(delay.removesuffix("s"))
+    return None
+
+
+def _number(value: str | None) -> float | None:
+    """A number of seconds or milliseconds that makes sense as a wait: finite, not negative."""
+    try:
+        number = float(value) if value else -1.0
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None

@@ -1,0 +1,129 @@
+"""What the environment says about the network: proxies, and whom to trust.
+
+Read once, when the first request is made. An empty variable counts as unset.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import ssl
+from dataclasses import dataclass
+from urllib.request import getproxies
+
+import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """Which proxy an address is reached through.
+
+    ``by_scheme`` maps ``http``, ``https`` and ``all`` to proxy URLs; ``bypass`` is the value of ``NO_PROXY``:
+    ``*``, host names (which stand for their sub-domains too, with or without a leading dot), IP addresses and
+    networks in CIDR form, each with an optional port, separated by commas.
+    """
+
+    by_scheme: dict[str, str]
+    bypass: str = ""
+
+    @classmethod
+    def from_environment(cls) -> Proxies:
+        """The proxies of ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, else of the system."""
+        found = {scheme: url for scheme, url in getproxies().items() if url}
+        bypass = found.pop("no", "")
+        return cls({scheme: url if "://" in url else f"http://{url}" for scheme, url in found.items()}, bypass)
+
+    def for_url(self, url: httpx.URL) -> str | None:
+        """The proxy for ``url``, or ``None`` for a direct connection.
+
+        Loopback is always direct, as nothing but this machine can answer there.
+        """
+        proxy = self.by_scheme.get(url.scheme) or self.by_scheme.get("all")
+        if not proxy or _is_loopback(url.host) or self._bypassed(url.host, url.port or _DEFAULT_PORTS[url.scheme]):
+            return None
+        return proxy
+
+    def _bypassed(self, host: str, port: int) -> bool:
+        address = _ip(host)
+        for entry in self.bypass.replace(" ", ",").split(","):
+            if not entry:
+                continue
+            if entry == "*":
+                return True
+            name, entry_port = _split_port(entry)
+            if entry_port is not None and entry_port != port:
+                continue
+            if address is not None:
+                if _covers(name, address):
+                    return True
+            else:
+                name = name.lower().removeprefix("*").removeprefix(".")
+                if name and (host == name or host.endswith(f".{name}")):
+                    return True
+        return False
+
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def tls_context() -> ssl.SSLContext:
+    """Whom to trust over TLS.
+
+    ``SSL_CERT_FILE``, else ``REQUESTS_CA_BUNDLE``, else ``SSL_CERT_DIR`` replace the authorities that come with
+    httpx; ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as it does for Node.
+
+    Raises:
+        OSError: a file that a variable names cannot be read as certificates; the text names the variable.
+    """
+    context: ssl.SSLContext | None = None
+    for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR"):
+        path = os.environ.get(variable)
+        if path and context is None:
+            context = _load(variable, path, None)
+    if context is None:
+        context = httpx.create_ssl_context(trust_env=False)
+    extra = os.environ.get("NODE_EXTRA_CA_CERTS")
+    if extra:
+        _load("NODE_EXTRA_CA_CERTS", extra, context)
+    return context
+
+
+def _load(variable: str, path: str, context: ssl.SSLContext | None) -> ssl.SSLContext:
+    file, folder = (None, path) if os.path.isdir(path) else (path, None)
+    try:
+        if context is None:
+            # Given a file or a folder, this one loads nothing else.
+            return ssl.create_default_context(cafile=file, capath=folder)
+        context.load_verify_locations(cafile=file, capath=folder)
+    except OSError as error:
+        # ssl.SSLError is an OSError too.
+        raise OSError(f"{variable} names {path!r}, which cannot be read as certificates: {error}") from None
+    return context
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    address = _ip(host)
+    return address.is_loopback if address else host == "localhost" or host.endswith(".localhost")
+
+
+def _covers(entry: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    try:
+        network = ipaddress.ip_network(entry.strip("[]"), strict=False)
+    except ValueError:
+        return False
+    return address.version == network.version and address in network
+
+
+def _split_port(entry: str) -> tuple[str, int | None]:
+    """``host:port`` in two; a bare IPv6 address has colons and no port."""
+    host, _, port = entry.rpartition(":")
+    if host and port.isdecimal() and (":" not in host or host.endswith("]")):
+        return host, int(port)
+    return entry, None

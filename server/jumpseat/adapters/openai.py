@@ -1,0 +1,646 @@
+"""OpenAI chat completions, and everything that calls itself compatible with them.
+
+The request is strict, for the strictest servers; the decoder is tolerant, for the loosest. Adapters for relatives
+of this wire subclass :class:`OpenAIAdapter` and override what differs.
+
+Options of the endpoint (``Endpoint.options``), for servers that need them:
+
+====================== ===================== ==========================================================
+option                 default               meaning
+====================== ===================== ==========================================================
+``system_role``        ``"system"``          role of the system message (``developer``, ``user``)
+``max_tokens_field``   by host               name of the field that limits the output
+``stream_usage``       true                  whether to ask for usage in a stream
+``reasoning_effort``   true                  whether the server knows ``reasoning_effort``
+``replay_reasoning``   true                  whether to send reasoning back to the server that gave it
+``body``               ``{}``                more fields for the body; they win
+====================== ===================== ==========================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from typing import Any, ClassVar, Final, cast
+from urllib.parse import urlsplit
+
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.failures import failure_of_event, provider_error
+from jumpseat.adapters.wire import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    data_url,
+    decode_text,
+    dump_json,
+    hosted_as_text,
+    merge_headers,
+    parse_arguments,
+    parse_object,
+)
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    Citation,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    Completed,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    ResponseFormat,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+    ToolSpec,
+    Usage,
+)
+from jumpseat.errors import ProviderProtocolError
+
+DONE: Final = "[DONE]"
+
+REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
+"""Where servers put readable reasoning; some fill two with the same text, so the first that has any counts."""
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "model_length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "tool_calls": "tool_use",
+    "tool_use": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "safety": "refusal",
+}
+"""``finish_reason`` to ours; any other value ends the turn."""
+
+_OWN_HOST: Final = "api.openai.com"
+
+
+class OpenAIAdapter:
+    """Chat completions at ``<base_url>/chat/completions``. The key goes as a bearer token; none is fine too."""
+
+    name: ClassVar[str] = "openai"
+    default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
+    key_env: ClassVar[str | None] = "OPENAI_API_KEY"
+
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        return HttpRequest(
+            url=self.url(endpoint, request),
+            headers=merge_headers(
+                {
+                    "Content-Type": "application/json",
+                    "Accept": "text/event-stream" if request.stream else "application/json",
+                    "User-Agent": endpoint.user_agent,
+                },
+                self.auth_headers(endpoint),
+                self.extra_headers(endpoint, request),
+                endpoint.headers,
+                request.headers,
+            ),
+            body=self.body(endpoint, request),
+        )
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return ChatDecoder(self.name, request)
+
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
+        return f"{endpoint.base_url.rstrip('/')}/chat/completions"
+
+    def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
+        token = endpoint.bearer_token or endpoint.api_key
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
+        return {}
+
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        options = endpoint.options
+        is_openai = urlsplit(endpoint.base_url).hostname == _OWN_HOST
+        body: JsonObject = {"model": request.model, "messages": self.messages(endpoint, request)}
+        if request.tools:
+            body["tools"] = [tool_to_wire(tool) for tool in request.tools]
+            if request.tool_choice is not None:
+                body["tool_choice"] = tool_choice_to_wire(request.tool_choice)
+                if request.tool_choice.parallel is not None:
+                    body["parallel_tool_calls"] = request.tool_choice.parallel
+        body["stream"] = request.stream
+        if request.stream and options.get("stream_usage", True):
+            body["stream_options"] = {"include_usage": True}
+        if request.reasoning_effort is not None and options.get("reasoning_effort", True):
+            body["reasoning_effort"] = request.reasoning_effort
+        if request.max_output_tokens is not None:
+            default = "max_completion_tokens" if is_openai else "max_tokens"
+            body[str(options.get("max_tokens_field", default))] = request.max_output_tokens
+        if request.response_format is not None:
+            body["response_format"] = response_format_to_wire(request.response_format)
+        body.update(as_object(options.get("body")))
+        return body
+
+    def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
+        """The whole conversation. The system message is first, and there is one only."""
+        wire: list[JsonObject] = []
+        if request.system:
+            wire.append({"role": str(endpoint.options.get("system_role", "system")), "content": request.system})
+        # OpenAI itself refuses fields it does not know, and never sends the reasoning that they would carry.
+        replay = (
+            bool(endpoint.options.get("replay_reasoning", True))
+            and urlsplit(endpoint.base_url).hostname != _OWN_HOST
+        )
+        last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
+        for position, message in enumerate(request.messages):
+            match message:
+                case UserMessage():
+                    wire += user_to_wire(message, vision=request.vision)
+                case AssistantMessage():
+                    entry = self.assistant_to_wire(message)
+                    if replay:
+                        entry |= self.reasoning_to_wire(message, current=position > last_prompt)
+                    wire.append(entry)
+                case ToolMessage():
+                    wire += tool_results_to_wire(message, vision=request.vision)
+        return wire
+
+    def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
+        text = "".join(
+            block.text if isinstance(block, TextBlock) else _paragraph(hosted_as_text(block))
+            for block in message.blocks
+        )
+        calls = [self.tool_use_to_wire(block) for block in message.tool_uses()]
+        # Null content goes with calls only; some servers insist on the field itself being there.
+        entry: JsonObject = {"role": "assistant", "content": text or (None if calls else "")}
+        if calls:
+            entry["tool_calls"] = calls
+        return entry
+
+    def tool_use_to_wire(self, block: ToolUseBlock) -> JsonObject:
+        # The text is what the model wrote, to the byte: a changed one breaks prompt caches and recorded matches.
+        arguments = block.arguments_json if block.arguments_json.strip() else "{}"
+        call: JsonObject = {
+            "id": block.id,
+            "type": "function",
+            "function": {"name": block.name, "arguments": arguments},
+        }
+        if block.provider == self.name:
+            # Signatures that a call must carry on its way back (Gemini behind this wire).
+            call |= as_object(block.provider_data)
+        return call
+
+    def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
+        """The fields that give a message's reasoning back to the server it came from.
+
+        ``current`` tells that the message belongs to the tool loop under way. Plain text is wanted there only:
+        servers that read it at all drop or refuse it for finished turns. Signed and encrypted forms always go.
+        """
+        fields: JsonObject = {}
+        for block in message.blocks:
+            if isinstance(block, ReasoningBlock) and block.provider == self.name:
+                data = as_object(block.provider_data)
+                fields |= {key: data[key] for key in ("reasoning_details", "reasoning_opaque") if key in data}
+                name = data.get("field")
+                if isinstance(name, str) and block.text and (current or "reasoning_opaque" in data):
+                    fields[name] = block.text
+        return fields
+
+
+def tool_to_wire(tool: ToolSpec) -> JsonObject:
+    """One function definition. The schema goes as it is."""
+    parameters = tool.parameters or {"type": "object", "properties": {}}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
+
+
+def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
+    """How freely the model may call tools."""
+    if choice.mode == "specific":
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice.mode
+
+
+def response_format_to_wire(wanted: ResponseFormat) -> JsonObject:
+    """Structured output. ``strict`` needs a schema of a certain form, which is made here on a copy."""
+    schema: JsonObject = {"name": re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "answer"}
+    if wanted.description is not None:
+        schema["description"] = wanted.description
+    schema["schema"] = strict_schema(wanted.schema) if wanted.strict else wanted.schema
+    if wanted.strict is not None:
+        schema["strict"] = wanted.strict
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def strict_schema(schema: Any) -> Any:
+    """A copy of a JSON Schema in which every object requires all its properties and allows no others."""
+    if isinstance(schema, list):
+        return [strict_schema(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    node = cast("JsonObject", schema)
+    copy: JsonObject = {}
+    for key, value in node.items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            copy[key] = {name: strict_schema(item) for name, item in cast("JsonObject", value).items()}
+        elif key in ("items", "anyOf", "oneOf", "allOf"):
+            copy[key] = strict_schema(value)
+        else:
+            copy[key] = value
+    if "properties" in node or node.get("type") == "object":
+        copy["required"] = list(as_object(node.get("properties")))
+        copy["additionalProperties"] = False
+    return copy
+
+
+def user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
+    """One user message, or none where it carried images only and the model sees none."""
+    parts: list[JsonObject] = []
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                parts.append({"type": "text", "text": block.text})
+            case ImageBlock():
+                if vision:
+                    parts += image_parts(block)
+            case DocumentBlock():
+                parts.append(document_part(block))
+    if not parts:
+        return []
+    if all(part["type"] == "text" for part in parts):
+        # A plain string is what every server understands.
+        return [{"role": "user", "content": "\n".join(part["text"] for part in parts)}]
+    return [{"role": "user", "content": parts}]
+
+
+def tool_results_to_wire(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
+    """The results in call order, then one user message for every result that carries images."""
+    wire: list[JsonObject] = [
+        {"role": "tool", "tool_call_id": result.tool_use_id, "content": result.text} for result in message.results
+    ]
+    if vision:
+        for result in message.results:
+            parts = [part for image in result.images for part in image_parts(image)]
+            if parts:
+                wire.append({"role": "user", "content": parts})
+    return wire
+
+
+def image_parts(image: ImageBlock) -> list[JsonObject]:
+    """An image, after its label if it has one."""
+    label: list[JsonObject] = [{"type": "text", "text": image.label}] if image.label else []
+    return [*label, {"type": "image_url", "image_url": {"url": data_url(image.data, image.mime_type)}}]
+
+
+def document_part(document: DocumentBlock) -> JsonObject:
+    """A document: text as text, anything else as a file."""
+    if document.mime_type.startswith("text/"):
+        text = decode_text(document.data)
+        return {"type": "text", "text": f"{document.title}\n{text}" if document.title else text}
+    return {
+        "type": "file",
+        "file": {
+            "filename": document.title or "document",
+            "file_data": data_url(document.data, document.mime_type),
+        },
+    }
+
+
+def usage_from_wire(usage: Any) -> Usage | None:
+    """``usage`` of an answer, ``None`` where there is none.
+
+    Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens`` and ``cache_creation_input_tokens`` of
+    gateways before Anthropic.
+    """
+    if not isinstance(usage, dict) or not usage:
+        return None
+    node = cast("JsonObject", usage)
+    prompt = as_object(node.get("prompt_tokens_details"))
+    completion = as_object(node.get("completion_tokens_details"))
+    return Usage(
+        input_tokens=as_count(node.get("prompt_tokens")),
+        output_tokens=as_count(node.get("completion_tokens")),
+        cache_read_tokens=as_count(prompt.get("cached_tokens")) or as_count(node.get("prompt_cache_hit_tokens")),
+        cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
+        or as_count(node.get("cache_creation_input_tokens")),
+        reasoning_tokens=as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens")),
+    )
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call while it comes in. Its deltas begin when its name is known."""
+
+    id: str
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    unsent: list[str] = field(default_factory=list[str])
+    extra: JsonObject = field(default_factory=dict[str, Any])
+    announced: bool = False
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+
+class ChatDecoder:
+    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
+
+    All choices of an answer are one message: Copilot, for one, puts text in one choice and each call in another.
+    Tolerated: missing ids and indexes, arguments as an object, content as a list of parts, names repeated or empty
+    in later pieces, usage nowhere or in a chunk without choices, the legacy ``function_call``.
+    """
+
+    def __init__(self, provider: str, request: ModelRequest) -> None:
+        self._provider = provider
+        self._turn = len(request.messages)
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_field: str | None = None
+        self._details: list[JsonObject] = []
+        self._opaque: str | None = None
+        self._refusals: list[str] = []
+        self._citations: list[Citation] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[tuple[int, int], _Call] = {}
+        self._finish_reasons: list[str] = []
+        self._usage: Usage | None = None
+        self._model: str | None = None
+        self._response_id: str | None = None
+        self._created: Any = None
+        self._saw_choices = False
+        self._completed = False
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        if data == DONE or self._completed:
+            return self._complete() if self._saw_choices and not self._completed else []
+        if not data:
+            return []
+        chunk = parse_object(data)
+        if chunk.get("error") or event == "error" or chunk.get("object") == "error":
+            raise failure_of_event(chunk)
+        events: list[ModelEvent] = []
+        choices = chunk.get("choices")
+        if choices:
+            self._saw_choices = True
+            for position, choice in enumerate(choices):
+                # Some gateways close with the whole message beside an empty delta; that would double the text.
+                delta = choice["delta"] if "delta" in choice else choice.get("message")
+                if delta:
+                    self._take(choice.get("index", position) or 0, delta, events)
+                reason = choice.get("finish_reason")
+                if reason:
+                    self._finish(reason, choice)
+        if self._response_id is None:
+            self._note_head(chunk)
+        usage = chunk.get("usage")
+        if usage:
+            self._usage = usage_from_wire(usage)
+        return events
+
+    def finish(self) -> list[ModelEvent]:
+        if self._completed:
+            return []
+        if not self._finish_reasons:
+            said = "in the middle of its answer" if self._saw_choices else "before it said anything"
+            raise ProviderProtocolError(f"the provider ended the stream {said}")
+        return self._complete()
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        if body.get("error") or body.get("object") == "error":
+            raise failure_of_event(body)
+        choices = as_list(body.get("choices"))
+        if not choices:
+            raise ProviderProtocolError("expected at least one choice in the provider's answer")
+        self._note_head(body)
+        self._usage = usage_from_wire(body.get("usage"))
+        for position, item in enumerate(choices):
+            choice = as_object(item)
+            self._take(position, as_object(choice.get("message") or choice.get("delta")), [])
+            reason = choice.get("finish_reason")
+            if reason:
+                self._finish(reason, choice)
+        return self._complete()
+
+    def _note_head(self, chunk: JsonObject) -> None:
+        self._response_id = as_text(chunk.get("id")) or None
+        self._model = as_text(chunk.get("model")) or self._model
+        self._created = chunk.get("created", self._created)
+
+    def _take(self, choice: int, delta: JsonObject, events: list[ModelEvent]) -> None:
+        """What one delta, or one whole message, adds."""
+        content = delta.get("content")
+        if content:
+            if isinstance(content, str):
+                self._text.append(content)
+                events.append(TextDelta(content))
+            else:
+                self._take_parts(content, events)
+        if len(delta) == 1 and content is not None:
+            # Nearly every delta of a long answer.
+            return
+        for name in REASONING_FIELDS:
+            text = delta.get(name)
+            if text and isinstance(text, str):
+                self._reasoning_field = name
+                self._reason(text, events)
+                break
+        details = delta.get("reasoning_details")
+        if details:
+            self._take_details(as_list(details), events, already=any(delta.get(name) for name in REASONING_FIELDS))
+        opaque = delta.get("reasoning_opaque")
+        if opaque and isinstance(opaque, str):
+            self._opaque = opaque
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            self._refusals.append(refusal)
+            self._text.append(refusal)
+            events.append(TextDelta(refusal))
+        for annotation in as_list(delta.get("annotations")):
+            self._take_annotation(as_object(annotation))
+        calls = delta.get("tool_calls")
+        if calls:
+            for item in as_list(calls):
+                self._take_call(choice, as_object(item), events)
+        legacy = delta.get("function_call")
+        if legacy:
+            self._take_call(choice, {"index": 0, "function": legacy}, events)
+
+    def _reason(self, text: str, events: list[ModelEvent]) -> None:
+        self._reasoning.append(text)
+        events.append(ReasoningDelta(text))
+
+    def _take_parts(self, parts: Any, events: list[ModelEvent]) -> None:
+        """Content as a list: text parts, and Mistral's thinking parts, which hold parts in turn."""
+        for item in as_list(parts):
+            part = as_object(item)
+            text = item if isinstance(item, str) else as_text(part.get("text"))
+            thinking = part.get("thinking")
+            if thinking:
+                inner = as_list(thinking) or [{"text": thinking}]
+                self._reason("".join(as_text(as_object(piece).get("text")) for piece in inner), events)
+            elif text:
+                self._text.append(text)
+                events.append(TextDelta(text))
+
+    def _take_details(self, details: list[Any], events: list[ModelEvent], *, already: bool) -> None:
+        """OpenRouter's structured reasoning, whose pieces belong together by index. It is kept for replay."""
+        for item in details:
+            piece = as_object(item)
+            if not already:
+                text = as_text(piece.get("text")) or as_text(piece.get("summary"))
+                if text:
+                    self._reason(text, events)
+            index = piece.get("index")
+            same = [d for d in self._details if index is not None and d.get("index") == index]
+            if not same or same[-1].get("type") != piece.get("type", same[-1].get("type")):
+                self._details.append(dict(piece))
+                continue
+            target = same[-1]
+            for key, value in piece.items():
+                if key in ("text", "summary", "data") and isinstance(value, str):
+                    target[key] = as_text(target.get(key)) + value
+                elif value is not None:
+                    target[key] = value
+
+    def _take_annotation(self, annotation: JsonObject) -> None:
+        kind = as_text(annotation.get("type")) or "url_citation"
+        source = as_object(annotation.get(kind)) or annotation
+        start, end = source.get("start_index"), source.get("end_index")
+        self._citations.append(
+            Citation(
+                kind=kind,
+                url=as_text(source.get("url")) or None,
+                title=as_text(source.get("title")) or None,
+                cited_text=as_text(source.get("content")) or None,
+                start=start if isinstance(start, int) else None,
+                end=end if isinstance(end, int) else None,
+                provider=self._provider,
+                provider_data=annotation,
+            )
+        )
+
+    def _take_call(self, choice: int, piece: JsonObject, events: list[ModelEvent]) -> None:
+        function = as_object(piece.get("function")) or piece
+        name = as_text(function.get("name"))
+        arguments = function.get("arguments")
+        if arguments is None:
+            arguments = ""
+        elif not isinstance(arguments, str):
+            arguments = dump_json(arguments)
+        call = self._call_of(choice, piece, name, arguments)
+        if name and not call.name:
+            call.name = name
+        if arguments:
+            call.pieces.append(arguments)
+            call.unsent.append(arguments)
+        if "extra_content" in piece:
+            call.extra["extra_content"] = piece["extra_content"]
+        if call.name and (call.unsent or not call.announced):
+            events.append(ToolCallDelta(call.id, call.name, "".join(call.unsent)))
+            call.unsent.clear()
+            call.announced = True
+
+    def _call_of(self, choice: int, piece: JsonObject, name: str, arguments: str) -> _Call:
+        """The call that a piece belongs to, a new one where it begins one."""
+        call_id = as_text(piece.get("id"))
+        index = piece.get("index")
+        known: _Call | None
+        if isinstance(index, int):
+            known = self._by_index.get((choice, index))
+        else:
+            same = [call for call in self._calls if call_id and call.id == call_id]
+            last = self._calls[-1] if self._calls and not call_id else None
+            known = same[-1] if same else last
+        if known is not None:
+            if call_id and known.announced and call_id != known.id and name:
+                # Servers that give every parallel call the index 0.
+                known = None
+            elif not call_id and name and known.name and arguments and parse_arguments(known.arguments) is not None:
+                # No id to go by: a name after a complete call begins the next one.
+                known = None if known.arguments.strip() else known
+        if known is None:
+            known = _Call(call_id or self._made_up_id())
+            self._calls.append(known)
+        elif call_id and not known.announced:
+            known.id = call_id
+        if isinstance(index, int):
+            self._by_index[choice, index] = known
+        return known
+
+    def _made_up_id(self) -> str:
+        """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
+        seed = f"{self._turn}|{self._response_id}|{self._created}|{len(self._calls)}"
+        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+
+    def _finish(self, reason: Any, choice: JsonObject) -> None:
+        if reason == "error":
+            raise failure_of_event(
+                choice if choice.get("error") else {"message": "the provider gave up in mid-answer"}
+            )
+        if reason == "insufficient_system_resource":
+            raise provider_error("the provider ran out of resources in mid-answer", code=reason)
+        self._finish_reasons.append(str(reason))
+
+    def _complete(self) -> list[ModelEvent]:
+        self._completed = True
+        events: list[ModelEvent] = []
+        blocks: list[AssistantBlock] = []
+        if self._reasoning or self._details or self._opaque:
+            data: JsonObject = {}
+            if self._reasoning_field:
+                data["field"] = self._reasoning_field
+            if self._details:
+                data["reasoning_details"] = self._details
+            if self._opaque:
+                data["reasoning_opaque"] = self._opaque
+            blocks.append(ReasoningBlock("".join(self._reasoning), self._provider, data or None))
+        if self._text:
+            blocks.append(TextBlock("".join(self._text), self._citations))
+        for call in self._calls:
+            if not call.announced:
+                events.append(ToolCallDelta(call.id, call.name, call.arguments))
+            arguments = call.arguments
+            blocks.append(
+                ToolUseBlock(
+                    call.id,
+                    call.name,
+                    arguments,
+                    parse_arguments(arguments),
+                    self._provider if call.extra else None,
+                    call.extra or None,
+                )
+            )
+        events.append(
+            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
+        )
+        return events
+
+    def _stop_reason(self) -> StopReason:
+        reasons = [STOP_REASONS.get(reason, "end_turn") for reason in self._finish_reasons]
+        if "max_tokens" in reasons:
+            return "max_tokens"
+        if self._calls:
+            # Many servers say "stop" here.
+            return "tool_use"
+        if self._refusals or "refusal" in reasons:
+            return "refusal"
+        # A server that announces calls and sends none has nothing for us to do.
+        return "end_turn"
+
+
+def _paragraph(text: str) -> str:
+    return f"\n\n{text}\n\n" if text else ""

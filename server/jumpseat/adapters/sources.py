@@ -1,0 +1,360 @@
+"""Where a session's model comes from: its own ``provider``, the configuration, or the Copilot API.
+
+Precedence: the provider given with the session; an alias; ``adapter/model``; a model some configured adapter
+declares; the Copilot API, where there is a token; the only adapter there is. Adapters of well-known keys in the
+environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured. Nothing is imported or asked over the
+network before a session needs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from jumpseat_protocol.server import AuthStatusResult
+from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig
+from jumpseat_protocol.version import __version__
+from pydantic import ValidationError
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import Model, ModelInfo
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.config import AdapterConfig, Config, ModelConfig
+from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.copilot import CopilotAccount
+    from jumpseat.adapters.http import HttpTransport
+    from jumpseat.adapters.scripted import ScriptedModel
+    from jumpseat.cli import Options
+
+SCRIPTED: Final = "scripted"
+COPILOT: Final = "copilot"
+# Adapters that need no configuration where their key is in the environment: key, base URL, model.
+WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
+}
+
+
+class Models:
+    """The models of the process. Keys are read when a model is called and kept nowhere else."""
+
+    def __init__(self, config: Config, options: Options) -> None:
+        self._config = config
+        self._environ = options.environ
+        self._token, self._token_source = _github_token(options)
+        self._adapters = _configured(config, options.environ)
+        self._transport: HttpTransport | None = None
+        # By a digest of the token: per-session identities, each with its own model list.
+        self._accounts: dict[str, CopilotAccount] = {}
+        self._scripts: dict[str, ScriptedModel] = {}
+
+    # --- what sessions need -------------------------------------------------------------------------------------
+
+    def check(self, settings: SessionSettings) -> None:
+        provider = settings.provider
+        if provider is None:
+            return
+        if provider.type == SCRIPTED:
+            self._script(provider.script)
+            return
+        if provider.type not in ADAPTERS:
+            known = ", ".join(sorted([*ADAPTERS, SCRIPTED]))
+            raise InvalidRequestError(f"provider.type {provider.type!r} is unknown, expected one of {known}")
+        if provider.wire_api == "responses":
+            raise InvalidRequestError("provider.wireApi 'responses' is not supported by this version")
+        if not provider.base_url and load_adapter(provider.type).default_base_url is None:
+            raise InvalidRequestError(f"provider.baseUrl is required for provider type {provider.type!r}")
+
+    async def authenticate(self, settings: SessionSettings) -> None:
+        """Check a token that a session brings of its own.
+
+        Raises:
+            ProviderAuthError: it is not good.
+        """
+        if settings.github_token and settings.provider is None:
+            await self._account(settings.github_token).user()
+
+    async def resolve(self, settings: SessionSettings) -> ResolvedModel:
+        found = await self._resolve(settings)
+        return replace(found, info=_overridden(found.info, settings.model_capabilities))
+
+    async def default_name(self, settings: SessionSettings) -> str | None:
+        """The model a session without one would use; ``None`` where there is none."""
+        try:
+            return (await self._resolve(settings)).info.id
+        except (ConfigError, ProviderError):
+            return None
+
+    async def list(self) -> list[ModelInfo]:
+        """All models that can be named.
+
+        Raises:
+            ConfigError: there is neither a login nor a configured provider.
+            ProviderError: the Copilot API could not be asked.
+        """
+        found = [ModelInfo(id=name, name=name) for name in self._config.models]
+        for adapter_name, adapter in self._adapters.items():
+            found += [_info(f"{adapter_name}/{one.id}", one) for one in self._declared(adapter_name, adapter)]
+        if self._token is not None:
+            found += await self._account(self._token).models()
+        elif not self._adapters:
+            raise _nothing_configured()
+        return found
+
+    async def auth_status(self) -> AuthStatusResult:
+        """Who is logged in; without a login, whether there are configured providers."""
+        if self._token is not None:
+            try:
+                login = (await self._account(self._token).user()).get("login")
+            except ProviderError as error:
+                return AuthStatusResult(is_authenticated=False, status_message=f"Not authenticated: {error}")
+            return AuthStatusResult(
+                is_authenticated=True,
+                auth_type=self._token_source,
+                host="https://github.com",
+                login=str(login) if login else None,
+                status_message=f"Logged in as {login}" if login else "Logged in",
+            )
+        if self._adapters:
+            names = ", ".join(self._adapters)
+            return AuthStatusResult(
+                is_authenticated=True, auth_type="api-key", status_message=f"Configured providers: {names}"
+            )
+        return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+
+    async def close(self) -> None:
+        """Close the connections to all providers."""
+        if self._transport is not None:
+            await self._transport.aclose()
+
+    # --- finding one --------------------------------------------------------------------------------------------
+
+    async def _resolve(self, settings: SessionSettings) -> ResolvedModel:
+        if settings.provider is not None:
+            return self._from_provider(settings.provider, settings)
+        name = settings.model or self._config.default_model
+        token = settings.github_token or self._token
+        if name is None:
+            if token is None or self._has_own_default():
+                return self._from_adapter(*self._default_adapter(), None, settings)
+            return await self._from_copilot(token, None, settings)
+        alias = self._config.models.get(name)
+        if alias is not None:
+            return self._from_adapter(alias.adapter, self._adapters[alias.adapter], alias.model, settings)
+        adapter_name, slash, model = name.partition("/")
+        if slash and adapter_name in self._adapters:
+            return self._from_adapter(adapter_name, self._adapters[adapter_name], model, settings)
+        for adapter_name, adapter in self._adapters.items():
+            if any(one.id == name for one in self._declared(adapter_name, adapter)):
+                return self._from_adapter(adapter_name, adapter, name, settings)
+        if token is not None:
+            return await self._from_copilot(token, name, settings)
+        if len(self._adapters) == 1:
+            return self._from_adapter(*next(iter(self._adapters.items())), name, settings)
+        if not self._adapters:
+            raise _nothing_configured()
+        raise ConfigError(
+            f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(self._adapters)}"
+        )
+
+    def _from_provider(self, provider: ProviderConfig, settings: SessionSettings) -> ResolvedModel:
+        wire_name = provider.wire_model or provider.model_id or settings.model
+        if provider.type == SCRIPTED:
+            name = wire_name or SCRIPTED
+            return ResolvedModel(self._script(provider.script), name, ModelInfo(id=settings.model or name))
+        if not wire_name:
+            raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
+        info = ModelInfo(
+            id=settings.model or wire_name,
+            context_window=provider.max_context_window_tokens,
+            max_prompt_tokens=provider.max_prompt_tokens,
+            max_output_tokens=provider.max_output_tokens,
+        )
+        adapter = load_adapter(provider.type)
+        endpoint = Endpoint(
+            base_url=(provider.base_url or adapter.default_base_url or "").rstrip("/"),
+            api_key=provider.api_key,
+            bearer_token=provider.bearer_token,
+            headers=provider.headers,
+            user_agent=_user_agent(settings.client_name),
+            options={"api_version": provider.azure.api_version} if provider.azure else {},
+        )
+        return ResolvedModel(
+            self._http_model(provider.type, endpoint), wire_name, _overridden(info, provider.model_capabilities)
+        )
+
+    def _from_adapter(
+        self, name: str, config: AdapterConfig, model: str | None, settings: SessionSettings
+    ) -> ResolvedModel:
+        kind = config.type or name
+        declared = self._declared(name, config)
+        if model is None and declared:
+            model = declared[0].id
+        if kind == SCRIPTED:
+            model = model or SCRIPTED
+            return ResolvedModel(self._script(config.script), model, ModelInfo(id=model))
+        if model is None:
+            raise ConfigError(f"adapter {name!r} declares no models: name one, or set default_model")
+        known = next((one for one in declared if one.id == model), ModelConfig(id=model))
+        adapter = load_adapter(kind)
+        base_url = config.base_url or adapter.default_base_url
+        if not base_url:
+            raise ConfigError(f"adapter {name!r} needs a base_url")
+        key_env = config.api_key_env or (None if config.base_url else adapter.key_env)
+        api_key = self._environ.get(key_env) if key_env else None
+        if config.api_key_env and api_key is None:
+            raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
+        endpoint = Endpoint(
+            base_url=base_url.rstrip("/"),
+            api_key=api_key,
+            headers=config.headers,
+            user_agent=_user_agent(settings.client_name),
+        )
+        return ResolvedModel(
+            self._http_model(kind, endpoint), known.wire_model or known.id, _info(f"{name}/{known.id}", known)
+        )
+
+    async def _from_copilot(self, token: str, name: str | None, settings: SessionSettings) -> ResolvedModel:
+        account = self._account(token)
+        models = await account.models()
+        if name is None:
+            name = next((one.id for one in models if one.enabled), None)
+            if name is None:
+                raise ConfigError("the Copilot API lists no usable model")
+        # Names that are in no list are tried all the same: lists lag behind.
+        info = next((one for one in models if one.id == name), ModelInfo(id=name))
+        endpoint = replace(await account.endpoint(), user_agent=_user_agent(settings.client_name))
+        return ResolvedModel(self._http_model(COPILOT, endpoint), name, info, byok=False)
+
+    # --- parts --------------------------------------------------------------------------------------------------
+
+    def _http_model(self, adapter_name: str, endpoint: Endpoint) -> Model:
+        from jumpseat.adapters.http import HttpModel
+
+        return HttpModel(load_adapter(adapter_name), endpoint, self._http())
+
+    def _http(self) -> HttpTransport:
+        from jumpseat.adapters.http import HttpTransport
+
+        if self._transport is None:
+            self._transport = HttpTransport()
+        return self._transport
+
+    def _script(self, script: dict[str, Any] | str | None) -> ScriptedModel:
+        from jumpseat.adapters.scripted import Script, load_script
+
+        if script is None:
+            raise InvalidRequestError("the scripted adapter needs a script: a path, or the script itself")
+        if not isinstance(script, str):
+            try:
+                return self._shared_script(repr(script), Script.model_validate(script))
+            except ValidationError as error:
+                first = error.errors(include_input=False, include_url=False)[0]
+                where = ".".join(str(part) for part in first["loc"])
+                raise InvalidRequestError(f"provider.script.{where}: {first['msg']}") from None
+        return self._shared_script(script, load_script(script))
+
+    def _shared_script(self, key: str, script: Any) -> ScriptedModel:
+        """One model per script: it counts the failures that a script asks for."""
+        from jumpseat.adapters.scripted import ScriptedModel
+
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        if digest not in self._scripts:
+            self._scripts[digest] = ScriptedModel(script)
+        return self._scripts[digest]
+
+    def _account(self, token: str) -> CopilotAccount:
+        from jumpseat.adapters.copilot import GITHUB_API_URL, CopilotAccount
+
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        account = self._accounts.get(digest)
+        if account is None:
+            account = self._accounts[digest] = CopilotAccount(
+                token,
+                self._http(),
+                github_api_url=self._environ.get("COPILOT_DEBUG_GITHUB_API_URL") or GITHUB_API_URL,
+                api_url=self._environ.get("COPILOT_API_URL"),
+                user_agent=_user_agent(None),
+            )
+        return account
+
+    def _declared(self, name: str, config: AdapterConfig) -> list[ModelConfig]:
+        declared = config.model_list()
+        if not declared and name in WELL_KNOWN and (model := self._environ.get(WELL_KNOWN[name][2])):
+            return [ModelConfig(id=model)]
+        return declared
+
+    def _has_own_default(self) -> bool:
+        """Whether the configuration file, by naming adapters, means something other than the Copilot API."""
+        return bool(self._config.adapters)
+
+    def _default_adapter(self) -> tuple[str, AdapterConfig]:
+        for name, config in self._adapters.items():
+            return name, config
+        raise _nothing_configured()
+
+
+def _configured(config: Config, environ: Mapping[str, str]) -> dict[str, AdapterConfig]:
+    """The adapters of the file, then those of well-known keys that the file does not mention."""
+    adapters = dict(config.adapters)
+    for name, (key, base_url, _) in WELL_KNOWN.items():
+        if name not in adapters and (environ.get(key) or environ.get(base_url)):
+            adapters[name] = AdapterConfig(
+                base_url=environ.get(base_url), api_key_env=key if environ.get(key) else None
+            )
+    return adapters
+
+
+def _github_token(options: Options) -> tuple[str | None, str | None]:
+    """The GitHub token of the process and how it was given."""
+    if options.auth_token:
+        return options.auth_token, "token"
+    if options.auto_login:
+        for name in ("GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"):
+            if name == "GITHUB_COPILOT_API_TOKEN" and not options.environ.get("COPILOT_API_URL"):
+                continue
+            if token := options.environ.get(name):
+                return token, "env"
+    return None, None
+
+
+def _info(model_id: str, config: ModelConfig) -> ModelInfo:
+    return ModelInfo(
+        id=model_id,
+        name=config.name or config.id,
+        vision=config.vision,
+        context_window=config.context_window,
+        max_output_tokens=config.max_output_tokens,
+    )
+
+
+def _overridden(info: ModelInfo, capabilities: ModelCapabilities | None) -> ModelInfo:
+    """``info`` with what the client knows better."""
+    if capabilities is None:
+        return info
+    supports, limits = capabilities.supports, capabilities.limits
+    return replace(
+        info,
+        vision=supports.vision if supports and supports.vision is not None else info.vision,
+        context_window=(limits.max_context_window_tokens if limits else None) or info.context_window,
+        max_prompt_tokens=(limits.max_prompt_tokens if limits else None) or info.max_prompt_tokens,
+        max_output_tokens=(limits.max_output_tokens if limits else None) or info.max_output_tokens,
+    )
+
+
+def _user_agent(client_name: str | None) -> str:
+    product = f"jumpseat/{__version__}"
+    return f"{product} {client_name}" if client_name else product
+
+
+def _nothing_configured() -> ConfigError:
+    return ConfigError(
+        "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
+        " or name an adapter in config.toml"
+    )

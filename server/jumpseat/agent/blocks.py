@@ -1,0 +1,151 @@
+"""The provider-neutral conversation: messages made of blocks.
+
+A conversation is a list of :class:`Message`; an adapter turns it into its provider's wire form and back.
+Blocks that only one provider understands keep ``provider`` (the adapter family that made them) and
+``provider_data`` (its raw JSON), so that they can be replayed exactly to the provider that made them and
+rewritten for every other one.
+This module holds no JSON codec and no I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Citation:
+    """A source for ``start``..``end`` (character offsets) of the text block that holds it."""
+
+    kind: str
+    url: str | None = None
+    title: str | None = None
+    cited_text: str | None = None
+    start: int | None = None
+    end: int | None = None
+    provider: str | None = None
+    provider_data: Any = None
+
+
+@dataclass(slots=True)
+class TextBlock:
+    text: str
+    citations: list[Citation] = field(default_factory=list[Citation])
+
+
+@dataclass(slots=True)
+class ReasoningBlock:
+    """What the model thought. ``provider_data`` carries signatures and encrypted forms for exact replay."""
+
+    text: str
+    provider: str | None = None
+    provider_data: Any = None
+
+
+@dataclass(slots=True)
+class ImageBlock:
+    """An image, base64 encoded. ``label`` is a line of text that goes before it (a file name, say)."""
+
+    data: str
+    mime_type: str
+    label: str | None = None
+
+
+@dataclass(slots=True)
+class DocumentBlock:
+    """A document (PDF, text), base64 encoded."""
+
+    data: str
+    mime_type: str
+    title: str | None = None
+
+
+@dataclass(slots=True)
+class ToolUseBlock:
+    """A call the model asks for.
+
+    ``arguments_json`` is the exact text the model wrote: it is echoed to the model byte for byte.
+    ``arguments`` is the same text parsed, or ``None`` where it is not a JSON object.
+    """
+
+    id: str
+    name: str
+    arguments_json: str
+    arguments: JsonObject | None
+    provider: str | None = None
+    provider_data: Any = None
+
+
+@dataclass(slots=True)
+class ToolResultBlock:
+    """The one answer to one :class:`ToolUseBlock`. ``images`` reach models with vision only."""
+
+    tool_use_id: str
+    tool_name: str
+    text: str
+    is_error: bool = False
+    images: list[ImageBlock] = field(default_factory=list[ImageBlock])
+
+
+@dataclass(slots=True)
+class HostedToolUseBlock:
+    """A tool the provider runs itself (web search, code execution)."""
+
+    id: str
+    name: str
+    input: JsonObject
+    provider: str
+    provider_data: Any = None
+
+
+@dataclass(slots=True)
+class HostedToolResultBlock:
+    """What a provider-hosted tool returned. ``text`` is a readable form for other providers."""
+
+    tool_use_id: str
+    text: str
+    provider: str
+    is_error: bool = False
+    provider_data: Any = None
+
+
+UserBlock: TypeAlias = TextBlock | ImageBlock | DocumentBlock
+AssistantBlock: TypeAlias = TextBlock | ReasoningBlock | ToolUseBlock | HostedToolUseBlock | HostedToolResultBlock
+Block: TypeAlias = UserBlock | AssistantBlock | ToolResultBlock
+
+
+@dataclass(slots=True)
+class UserMessage:
+    blocks: list[UserBlock]
+    role: Literal["user"] = "user"
+
+
+@dataclass(slots=True)
+class AssistantMessage:
+    blocks: list[AssistantBlock]
+    role: Literal["assistant"] = "assistant"
+
+    def text(self) -> str:
+        """All text of the message, joined without separators."""
+        return "".join(block.text for block in self.blocks if isinstance(block, TextBlock))
+
+    def reasoning(self) -> str:
+        """All readable reasoning of the message."""
+        return "".join(block.text for block in self.blocks if isinstance(block, ReasoningBlock))
+
+    def tool_uses(self) -> list[ToolUseBlock]:
+        """The calls of the message in the model's order."""
+        return [block for block in self.blocks if isinstance(block, ToolUseBlock)]
+
+
+@dataclass(slots=True)
+class ToolMessage:
+    """The results of one assistant message, in the order of its calls."""
+
+    results: list[ToolResultBlock]
+    role: Literal["tool"] = "tool"
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage

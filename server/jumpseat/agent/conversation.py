@@ -1,0 +1,142 @@
+"""The conversation as a pure function of the persisted events.
+
+Live sessions feed it event by event, resumed ones replay their log through it: the messages a model sees are the
+same either way. Whatever the events leave open (a call without a result, because the process was killed) is
+closed here with the text for interrupted calls, so that the sequence a provider gets is always valid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import orjson
+
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserBlock,
+    UserMessage,
+)
+from jumpseat_protocol import events
+
+INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
+
+
+@dataclass(slots=True)
+class _Step:
+    """One message of the user or the model; with the model's, the results of its calls so far."""
+
+    message: UserMessage | AssistantMessage
+    results: dict[str, ToolResultBlock] = field(default_factory=dict[str, ToolResultBlock])
+
+
+class Conversation:
+    """Built by :meth:`apply`, read by :meth:`messages`."""
+
+    def __init__(self) -> None:
+        self._steps: list[_Step] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Take note of one persisted event; those that are not part of the conversation change nothing."""
+        match payload:
+            case events.UserMessage():
+                self._steps.append(_Step(UserMessage(_user_blocks(payload))))
+            case events.AssistantMessage():
+                blocks = _assistant_blocks(payload)
+                if blocks:
+                    self._steps.append(_Step(AssistantMessage(blocks)))
+            case events.ToolExecutionComplete():
+                self._settle(payload)
+            case _:
+                pass
+
+    def messages(self) -> list[Message]:
+        """What to send to a model: every call is followed by its result, in the order of the calls."""
+        out: list[Message] = []
+        for step in self._steps:
+            out.append(step.message)
+            if isinstance(step.message, AssistantMessage) and (calls := step.message.tool_uses()):
+                out.append(ToolMessage([step.results.get(call.id) or _interrupted(call) for call in calls]))
+        return out
+
+    def open_calls(self) -> list[ToolUseBlock]:
+        """Calls of the last assistant message that have no result yet."""
+        for step in reversed(self._steps):
+            if isinstance(step.message, AssistantMessage):
+                return [call for call in step.message.tool_uses() if call.id not in step.results]
+        return []
+
+    def _settle(self, payload: events.ToolExecutionComplete) -> None:
+        # From the end, because some providers use the same ids in every answer.
+        for step in reversed(self._steps):
+            if not isinstance(step.message, AssistantMessage):
+                continue
+            for call in step.message.tool_uses():
+                if call.id == payload.tool_call_id and call.id not in step.results:
+                    step.results[call.id] = _result(call, payload)
+                    return
+
+
+def canonical_json(arguments: Any) -> str:
+    """Compact JSON in the key order given."""
+    return orjson.dumps(arguments).decode()
+
+
+def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
+    blocks: list[UserBlock] = [TextBlock(payload.transformed_content or payload.content)]
+    for attachment in payload.attachments or []:
+        data, mime_type = attachment.get("data"), attachment.get("mimeType")
+        if attachment.get("type") != "blob" or not isinstance(data, str) or not isinstance(mime_type, str):
+            continue  # files and selections are part of the text
+        name = attachment.get("displayName")
+        if mime_type.startswith("image/"):
+            blocks.append(ImageBlock(data, mime_type, label=name))
+        else:
+            blocks.append(DocumentBlock(data, mime_type, title=name))
+    return blocks
+
+
+def _assistant_blocks(payload: events.AssistantMessage) -> list[AssistantBlock]:
+    blocks: list[AssistantBlock] = [
+        ReasoningBlock(str(raw.get("text", "")), raw.get("provider"), raw.get("data"))
+        for raw in payload.provider_blocks or []
+        if raw.get("type") == "reasoning"
+    ]
+    if payload.content:
+        blocks.append(TextBlock(payload.content))
+    for request in payload.tool_requests:
+        arguments = cast("JsonObject", request.arguments) if isinstance(request.arguments, dict) else None
+        text = request.arguments_json if request.arguments_json is not None else canonical_json(arguments or {})
+        blocks.append(ToolUseBlock(request.tool_call_id, request.name, text, arguments))
+    return blocks
+
+
+def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolResultBlock:
+    images: list[ImageBlock] = []
+    if payload.result is not None:
+        text = payload.result.content
+        images = [
+            ImageBlock(item.data, item.mime_type, label=item.description)
+            for item in payload.result.binary_results_for_llm or []
+            if item.type == "image"
+        ]
+    else:
+        text = payload.error.message if payload.error is not None else ""
+    return ToolResultBlock(call.id, call.name, text, is_error=not payload.success, images=images)
+
+
+def _interrupted(call: ToolUseBlock) -> ToolResultBlock:
+    return ToolResultBlock(call.id, call.name, INTERRUPTED, is_error=True)

@@ -1,0 +1,95 @@
+"""What a session needs from the rest of the server. Implemented in ``adapters``, ``store`` and ``tools``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.model import Model, ModelInfo, ToolSpec
+from jumpseat.agent.settings import SessionSettings
+from jumpseat_protocol.events import Event, ShellToolInfo
+from jumpseat_protocol.sessions import ClientTool
+
+
+class EventLog(Protocol):
+    """Where persisted events go."""
+
+    def append(self, event: Event) -> None:
+        """Write one event; when this returns, killing the process no longer loses it.
+
+        Raises:
+            StoreError: it could not be written.
+        """
+        ...
+
+    def sync_soon(self) -> None:
+        """Have what was written brought to the disk, off the path of the caller."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """A model ready to be called. ``wire_name`` is what its provider calls it."""
+
+    model: Model
+    wire_name: str
+    info: ModelInfo
+    byok: bool = True
+
+
+class ModelSource(Protocol):
+    """Finds the model a session wants."""
+
+    def check(self, settings: SessionSettings) -> None:
+        """Say at once what is wrong with the settings, without any I/O.
+
+        Raises:
+            JumpseatError: the provider or its settings cannot work.
+        """
+        ...
+
+    async def resolve(self, settings: SessionSettings) -> ResolvedModel:
+        """Find the model; may ask the provider for its list, once.
+
+        Raises:
+            ProviderError: the provider refused.
+            JumpseatError: nothing is configured, or wrongly.
+        """
+        ...
+
+
+class ToolRunner(Protocol):
+    """All tools of one session."""
+
+    def specs(self) -> list[ToolSpec]:
+        """The tools the model may see now."""
+        ...
+
+    def check(self, tools: Mapping[str, ClientTool]) -> None:
+        """Judge the tools a client brings.
+
+        Raises:
+            InvalidRequestError: one would hide a built-in tool without saying so.
+        """
+        ...
+
+    def intention(self, call: ToolUseBlock) -> str | None:
+        """A few words for the user on what ``call`` is about to do."""
+        ...
+
+    def shell_info(self, call: ToolUseBlock) -> ShellToolInfo | None:
+        """What a shell command touches, as far as its text tells."""
+        ...
+
+    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
+        """Run the calls of one answer; returns whether the turn ends here.
+
+        **Contract:** emits exactly one ``tool.execution_complete`` per call, also when cancelled.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End what the tools left running."""
+        ...

@@ -1,0 +1,307 @@
+"""Running one prompt: model call, tool calls, model call, until the model has nothing more to ask for.
+
+Functions over a session; all they do shows in its events. A prompt ends in one of three ways: the model is done
+(or a tool call was rejected), a model call failed for good (``session.error``), or the run was cancelled
+(``abort``). The session says ``session.idle`` after each.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from jumpseat.agent import tokens
+from jumpseat.agent.blocks import ReasoningBlock, ToolUseBlock
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from jumpseat.agent.prompt import wrap_prompt
+from jumpseat.agent.system_prompt import system_prompt
+from jumpseat.errors import JumpseatError, ProviderError
+from jumpseat_protocol import events
+
+if TYPE_CHECKING:
+    from jumpseat.agent.session import Prompt, Session
+
+log = logging.getLogger(__name__)
+
+DEFAULT_CONTEXT_WINDOW = 128_000
+# How many deltas may pass before slow clients are waited for.
+DELTAS_PER_BREATH = 64
+
+
+async def run_prompt(session: Session, prompt: Prompt) -> None:
+    """Run ``prompt`` to its end. Raises nothing but cancellation; what goes wrong becomes ``session.error``."""
+    open_turn: str | None = None
+    try:
+        session.emit(events.PendingMessagesModified())
+        _say(session, prompt, turn_id=None)
+        turn = 0
+        while True:
+            turn_id = open_turn = str(turn)
+            session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
+            if turn > 0:
+                for steering in session.take_steering():
+                    _say(session, steering, turn_id=turn_id)
+                    steering.run.done.set()
+            more = await _take_turn(session, prompt, turn_id)
+            open_turn = None
+            session.emit(events.TurnEnd(turn_id=turn_id))
+            if not more and not session.has_steering():
+                return
+            turn += 1
+    except anyio.get_cancelled_exc_class():
+        session.record_abort()
+        if open_turn is not None:
+            session.emit(events.TurnEnd(turn_id=open_turn))
+        raise
+    except Exception as exc:
+        _fail(session, prompt, open_turn, exc)
+
+
+def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
+    """Put a prompt into the conversation."""
+    attachments: list[dict[str, Any]] = prompt.attachments
+    session.emit(
+        events.UserMessage(
+            content=prompt.text,
+            message_id=prompt.id,
+            transformed_content=wrap_prompt(prompt.text, attachments, utc_now(), session.settings.cwd),
+            attachments=attachments or None,
+            agent_mode=prompt.agent_mode or "interactive",
+            delivery=prompt.delivery,
+            interaction_id=prompt.interaction_id,
+            turn_id=turn_id,
+        )
+    )
+
+
+async def _take_turn(session: Session, prompt: Prompt, turn_id: str) -> bool:
+    """One model call and the tool calls of its answer; returns whether the model is to be called again."""
+    resolved = await session.around.models.resolve(session.settings)
+    request = _request(session, prompt, resolved)
+    answer = await _call_model(session, resolved, request, turn_id)
+    message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
+    prompt.run.answer = message
+    calls = answer.completed.message.tool_uses()
+    if not calls:
+        return False
+    ends = await session.tools.run(calls, turn_id)
+    return not ends
+
+
+def _request(session: Session, prompt: Prompt, resolved: ResolvedModel) -> ModelRequest:
+    settings = session.settings
+    return ModelRequest(
+        model=resolved.wire_name,
+        system=system_prompt(settings.system_message, settings.cwd),
+        messages=session.conversation.messages(),
+        tools=session.tools.specs(),
+        stream=settings.streaming,
+        vision=resolved.info.vision is not False,
+        reasoning_effort=settings.reasoning_effort,
+        reasoning_summary=settings.reasoning_summary,
+        max_output_tokens=resolved.info.max_output_tokens,
+        response_format=prompt.response_format,
+        headers=prompt.headers,
+        session_id=session.id,
+        interaction_id=prompt.interaction_id,
+    )
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer with the ids its deltas went out under, and its timing in milliseconds."""
+
+    completed: Completed
+    message_id: str
+    reasoning_id: str
+    duration_ms: int
+    first_token_ms: int | None
+
+
+async def _call_model(session: Session, resolved: ResolvedModel, request: ModelRequest, turn_id: str) -> _Answer:
+    """Call the model, again where that may help.
+
+    An answer of which something was shown already is not started again: its deltas cannot be taken back.
+    """
+    attempt = 0
+    while True:
+        attempt += 1
+        started = time.monotonic()
+        shown = _Shown()
+        try:
+            completed = await _stream_answer(session, resolved, request, shown, started)
+        except ProviderError as error:
+            session.emit(
+                events.ModelCallFailure(
+                    source="top_level",
+                    model=resolved.wire_name,
+                    status_code=error.status,
+                    error_code=error.code,
+                    error_type=error.error_type,
+                    error_message=str(error),
+                    duration_ms=_ms_since(started),
+                )
+            )
+            wait_s = None if shown.anything else session.around.retry.wait_s(error, attempt)
+            if wait_s is None:
+                error.attempts = attempt
+                raise
+            await anyio.sleep(wait_s)
+        else:
+            return _Answer(
+                completed, shown.message_id, shown.reasoning_id, _ms_since(started), shown.first_token_ms
+            )
+
+
+class _Shown:
+    """What the client has seen of an answer that is still coming."""
+
+    def __init__(self) -> None:
+        self.message_id = str(uuid.uuid4())
+        self.reasoning_id = str(uuid.uuid4())
+        self.anything = False
+        self.text = False
+        self.first_token_ms: int | None = None
+
+
+async def _stream_answer(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, shown: _Shown, started: float
+) -> Completed:
+    deltas = 0
+    async with resolved.model.stream(request) as stream:
+        async for event in stream:
+            match event:
+                case TextDelta():
+                    if not shown.text:
+                        shown.text = True
+                        session.emit(events.MessageStart(message_id=shown.message_id))
+                    session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=event.text))
+                case ReasoningDelta():
+                    session.emit(
+                        events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=event.text)
+                    )
+                case ToolCallDelta():
+                    session.emit(
+                        events.ToolCallDelta(
+                            tool_call_id=event.id, tool_name=event.name or None, input_delta=event.arguments
+                        )
+                    )
+                case Completed():
+                    return event
+            if not shown.anything:
+                shown.anything = True
+                shown.first_token_ms = _ms_since(started)
+            deltas += 1
+            if deltas % DELTAS_PER_BREATH == 0:
+                await session.drained()
+    raise AssertionError("a model stream must end in Completed or raise")
+
+
+def _publish_answer(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, answer: _Answer, turn_id: str
+) -> events.Event:
+    """Write the answer down and say what it cost."""
+    completed = answer.completed
+    message = completed.message
+    model = completed.model or resolved.wire_name
+    reasoning = message.reasoning()
+    if reasoning:
+        session.emit(events.Reasoning(reasoning_id=answer.reasoning_id, content=reasoning))
+    usage = completed.usage or Usage()
+    output_tokens = usage.output_tokens or tokens.of_answer(message)
+    event = session.emit(
+        events.AssistantMessage(
+            message_id=answer.message_id,
+            content=message.text(),
+            tool_requests=[_tool_request(session, call) for call in message.tool_uses()],
+            model=model,
+            turn_id=turn_id,
+            interaction_id=prompt.interaction_id,
+            output_tokens=output_tokens,
+            reasoning_text=reasoning or None,
+            provider_blocks=[
+                {"type": "reasoning", "text": block.text, "provider": block.provider, "data": block.provider_data}
+                for block in message.blocks
+                if isinstance(block, ReasoningBlock) and block.provider_data is not None
+            ]
+            or None,
+            originating_message_id=prompt.id,
+        )
+    )
+    session.emit(
+        events.AssistantUsage(
+            model=model,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens or None,
+            duration=answer.duration_ms,
+            time_to_first_token_ms=answer.first_token_ms,
+            initiator="user" if turn_id == "0" else "agent",
+            finish_reason=completed.stop_reason,
+            num_tool_calls=len(message.tool_uses()),
+            is_byok=resolved.byok,
+        )
+    )
+    system = tokens.of_text(request.system)
+    tools = tokens.of_tools(request.tools)
+    conversation = sum(tokens.of_message(one) for one in request.messages) + output_tokens
+    session.emit(
+        events.SessionUsageInfo(
+            current_tokens=system + tools + conversation,
+            messages_length=len(request.messages) + 2,
+            token_limit=resolved.info.context_window or DEFAULT_CONTEXT_WINDOW,
+            system_tokens=system,
+            conversation_tokens=conversation,
+            tool_definitions_tokens=tools,
+        )
+    )
+    return event
+
+
+def _tool_request(session: Session, call: ToolUseBlock) -> events.ToolRequest:
+    arguments = call.arguments if call.arguments is not None else {}
+    exact = call.arguments_json if call.arguments_json != canonical_json(arguments) else None
+    return events.ToolRequest(
+        tool_call_id=call.id,
+        name=call.name,
+        arguments=arguments,
+        arguments_json=exact,
+        intention_summary=session.tools.intention(call),
+    )
+
+
+def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:
+    if isinstance(exc, ProviderError):
+        text = f"Execution failed: {exc}"
+        if exc.attempts > 1:
+            text += f" (tried {exc.attempts} times)"
+        payload = events.SessionError(
+            error_type=exc.error_type, message=text, status_code=exc.status, error_code=exc.code
+        )
+    elif isinstance(exc, JumpseatError):
+        payload = events.SessionError(error_type="query", message=f"Execution failed: {exc}")
+    else:
+        log.error("session %s: internal error in a turn", session.id, exc_info=exc)
+        payload = events.SessionError(error_type="internal", message="Execution failed: internal error")
+    payload.originating_message_id = prompt.id
+    try:
+        if open_turn is not None:
+            session.emit(events.TurnEnd(turn_id=open_turn))
+    except JumpseatError:
+        log.debug("session %s: the end of a failed turn could not be written", session.id)
+    prompt.run.error = session.fail(payload)
+
+
+def _ms_since(started: float) -> int:
+    return int((time.monotonic() - started) * 1000)
+

@@ -1,0 +1,164 @@
+"""What the loop needs of a model: one request in, one stream of model events out.
+
+The loop talks to a :class:`Model`. The HTTP providers reach it through an :class:`~jumpseat.adapters.adapter.Adapter`
+and ``adapters/http.py``; the scripted model implements it directly. Nothing here knows JSON-RPC or HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
+
+ReasoningEffort: TypeAlias = str
+"""``low``, ``medium``, ``high``, ``xhigh``, ``max``, or whatever else a provider calls its levels."""
+
+StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stop_sequence"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it. ``parameters`` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """How freely the model may call tools; ``name`` goes with ``specific``."""
+
+    mode: Literal["auto", "required", "none", "specific"] = "auto"
+    name: str | None = None
+    parallel: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFormat:
+    """Structured output: the answer must satisfy ``schema``."""
+
+    name: str
+    schema: JsonObject
+    description: str | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of a model: everything a provider may need, in neutral form.
+
+    ``model`` is the name on the provider's wire. ``headers`` are the caller's extra headers of this prompt
+    and win over those of the endpoint. Limits are in tokens.
+    """
+
+    model: str
+    system: str
+    messages: list[Message]
+    tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
+    tool_choice: ToolChoice | None = None
+    stream: bool = True
+    vision: bool = True
+    reasoning_effort: ReasoningEffort | None = None
+    reasoning_summary: str | None = None
+    max_output_tokens: int | None = None
+    response_format: ResponseFormat | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    session_id: str | None = None
+    interaction_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call; zero where the provider reports nothing.
+
+    ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
+    includes reasoning.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model; ``None`` means unknown. Limits are in tokens.
+
+    ``id`` is the name that clients use. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
+    requests, ``enabled`` tells whether the account may use it.
+    """
+
+    id: str
+    name: str | None = None
+    vendor: str | None = None
+    vision: bool | None = None
+    tools: bool | None = None
+    context_window: int | None = None
+    max_prompt_tokens: int | None = None
+    max_output_tokens: int | None = None
+    reasoning_efforts: tuple[str, ...] | None = None
+    default_reasoning_effort: str | None = None
+    wires: tuple[str, ...] | None = None
+    enabled: bool = True
+    multiplier: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a call's arguments. ``name`` is known from the first piece on; the text may be empty."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The end of every successful stream, exactly once: the whole answer, normalised."""
+
+    message: AssistantMessage
+    stop_reason: StopReason
+    usage: Usage | None = None
+    model: str | None = None
+    response_id: str | None = None
+
+
+ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Completed
+
+
+class Model(Protocol):
+    """A model that can be called.
+
+    **Contract:** ``stream`` yields deltas only when ``request.stream`` is true, and ends with exactly one
+    :class:`Completed`, or raises a :class:`~jumpseat.errors.ProviderError`. It does not retry: the loop does.
+    Leaving the context cancels the request and releases its connection.
+    """
+
+    @property
+    def adapter_name(self) -> str:
+        """The adapter family, as blocks carry it in ``provider``."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """Call the model.
+
+        Raises:
+            ProviderError: the call failed; its class and ``retryable`` say how.
+        """
+        ...

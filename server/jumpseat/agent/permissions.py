@@ -1,0 +1,186 @@
+"""Who may do what: the rules of one session, and the question to its clients where no rule decides.
+
+Denied by default: where nothing allows a call and no attached client can be asked, the call does not run, and
+one warning per session names the setting that would allow it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from jumpseat.agent.pending import PendingRequests
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import (
+    CustomToolPermission,
+    PermissionDecision,
+    PermissionRequest,
+    PermissionResult,
+    ReadPermission,
+    SessionApproval,
+    ShellPermission,
+    WritePermission,
+)
+
+log = logging.getLogger(__name__)
+
+USER_REJECTED: Final = "The user rejected this tool call."
+COULD_NOT_ASK: Final = "Permission denied and could not request permission from user"
+
+CompletedKind: TypeAlias = str
+# What `permission.completed` says for each decision a client may send; other kinds are passed on as they are.
+_COMPLETED: Final[dict[str, CompletedKind]] = {
+    "approve-once": "approved",
+    "approve-for-session": "approved-for-session",
+    "approve-for-location": "approved-for-location",
+    "approve-permanently": "approved",
+    "reject": "denied-interactively-by-user",
+    "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model."""
+
+    status: Literal["allowed", "denied", "rejected"]
+    message: str = ""
+
+
+ALLOWED: Final = Verdict("allowed")
+NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
+CANCELLED: Final = PermissionDecision(kind="cancelled")
+
+
+class Permissions:
+    """The permission state of one session.
+
+    ``emit`` publishes events; ``can_ask`` says whether an attached client handles permissions;
+    ``allow_unasked`` is the operator's ``--yolo``: it allows what no client can be asked about.
+    """
+
+    def __init__(
+        self, emit: Callable[[events.EventPayload], object], can_ask: Callable[[], bool], *, allow_unasked: bool
+    ) -> None:
+        self._emit = emit
+        self._can_ask = can_ask
+        self._allow_unasked = allow_unasked
+        self._approvals: list[SessionApproval] = []
+        self._warned = False
+        self.approve_all = False
+        self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
+
+    async def decide(self, request: PermissionRequest) -> Verdict:
+        """Judge one call; waits for a client as long as the client takes."""
+        if self.approve_all or any(_covers(approval, request) for approval in self._approvals):
+            return ALLOWED
+        if not self._can_ask():
+            if self._allow_unasked:
+                return ALLOWED
+            self._warn()
+            return _verdict(NOT_AVAILABLE)
+        pending = self.pending.ask(request)
+        try:
+            self._emit(events.PermissionRequested(request_id=pending.id, permission_request=request))
+            decision = await pending.answer()
+        finally:
+            self.pending.close(pending)
+        self._remember(decision, request)
+        self._emit(
+            events.PermissionCompleted(
+                request_id=pending.id,
+                tool_call_id=request.tool_call_id,
+                result=PermissionResult(
+                    kind=_COMPLETED.get(decision.kind, decision.kind),
+                    feedback=decision.feedback,
+                    approval=decision.approval.wire() if decision.approval else None,
+                    location_key=decision.location_key,
+                ),
+            )
+        )
+        return _verdict(decision)
+
+    def reset(self) -> None:
+        """Forget what was approved for the session."""
+        self._approvals.clear()
+
+    def _remember(self, decision: PermissionDecision, request: PermissionRequest) -> None:
+        if decision.kind in ("approve-for-session", "approve-for-location", "approved-for-session"):
+            approval = decision.approval or _approval_of(request)
+            if approval is not None:
+                self._approvals.append(approval)
+
+    def _warn(self) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        self._emit(
+            events.SessionWarning(
+                warning_type="permission",
+                message=(
+                    "A tool call was denied because no attached client handles permission requests."
+                    " Register a permission handler, or start the server with --yolo (configuration key"
+                    " permissions.allow_unasked) to allow such calls."
+                ),
+            )
+        )
+
+
+def _verdict(decision: PermissionDecision) -> Verdict:
+    match decision.kind:
+        case (
+            "approve-once"
+            | "approve-for-session"
+            | "approve-for-location"
+            | "approve-permanently"
+            | "approved"
+            | "approved-for-session"
+            | "approved-for-location"
+        ):
+            return ALLOWED
+        case "reject" | "denied-interactively-by-user":
+            if decision.feedback:
+                return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
+            return Verdict("rejected", USER_REJECTED)
+        case "denied-by-rules" | "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
+            return Verdict("denied", "Permission denied by a rule")
+        case "cancelled":
+            return Verdict("denied", "Permission request cancelled")
+        case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
+            return Verdict("denied", COULD_NOT_ASK)
+
+
+def _approval_of(request: PermissionRequest) -> SessionApproval | None:
+    """The narrowest approval that covers ``request`` again; ``None`` where it cannot be offered safely."""
+    match request:
+        case ShellPermission():
+            if not request.can_offer_session_approval:
+                return None
+            return SessionApproval(kind="commands", command_identifiers=[c.identifier for c in request.commands])
+        case WritePermission():
+            return SessionApproval(kind="write")
+        case ReadPermission():
+            return SessionApproval(kind="read")
+        case CustomToolPermission():
+            return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
+
+
+def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
+    match request:
+        case ShellPermission():
+            # A line that could not be taken apart with certainty is never covered: it is asked about each time.
+            return (
+                approval.kind == "commands"
+                and request.can_offer_session_approval
+                and bool(request.commands)
+                and all(command.identifier in approval.command_identifiers for command in request.commands)
+            )
+        case WritePermission():
+            return approval.kind == "write"
+        case ReadPermission():
+            return approval.kind == "read"
+        case CustomToolPermission():
+            return approval.kind == "custom-tool" and approval.tool_name == request.tool_name

@@ -1,0 +1,33 @@
+"""When a failed model call is tried again, and after how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jumpseat.errors import ProviderError, ProviderTransportError
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Back-off doubles from ``first_wait_s`` up to ``longest_wait_s``.
+
+    A provider that asks for a longer wait than ``longest_asked_wait_s`` is not waited for: the user should know.
+    """
+
+    attempts: int = 5
+    attempts_refused: int = 3
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 8.0
+    longest_asked_wait_s: float = 60.0
+
+    def wait_s(self, error: ProviderError, attempt: int) -> float | None:
+        """Seconds to wait after failed attempt number ``attempt`` (from 1); ``None`` to give up."""
+        attempts = self.attempts
+        if isinstance(error, ProviderTransportError) and error.refused:
+            # Where nothing listens, nothing will answer in the next half minute either.
+            attempts = self.attempts_refused
+        if not error.retryable or attempt >= attempts:
+            return None
+        if error.retry_after_s is not None:
+            return error.retry_after_s if error.retry_after_s <= self.longest_asked_wait_s else None
+        return min(self.first_wait_s * 2 ** (attempt - 1), self.longest_wait_s)

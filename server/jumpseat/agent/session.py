@@ -1,0 +1,279 @@
+"""One session: its settings, its events, its clients, and the prompts that wait for their turn.
+
+A session outlives connections. It publishes every event in one place (:meth:`Session.emit`): persisted ones are
+written to the log first and announced second. Prompts run one after the other in one task; ``agent.loop`` says
+what running one means.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.agent import loop
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.conversation import Conversation
+from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
+from jumpseat.agent.model import ResponseFormat
+from jumpseat.agent.pending import PendingRequests
+from jumpseat.agent.permissions import CANCELLED, Permissions
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import ClientTool
+from jumpseat_protocol.tools import HandlePendingToolCallParams
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only."""
+
+    text: str
+    attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    agent_mode: events.AgentMode | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    response_format: ResponseFormat | None = None
+    delivery: events.Delivery = "idle"
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    run: Run = field(default_factory=lambda: Run())
+
+
+@dataclass(slots=True)
+class Run:
+    """What became of a prompt; complete when ``done`` is set."""
+
+    done: anyio.Event = field(default_factory=anyio.Event)
+    aborted: bool = False
+    error: events.Event | None = None
+    answer: events.Event | None = None
+    idle: events.Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all sessions of a process share. ``on_change`` hears that a session has changed, at most once per run."""
+
+    tasks: TaskGroup
+    models: ModelSource
+    make_tools: Callable[[Session], ToolRunner]
+    retry: RetryPolicy
+    allow_unasked: bool
+    on_change: Callable[[Session], None]
+
+
+class Session:
+    def __init__(
+        self, session_id: str, settings: SessionSettings, event_log: EventLog, around: Surroundings, started_at: str
+    ) -> None:
+        self.id = session_id
+        self.settings = settings
+        self.started_at = started_at
+        self.around = around
+        self.conversation = Conversation()
+        self.attachments: dict[Client, Attachment] = {}
+        self.external_calls = PendingRequests[str, HandlePendingToolCallParams]()
+        self.permissions = Permissions(self.emit, self._can_ask_permission, allow_unasked=around.allow_unasked)
+        self.tools: ToolRunner = around.make_tools(self)
+        self.interests: dict[str, str] = {}
+        self.event_count = 0
+        self.first_prompt: str | None = None
+        self.last_event_id: str | None = None
+        self._log = event_log
+        self._queue: deque[Prompt] = deque()
+        self._steering: list[Prompt] = []
+        # The scope of the prompt that runs; made before its task starts, so that an early abort is not lost.
+        self._scope = anyio.CancelScope()
+        self._current: Prompt | None = None
+        self._stopped = anyio.Event()
+        self._stopped.set()
+        self._abort_reason = "user_initiated"
+        self._changed = False
+        self._closed = False
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def emit(self, payload: events.EventPayload) -> events.Event:
+        """Publish an event: number it, write it down if it is persisted, then tell every attached client.
+
+        Raises:
+            StoreError: a persisted event could not be written; nobody was told of it.
+        """
+        event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
+        if isinstance(payload, events.UserMessage):
+            event.id = payload.message_id
+        if payload.persisted:
+            self._log.append(event)
+            self.apply(event.id, payload)
+            self._changed = True
+        self._announce(event)
+        if self._changed and not self.running:
+            self._report_change()
+        return event
+
+    def apply(self, event_id: str, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Take a persisted event into account; live ones come from :meth:`emit`, old ones from the log."""
+        self.last_event_id = event_id
+        self.event_count += 1
+        if self.first_prompt is None and isinstance(payload, events.UserMessage):
+            self.first_prompt = payload.content
+        self.conversation.apply(payload)
+
+    def _announce(self, event: events.Event) -> None:
+        for client in list(self.attachments):
+            client.deliver(self.id, event)
+
+    def _report_change(self) -> None:
+        self._changed = False
+        self.around.on_change(self)
+
+    async def drained(self) -> None:
+        """Wait for the attached clients to keep up."""
+        for client in list(self.attachments):
+            await client.drained()
+
+    # --- clients ------------------------------------------------------------------------------------------------
+
+    def attach(self, attachment: Attachment) -> None:
+        """Let a client take part; attaching again replaces what it brought before.
+
+        Raises:
+            InvalidRequestError: a tool has the name of another client's tool, or of a built-in one without saying
+                that it replaces it.
+        """
+        self.tools.check(attachment.tools)
+        for other in self.attachments.values():
+            if other.client is attachment.client:
+                continue
+            both = sorted(other.tools.keys() & attachment.tools.keys())
+            if both:
+                raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
+        self.attachments[attachment.client] = attachment
+
+    def detach(self, client: Client) -> None:
+        """Let a client leave. What it was asked stays open for whoever resumes the session."""
+        self.attachments.pop(client, None)
+
+    def client_tools(self) -> dict[str, ClientTool]:
+        """The tools of all attached clients."""
+        return {name: tool for one in self.attachments.values() for name, tool in one.tools.items()}
+
+    def _can_ask_permission(self) -> bool:
+        return any(one.handles_permissions for one in self.attachments.values())
+
+    # --- prompts ------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        return not self._stopped.is_set()
+
+    def send(self, prompt: Prompt, mode: Literal["enqueue", "immediate"] = "enqueue") -> None:
+        """Queue a prompt and return at once. ``immediate`` slips it into the prompt that runs now."""
+        if self._closed:
+            raise SessionNotFoundError(self.id)
+        if mode == "immediate" and self._current is not None:
+            prompt.delivery = "steering"
+            self._steering.append(prompt)
+            self.emit(events.PendingMessagesModified())
+            return
+        prompt.delivery = "queued" if self.running else "idle"
+        self._queue.append(prompt)
+        if not self.running:
+            self._stopped = anyio.Event()
+            self._scope = anyio.CancelScope()
+            self.around.tasks.start_soon(self._run_queue)
+        self.emit(events.PendingMessagesModified())
+
+    def take_steering(self) -> list[Prompt]:
+        """The prompts to slip in before the next model call."""
+        taken, self._steering = self._steering, []
+        return taken
+
+    def has_steering(self) -> bool:
+        return bool(self._steering)
+
+    async def abort(self, reason: str) -> None:
+        """Stop what runs and forget what waits; returns when all is quiet. Does nothing when idle."""
+        if self.running:
+            self._abort_reason = reason
+            self._scope.cancel()
+        await self._stopped.wait()
+
+    async def close(self) -> None:
+        """End the session's work; its log stays. Nothing can be sent to it any more."""
+        self._closed = True
+        await self.abort("user_initiated")
+        self.permissions.pending.close_all(CANCELLED)
+        await self.tools.close()
+        self._log.sync_soon()
+
+    async def _run_queue(self) -> None:
+        """Run prompts until none is left, then say so. Nothing that goes wrong in one stops the next."""
+        aborted = False
+        last: Prompt | None = None
+        try:
+            while self._queue:
+                prompt = last = self._current = self._queue.popleft()
+                with self._scope:
+                    await loop.run_prompt(self, prompt)
+                aborted = prompt.run.aborted = self._scope.cancelled_caught
+                if aborted:
+                    self._drop_waiting(prompt)
+                if self._queue:
+                    prompt.run.done.set()
+                    self._scope = anyio.CancelScope()
+        finally:
+            self._current = None
+            self._drop_waiting(last)
+            self._stopped.set()
+            self._finish(last, aborted)
+
+    def _finish(self, last: Prompt | None, aborted: bool) -> None:
+        """The end of a run: `session.idle` is its last word."""
+        if self._changed:
+            self._report_change()
+        flag = True if aborted else None
+        self._announce_ephemeral(events.AssistantIdle(aborted=flag))
+        idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=flag))
+        if last is not None:
+            last.run.idle = idle
+            last.run.done.set()
+        self._log.sync_soon()
+
+    def _drop_waiting(self, current: Prompt | None) -> None:
+        waiting = [*self._queue, *self._steering]
+        self._queue.clear()
+        self._steering.clear()
+        for prompt in waiting:
+            if prompt is not current:
+                prompt.run.aborted = True
+                prompt.run.done.set()
+
+    def _announce_ephemeral(self, payload: events.EventPayload) -> events.Event:
+        event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
+        self._announce(event)
+        return event
+
+    def record_abort(self) -> None:
+        """Write down that the user stopped the run. Called by the loop on its way out."""
+        self.emit(events.Abort(reason=self._abort_reason))
+        self.emit(events.PendingMessagesModified())
+
+    def fail(self, payload: events.SessionError) -> events.Event:
+        """Publish a final error; one that cannot be written down is announced all the same."""
+        try:
+            return self.emit(payload)
+        except StoreError:
+            log.exception("session %s: its log cannot be written", self.id)
+            return self._announce_ephemeral(payload)

@@ -1,0 +1,33 @@
+"""What a session is set up with, in the domain's terms. Changed by create, resume and the option methods only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.sessions import LargeOutputConfig, ModelCapabilities, ProviderConfig, SystemMessageConfig
+
+
+@dataclass(slots=True)
+class SessionSettings:
+    """``model`` is the name the client asked for, ``None`` for the server's default.
+
+    ``provider`` and ``github_token`` hold secrets: they live here and in no file.
+    """
+
+    cwd: Path
+    model: str | None = None
+    reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
+    streaming: bool = False
+    mode: SessionMode = "interactive"
+    client_name: str | None = None
+    provider: ProviderConfig | None = field(default=None, repr=False)
+    github_token: str | None = field(default=None, repr=False)
+    model_capabilities: ModelCapabilities | None = None
+    system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
+    available_tools: list[str] | None = None
+    excluded_tools: list[str] = field(default_factory=list[str])
+    large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
+    host_git: bool = True

@@ -1,0 +1,193 @@
+"""The composition root: the one module that knows all parts and puts them together, and the life of the process.
+
+One root task group owns every task. The process ends when stdin ends (stdio), on SIGTERM or SIGINT, or on
+``runtime.shutdown``: sessions are stopped and written, children are killed, and it is gone within half a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.adapters.sources import Models
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.cli import Options
+from jumpseat.config import home_folder, load_config
+from jumpseat.errors import JumpseatError
+from jumpseat.handlers.context import Context
+from jumpseat.registry import SessionRegistry
+from jumpseat.rpc.connection import Connection
+from jumpseat.rpc.routes import find_route
+from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
+from jumpseat.store.sessions import SessionStore
+from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.orchestrator import Environment
+from jumpseat_protocol.sessions import SessionMetadata
+
+log = logging.getLogger(__name__)
+
+# How long sessions and their children may take to end; the process goes after it, whatever they do.
+CLOSE_S: Final = 0.3
+# Credentials of the server itself, which no child process needs.
+OWN_SECRETS: Final = (
+    "COPILOT_CONNECTION_TOKEN",
+    "COPILOT_SDK_AUTH_TOKEN",
+    "GITHUB_COPILOT_API_TOKEN",
+    "COPILOT_HMAC_KEY",
+    "CAPI_HMAC_KEY",
+)
+_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
+
+
+class App:
+    """The server behind all connections."""
+
+    def __init__(self, options: Options, tasks: TaskGroup) -> None:
+        home = home_folder(options.environ)
+        config = load_config(home)
+        self.options = options
+        self.models = Models(config, options)
+        self.connections: set[Connection] = set()
+        self._tasks = tasks
+        self._stopping = anyio.Event()
+        self.registry = SessionRegistry(
+            SessionStore(home, tasks),
+            self.models,
+            Environment(
+                BUILTIN_TOOLS, {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
+            ),
+            tasks,
+            self.announce,
+            allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
+            retry=RetryPolicy(),
+        )
+
+    def connect(self) -> Wire:
+        """A new connection; the caller gives its wire something to write to."""
+        connection = Connection(
+            self._find,
+            self._disconnected,
+            self._tasks,
+            authenticated=self.options.connection_token is None,
+        )
+        self.connections.add(connection)
+        return connection.wire
+
+    def announce(self, kind: str, session_id: str, metadata: SessionMetadata | None) -> None:
+        """Tell every connection about the life of a session."""
+        params: dict[str, Any] = {"type": kind, "sessionId": session_id}
+        if metadata is not None:
+            times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
+            params["metadata"] = times | ({"summary": metadata.summary} if metadata.summary else {})
+        for connection in self.connections:
+            if connection.authenticated:
+                connection.seam.tell("session.lifecycle", params)
+
+    def stop(self) -> None:
+        """Ask the process to end."""
+        self._stopping.set()
+
+    async def stopped(self) -> None:
+        await self._stopping.wait()
+
+    async def close_sessions(self) -> None:
+        """End all sessions, as far as they end in time."""
+        with anyio.move_on_after(CLOSE_S):
+            await self.registry.close_all()
+
+    async def close(self) -> None:
+        """End everything: sessions first, so that their last events still find their clients."""
+        with anyio.CancelScope(shield=True):
+            await self.close_sessions()
+            with anyio.move_on_after(CLOSE_S):
+                await self.models.close()
+            for connection in list(self.connections):
+                connection.close()
+
+    def _find(self, connection: Connection, method: str) -> Callable[[Any], Any] | None:
+        return find_route(Context(self, connection), method)
+
+    def _disconnected(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.registry.lost(connection)
+        if self.options.port is None:
+            self.stop()
+
+
+def run(options: Options) -> int:
+    """Serve until it is time to end; returns the exit code."""
+    _log_to_stderr(options.log_level)
+    # Before anything can print: on stdio, fd 1 belongs to the protocol.
+    pipes = take_stdio() if options.port is None else None
+    try:
+        code = anyio.run(_serve, options, pipes)
+    except JumpseatError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
+        code = 1
+    sys.stderr.flush()
+    # All is written and closed. What is left is the interpreter taking itself apart, which nobody waits for.
+    os._exit(code)
+
+
+async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
+    async with anyio.create_task_group() as tasks:
+        app = App(options, tasks)
+        loop = asyncio.get_running_loop()
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_number, app.stop)
+        if pipes is not None:
+            tasks.start_soon(open_stdio, app.connect(), *pipes)
+            await app.stopped()
+        else:
+            servers = await _listen(app, options.port or 0)
+            await app.stopped()
+            for server in servers:
+                server.close()
+        await app.close()
+        tasks.cancel_scope.cancel()
+    return 0
+
+
+async def _listen(app: App, port: int) -> list[asyncio.Server]:
+    """Listen on both loopback addresses, because clients differ in what ``localhost`` is to them.
+
+    Raises:
+        JumpseatError: the port is taken.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        first = await loop.create_server(app.connect, "127.0.0.1", port)
+    except OSError as error:
+        raise JumpseatError(f"cannot listen on port {port}: {error.strerror or error}") from None
+    servers = [first]
+    port = first.sockets[0].getsockname()[1]
+    if socket.has_ipv6:
+        try:
+            servers.append(await loop.create_server(app.connect, "::1", port))
+        except OSError:
+            log.info("IPv6 loopback is not available")
+    print(f"jumpseat listening on port {port}", flush=True)  # noqa: T201 - SDKs read this line
+    return servers
+
+
+def _log_to_stderr(level: str) -> None:
+    if level == "none":
+        logging.disable(logging.CRITICAL)
+        return
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=_LEVELS.get(level, logging.DEBUG),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    # httpx and asyncio tell URLs and payload sizes at INFO; that is for debugging only.
+    for name in ("httpx", "httpcore", "asyncio"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, _LEVELS.get(level, logging.DEBUG)))

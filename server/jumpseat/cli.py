@@ -1,0 +1,79 @@
+"""Command-line arguments. The standard library only: nothing heavy is imported before the mode is known.
+
+The flags are those that the Copilot SDKs pass, in any order, plus a few of ours. Unknown flags are refused: an SDK
+shows what stands on stderr, and a typing mistake must not start a server that is set up differently than meant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from jumpseat_protocol.version import __version__
+
+LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the process was started with. ``port`` of ``None`` means stdio, 0 any free port."""
+
+    environ: Mapping[str, str] = field(repr=False)
+    port: int | None
+    log_level: str = "warning"
+    connection_token: str | None = field(default=None, repr=False)
+    auth_token: str | None = field(default=None, repr=False)
+    auto_login: bool = True
+    allow_unasked: bool = False
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
+        sys.exit(2)
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
+    """Read the arguments; exits with code 2 and one line on stderr where they are wrong."""
+    parser = _Parser(prog="jumpseat", allow_abbrev=False, description="Agent server behind the Copilot SDK protocol.")
+    parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
+    parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")
+    parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
+    parser.add_argument("--port", type=_port, help="listen on this TCP port of localhost; 0 or no --stdio: any free one")
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="what goes to stderr")
+    parser.add_argument("--auth-token-env", metavar="NAME", help="the variable that holds a GitHub token")
+    parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment's own")
+    parser.add_argument("--yolo", action="store_true", help="run what no attached client can be asked about")
+    # Sent by the SDKs and without meaning here.
+    parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--session-idle-timeout", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
+    known, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(f"unknown option {unknown[0]!r}")
+    if known.stdio and known.port is not None:
+        parser.error("--stdio and --port exclude each other")
+    return _options(known, {name: value for name, value in environ.items() if value})
+
+
+def _options(known: Any, environ: Mapping[str, str]) -> Options:
+    # An empty variable counts as unset everywhere, so empty ones are gone by now.
+    return Options(
+        environ=environ,
+        port=None if known.stdio else known.port or 0,
+        log_level=known.log_level,
+        connection_token=None if known.stdio else environ.get("COPILOT_CONNECTION_TOKEN"),
+        auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
+        auto_login=not known.no_auto_login,
+        allow_unasked=known.yolo,
+    )
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError(text)
+    return port

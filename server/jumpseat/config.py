@@ -1,0 +1,117 @@
+"""The configuration file: ``config.toml`` in the home folder. All of it is optional.
+
+::
+
+    default_model = "fast"              # an alias, or "adapter/model"
+
+    [adapters.work]                     # the name in "work/gpt-5"
+    type = "openai"                     # which adapter it is; default: the table's own name
+    base_url = "https://llm.example.com/v1"
+    api_key_env = "WORK_LLM_KEY"        # the key itself never stands in this file
+    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+
+    [models.fast]                       # an alias
+    adapter = "work"
+    model = "gpt-5-mini"
+
+    [permissions]
+    allow_unasked = false               # true: run what no attached client can be asked about (as --yolo)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jumpseat.errors import ConfigError
+
+
+class _Section(BaseModel):
+    # A misspelt key must not be silently without effect.
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+
+class ModelConfig(_Section):
+    """One model an adapter offers. Limits are in tokens."""
+
+    id: str
+    name: str | None = None
+    wire_model: str | None = None
+    vision: bool | None = None
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+
+
+class AdapterConfig(_Section):
+    """One configured adapter. ``script`` goes with ``type = "scripted"``: the script's path."""
+
+    type: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    models: list[ModelConfig | str] = Field(default_factory=list)
+    script: str | None = None
+
+    def model_list(self) -> list[ModelConfig]:
+        """The models it declares, in the file's order."""
+        return [ModelConfig(id=one) if isinstance(one, str) else one for one in self.models]
+
+
+class AliasConfig(_Section):
+    adapter: str
+    model: str
+
+
+class PermissionsConfig(_Section):
+    allow_unasked: bool = False
+
+
+class Config(_Section):
+    default_model: str | None = None
+    adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
+    models: dict[str, AliasConfig] = Field(default_factory=dict)
+    permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
+
+
+def load_config(home: Path) -> Config:
+    """Read ``home/config.toml``; without one, the defaults.
+
+    Raises:
+        ConfigError: it cannot be read, or a setting is unknown or wrong; the text names it.
+    """
+    path = home / "config.toml"
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    import tomllib
+
+    try:
+        raw: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    try:
+        config = Config.model_validate(raw)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            for item in error.errors(include_input=False, include_url=False, include_context=False)
+        )
+        raise ConfigError(f"{path}: {problems}") from None
+    for name, alias in config.models.items():
+        if alias.adapter not in config.adapters:
+            raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
+    for adapter in config.adapters.values():
+        if adapter.script is not None:
+            adapter.script = str(home / Path(adapter.script).expanduser())
+    return config
+
+
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """``COPILOT_HOME``, else ``~/.jumpseat``. An empty variable counts as unset."""
+    return Path(environ.get("COPILOT_HOME") or Path.home() / ".jumpseat").absolute()

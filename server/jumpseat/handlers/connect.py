@@ -1,0 +1,21 @@
+"""``connect``: the handshake of protocol 3."""
+
+from __future__ import annotations
+
+import hmac
+
+from jumpseat.errors import AuthenticationRequiredError
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.server import ConnectParams, ConnectResult
+from jumpseat_protocol.version import __version__
+
+
+def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
+    """Check the connection token, where there is one, and say which protocol is spoken."""
+    expected = ctx.app.options.connection_token
+    if expected is not None and not hmac.compare_digest((params.token or "").encode(), expected.encode()):
+        raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")
+    ctx.connection.authenticated = True
+    ctx.connection.handshaken = True
+    return ConnectResult(protocol_version=PROTOCOL_VERSION, version=__version__)

@@ -1,0 +1,38 @@
+"""``models.list``: the models of all configured providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.agent.model import ModelInfo
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.server import ModelsListParams, ModelsListResult
+
+DEFAULT_CONTEXT_WINDOW = 128_000
+
+
+async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResult:
+    """All models a session can name."""
+    return ModelsListResult(models=[to_wire(info) for info in await ctx.app.models.list()])
+
+
+def to_wire(info: ModelInfo) -> dict[str, Any]:
+    """A model in the Copilot form; what is unknown is left out, but for the context window, which clients need."""
+    limits = {
+        "max_context_window_tokens": info.context_window or DEFAULT_CONTEXT_WINDOW,
+        "max_prompt_tokens": info.max_prompt_tokens,
+        "max_output_tokens": info.max_output_tokens,
+    }
+    model: dict[str, Any] = {
+        "id": info.id,
+        "name": info.name or info.id,
+        "capabilities": {
+            "supports": {"vision": bool(info.vision), "reasoningEffort": bool(info.reasoning_efforts)},
+            "limits": {name: value for name, value in limits.items() if value is not None},
+        },
+        "policy": {"state": "enabled" if info.enabled else "disabled", "terms": ""},
+        "billing": {"multiplier": info.multiplier} if info.multiplier is not None else None,
+        "supportedReasoningEfforts": list(info.reasoning_efforts) if info.reasoning_efforts else None,
+        "defaultReasoningEffort": info.default_reasoning_effort,
+    }
+    return {name: value for name, value in model.items() if value is not None}

@@ -1,0 +1,16 @@
+"""``ping``: is somebody there, and since when."""
+
+from __future__ import annotations
+
+import time
+
+from jumpseat.agent.clock import utc_now
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.server import PingParams, PingResult
+
+
+def ping(ctx: Context, params: PingParams) -> PingResult:
+    """Answer at once. SDKs that have not sent ``connect`` (0.2 and 0.3) read the time as milliseconds."""
+    now = utc_now() if ctx.connection.handshaken else int(time.time() * 1000)
+    return PingResult(message=f"pong: {params.message or ''}", timestamp=now, protocol_version=PROTOCOL_VERSION)

@@ -1,0 +1,12 @@
+"""``runtime.shutdown``: end the process, after everything is written."""
+
+from __future__ import annotations
+
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.server import EmptyParams
+
+
+async def runtime_shutdown(ctx: Context, params: EmptyParams) -> None:
+    """Flush and end all sessions, then answer; the process goes right after the answer."""
+    await ctx.app.close_sessions()
+    ctx.app.stop()

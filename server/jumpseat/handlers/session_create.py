@@ -1,0 +1,60 @@
+"""``session.create``: a new session for this connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.client import Attachment
+from jumpseat.agent.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, UnsupportedError
+from jumpseat.handlers.context import Context
+from jumpseat.handlers.session_options import apply_options
+from jumpseat_protocol.sessions import (
+    Capabilities,
+    SessionCreateParams,
+    SessionOpenedResult,
+    SessionOptions,
+    UiCapabilities,
+)
+
+
+async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOpenedResult:
+    """Start a session. ``session.created`` and ``session.start`` go out before the answer."""
+    if params.cloud is not None:
+        raise UnsupportedError("session.create with cloud")
+    settings = SessionSettings(cwd=Path.cwd())
+    apply_options(settings, params)
+    await ctx.app.models.authenticate(settings)
+    session = ctx.app.registry.create(params.session_id, settings, attachment_of(ctx, params))
+    return opened(ctx, session)
+
+
+def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
+    """What this connection brings to a session.
+
+    Raises:
+        InvalidRequestError: it brings two tools of one name.
+    """
+    tools = params.tools or []
+    by_name = {tool.name: tool for tool in tools}
+    if len(by_name) < len(tools):
+        raise InvalidRequestError("two tools have the same name")
+    return Attachment(
+        ctx.connection,
+        handles_permissions=params.request_permission or False,
+        handles_elicitation=params.request_elicitation or False,
+        tools=by_name,
+    )
+
+
+def opened(ctx: Context, session: Session) -> SessionOpenedResult:
+    """The answer of create and resume."""
+    elicitation = any(one.handles_elicitation for one in session.attachments.values())
+    return SessionOpenedResult(
+        session_id=session.id,
+        workspace_path=str(ctx.app.registry.folder(session).path),
+        start_time=session.started_at,
+        mode=session.settings.mode,
+        capabilities=Capabilities(ui=UiCapabilities(elicitation=elicitation)),
+    )

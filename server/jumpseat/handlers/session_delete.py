@@ -1,0 +1,17 @@
+"""``session.delete``: end a session and remove it from the disk."""
+
+from __future__ import annotations
+
+from jumpseat.errors import SessionNotFoundError
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+
+
+async def session_delete(ctx: Context, params: SessionParams) -> SuccessResult:
+    """Works on live and on stored sessions; an unknown one is an answer, not an error."""
+    try:
+        await ctx.app.registry.delete(params.session_id)
+    except SessionNotFoundError as error:
+        return SuccessResult(success=False, error=str(error))
+    return SuccessResult()

@@ -1,0 +1,23 @@
+"""``session.eventLog.*``: which events a client wants to be asked about."""
+
+from __future__ import annotations
+
+import uuid
+
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseInterestParams
+
+
+def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
+    """Note that this client answers events of a type. All events are delivered either way."""
+    session = ctx.app.registry.live(params.session_id)
+    handle = str(uuid.uuid4())
+    session.interests[handle] = params.event_type
+    return InterestResult(handle=handle)
+
+
+def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:
+    """Take it back; fine twice."""
+    ctx.app.registry.live(params.session_id).interests.pop(params.handle, None)
+    return SuccessResult()

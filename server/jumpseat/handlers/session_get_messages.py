@@ -1,0 +1,15 @@
+"""``session.getMessages``: the persisted events of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.handlers.context import Context
+from jumpseat.store.event_log import read_log
+from jumpseat_protocol.sessions import SessionParams
+
+
+def session_get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
+    """All of them in order, beginning with ``session.start``, in the shape they were announced in."""
+    session = ctx.app.registry.live(params.session_id)
+    return {"events": read_log(ctx.app.registry.folder(session).log.path).records}

@@ -1,0 +1,52 @@
+"""``session.resume``: join a session that is live, or bring one back from the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.handlers.context import Context
+from jumpseat.handlers.session_create import attachment_of, opened
+from jumpseat.handlers.session_options import apply_options
+from jumpseat.store.git import working_directory_context
+from jumpseat_protocol.events import SessionResume
+from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
+
+
+async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOpenedResult:
+    """Attach this connection to a session. Options given here replace those the session had."""
+    registry = ctx.app.registry
+    attachment = attachment_of(ctx, params)
+    session = registry.find_live(params.session_id)
+    was_active = session is not None and session.running and bool(session.attachments)
+    if session is None:
+        settings = SessionSettings(cwd=registry.stored_cwd(params.session_id) or Path.cwd())
+        apply_options(settings, params)
+        await ctx.app.models.authenticate(settings)
+        ctx.app.models.check(settings)
+        session = registry.load(params.session_id, settings)
+        # After the log is read: the model asked for here wins over the one that was used before.
+        apply_options(settings, params)
+        session.attach(attachment)
+        if not params.continue_pending_work:
+            registry.close_open_calls(session)
+    else:
+        apply_options(session.settings, params)
+        ctx.app.models.check(session.settings)
+        session.attach(attachment)
+    if not params.disable_resume:
+        settings = session.settings
+        session.emit(
+            SessionResume(
+                resume_time=utc_now(),
+                event_count=session.event_count,
+                events_file_size_bytes=registry.folder(session).log.size_bytes(),
+                continue_pending_work=params.continue_pending_work,
+                session_was_active=was_active,
+                selected_model=settings.model,
+                reasoning_effort=settings.reasoning_effort,
+                context=working_directory_context(settings.cwd, host_git=settings.host_git),
+            )
+        )
+    return opened(ctx, session)

@@ -1,0 +1,50 @@
+"""``session.send`` and ``session.sendAndWait``: a prompt for a session."""
+
+from __future__ import annotations
+
+from jumpseat.agent.model import ResponseFormat
+from jumpseat.agent.session import Prompt
+from jumpseat.errors import TurnFailedError
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.events import SessionError
+from jumpseat_protocol.sessions import SessionSendAndWaitResult, SessionSendParams, SessionSendResult
+
+
+def session_send(ctx: Context, params: SessionSendParams) -> SessionSendResult:
+    """Queue a prompt and answer at once; what comes of it arrives as events."""
+    return SessionSendResult(message_id=_send(ctx, params).id)
+
+
+async def session_send_and_wait(ctx: Context, params: SessionSendParams) -> SessionSendAndWaitResult:
+    """Queue a prompt and answer when its run has ended.
+
+    Raises:
+        TurnFailedError: it ended in a ``session.error``.
+    """
+    prompt = _send(ctx, params)
+    run = prompt.run
+    await run.done.wait()
+    if run.error is not None and isinstance(run.error.payload, SessionError):
+        raise TurnFailedError(run.error.payload.message, completion_event_id=run.error.id)
+    return SessionSendAndWaitResult(
+        message_id=prompt.id,
+        aborted=run.aborted,
+        completion_event_id=run.idle.id if run.idle else None,
+        response=run.answer.wire() if run.answer and not run.aborted else None,
+    )
+
+
+def _send(ctx: Context, params: SessionSendParams) -> Prompt:
+    session = ctx.app.registry.live(params.session_id)
+    wanted = params.response_format.json_schema if params.response_format else None
+    prompt = Prompt(
+        params.prompt,
+        attachments=params.attachments or [],
+        agent_mode=params.agent_mode,
+        headers=params.request_headers,
+        response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
+        if wanted
+        else None,
+    )
+    session.send(prompt, params.mode)
+    return prompt

@@ -1,0 +1,13 @@
+"""``status.get``: which server this is."""
+
+from __future__ import annotations
+
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.server import EmptyParams, StatusResult
+from jumpseat_protocol.version import __version__
+
+
+def status_get(ctx: Context, params: EmptyParams) -> StatusResult:
+    """The version of the server and of the protocol."""
+    return StatusResult(version=__version__, protocol_version=PROTOCOL_VERSION)

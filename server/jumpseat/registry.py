@@ -1,0 +1,276 @@
+"""All sessions of the process: the live ones by id, the others in the store.
+
+Sessions are shared by all connections. A session is live from create or resume until its last client leaves or
+the process ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.conversation import INTERRUPTED
+from jumpseat.agent.interfaces import ModelSource
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.session import Session, Surroundings
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError
+from jumpseat.store.event_log import repair_log
+from jumpseat.store.git import working_directory_context
+from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
+from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
+from jumpseat_protocol.version import __version__
+
+log = logging.getLogger(__name__)
+
+LOG_FORMAT_VERSION: Final = 1
+
+class SessionRegistry:
+    """``announce`` tells every connection of the process about the life of sessions: (type, id, metadata)."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        models: ModelSource,
+        environment: Environment,
+        tasks: TaskGroup,
+        announce: Callable[[str, str, SessionMetadata | None], None],
+        *,
+        allow_unasked: bool,
+        retry: RetryPolicy,
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._environment = environment
+        self._announce = announce
+        self._live: dict[str, Session] = {}
+        self._folders: dict[str, SessionFolder] = {}
+        self._around = Surroundings(
+            tasks=tasks,
+            models=models,
+            make_tools=lambda session: ToolOrchestrator(
+                session, environment, self._folders[session.id].output_dir
+            ),
+            retry=retry,
+            allow_unasked=allow_unasked,
+            on_change=self._changed,
+        )
+
+    # --- beginning ----------------------------------------------------------------------------------------------
+
+    def create(self, session_id: str | None, settings: SessionSettings, attachment: Attachment) -> Session:
+        """Start a session.
+
+        Raises:
+            InvalidRequestError: the id is taken, or a tool or the provider cannot work.
+            StoreError: its folder cannot be made.
+        """
+        session_id = session_id or str(uuid.uuid4())
+        folder = self._store.folder(session_id)
+        if session_id in self._live or folder.log.path.exists():
+            raise InvalidRequestError(f"session {session_id!r} exists already")
+        self._models.check(settings)
+        started_at = utc_now()
+        session = self._open(session_id, settings, folder, started_at)
+        try:
+            session.attach(attachment)
+            context = working_directory_context(settings.cwd, host_git=settings.host_git)
+            folder.create(workspace_of(session_id, context, started_at))
+            self._announce("session.created", session_id, self._metadata(session))
+            session.emit(
+                events.SessionStart(
+                    session_id=session_id,
+                    version=LOG_FORMAT_VERSION,
+                    producer="jumpseat",
+                    copilot_version=__version__,
+                    start_time=started_at,
+                    selected_model=settings.model,
+                    reasoning_effort=settings.reasoning_effort,
+                    context=context,
+                    already_in_use=False,
+                )
+            )
+        except BaseException:
+            self._forget(session)
+            raise
+        return session
+
+    def live(self, session_id: str) -> Session:
+        """A session that is live.
+
+        Raises:
+            SessionNotFoundError: it is not.
+        """
+        session = self._live.get(session_id)
+        if session is None:
+            raise SessionNotFoundError(session_id)
+        return session
+
+    def find_live(self, session_id: str) -> Session | None:
+        return self._live.get(session_id)
+
+    def load(self, session_id: str, settings: SessionSettings) -> Session:
+        """Bring a session back from the disk: its conversation, model and mode; ``settings`` are the rest.
+
+        Raises:
+            SessionNotFoundError: there is none.
+            StoreError: its log cannot be read or mended.
+        """
+        folder = self._store.existing(session_id)
+        in_use = folder.in_use()
+        replay = repair_log(folder.log.path)
+        workspace = folder.read_workspace()
+        started_at = workspace.created_at if workspace else utc_now()
+        session = self._open(session_id, settings, folder, started_at)
+        for record in replay.records:
+            payload = events.decode_payload(record["type"], record.get("data"))
+            session.apply(str(record.get("id", "")), payload)
+            match payload:
+                case events.SessionStart():
+                    settings.model = settings.model or payload.selected_model
+                    settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
+                case events.SessionModelChange():
+                    settings.model = payload.new_model
+                    settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
+                case events.SessionModeChanged():
+                    settings.mode = payload.new_mode
+                case _:
+                    pass
+        folder.create(workspace or workspace_of(session_id, working_directory_context(settings.cwd), started_at))
+        if replay.torn_bytes:
+            session.emit(
+                events.SessionWarning(
+                    warning_type="log_repaired",
+                    message=f"The last line of the session log was torn: {replay.torn_bytes} bytes were cut off.",
+                )
+            )
+        if in_use:
+            log.warning("session %s is marked as in use by another process", session_id)
+        return session
+
+    def close_open_calls(self, session: Session) -> None:
+        """Give the calls that a dead process left open their one result."""
+        for call in session.conversation.open_calls():
+            session.emit(
+                events.ToolExecutionComplete(
+                    tool_call_id=call.id, success=False, error=events.ToolError(message=INTERRUPTED, code="failure")
+                )
+            )
+
+    def _open(self, session_id: str, settings: SessionSettings, folder: SessionFolder, started_at: str) -> Session:
+        self._folders[session_id] = folder
+        session = Session(session_id, settings, folder.log, self._around, started_at)
+        self._live[session_id] = session
+        return session
+
+    def _forget(self, session: Session) -> None:
+        self._live.pop(session.id, None)
+        folder = self._folders.pop(session.id, None)
+        if folder is not None:
+            folder.log.sync()
+            folder.release()
+
+    # --- ending -------------------------------------------------------------------------------------------------
+
+    async def leave(self, session_id: str, client: Client) -> None:
+        """Take a client out of a session; with its last client the session is closed. Unknown ids are fine."""
+        session = self._live.get(session_id)
+        if session is None:
+            return
+        session.detach(client)
+        if not session.attachments:
+            await self.close(session)
+
+    def lost(self, client: Client) -> None:
+        """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""
+        for session in self._live.values():
+            session.detach(client)
+
+    async def close(self, session: Session) -> None:
+        """End a live session and keep it on disk; one that was never prompted leaves nothing behind."""
+        if self._live.get(session.id) is not session:
+            return
+        folder = self._folders[session.id]
+        # Off the table first: whoever resumes it from here on gets it from the disk.
+        del self._live[session.id]
+        await session.close()
+        self._folders.pop(session.id, None)
+        folder.log.sync()
+        if session.first_prompt is not None:
+            folder.release()
+        else:
+            folder.remove()
+
+    async def delete(self, session_id: str) -> None:
+        """End a session and remove it from the disk.
+
+        Raises:
+            SessionNotFoundError: there is none.
+        """
+        session = self._live.get(session_id)
+        folder = self._folders[session_id] if session else self._store.existing(session_id)
+        if session is not None:
+            await self.close(session)
+        folder.remove()
+        self._announce("session.deleted", session_id, None)
+
+    async def close_all(self) -> None:
+        """End all sessions, at the same time."""
+        async with anyio.create_task_group() as tasks:
+            for session in list(self._live.values()):
+                tasks.start_soon(self.close, session)
+
+    # --- looking ------------------------------------------------------------------------------------------------
+
+    def list(self, wanted: SessionListFilter | None = None) -> list[SessionMetadata]:
+        found = self._store.list()
+        if wanted is None:
+            return found
+        asked = wanted.model_dump(exclude_none=True)
+        return [
+            one
+            for one in found
+            if one.context is not None and all(getattr(one.context, name) == value for name, value in asked.items())
+        ]
+
+    def metadata(self, session_id: str) -> SessionMetadata | None:
+        try:
+            return self._store.existing(session_id).metadata()
+        except SessionNotFoundError:
+            return None
+
+    def last_id(self) -> str | None:
+        return self._store.last_id()
+
+    def folder(self, session: Session) -> SessionFolder:
+        """The files of a live session."""
+        return self._folders[session.id]
+
+    def stored_cwd(self, session_id: str) -> Path | None:
+        """Where a stored session worked, if that folder still exists.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+        """
+        workspace = self._store.existing(session_id).read_workspace()
+        cwd = Path(workspace.cwd) if workspace and workspace.cwd else None
+        return cwd if cwd is not None and cwd.is_dir() else None
+
+    def _metadata(self, session: Session) -> SessionMetadata:
+        return SessionMetadata(session_id=session.id, start_time=session.started_at, modified_time=utc_now())
+
+    def _changed(self, session: Session) -> None:
+        folder = self._folders.get(session.id)
+        if folder is not None and session.first_prompt is not None:
+            folder.summarise(shorten(session.first_prompt))
+        self._announce("session.updated", session.id, self._metadata(session))

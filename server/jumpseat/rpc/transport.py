@@ -1,0 +1,193 @@
+"""Bytes in and out of one connection: stdio pipes and TCP sockets look the same from here on.
+
+Outgoing messages are written together once per turn of the event loop; what the peer does not take is buffered
+by asyncio's transport. Three limits keep a peer that stops reading from costing more than its own connection:
+above ``BUSY_BYTES`` producers are asked to wait, above ``LOSSY_BYTES`` deltas are no longer queued, above
+``BROKEN_BYTES`` the connection is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+
+log = logging.getLogger(__name__)
+
+BUSY_BYTES: Final = 1 << 20
+LOSSY_BYTES: Final = 8 << 20
+BROKEN_BYTES: Final = 256 << 20
+
+
+class Wire(asyncio.Protocol):
+    """One peer. ``on_body`` and ``on_framing_error`` take what comes in, ``on_close`` hears the end, once."""
+
+    def __init__(
+        self,
+        on_body: Callable[[bytes], None],
+        on_framing_error: Callable[[FramingError], None],
+        on_close: Callable[[], None],
+    ) -> None:
+        self._on_body = on_body
+        self._on_framing_error = on_framing_error
+        self._on_close = on_close
+        self._decoder = FrameDecoder()
+        self._out: asyncio.WriteTransport | None = None
+        self._frames: list[bytes] = []
+        self._queued_bytes = 0
+        self._drained = anyio.Event()
+        self._drained.set()
+        self._closed = False
+
+    # --- asyncio calls these ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # On stdio this is called for both directions; the read side cannot write.
+        if isinstance(transport, asyncio.WriteTransport) and self._out is None:
+            transport.set_write_buffer_limits(high=BUSY_BYTES, low=BUSY_BYTES // 4)
+            self._out = transport
+
+    def data_received(self, data: bytes) -> None:
+        for item in self._decoder.feed(data):
+            if isinstance(item, bytes):
+                self._on_body(item)
+            else:
+                self._on_framing_error(item)
+
+    def eof_received(self) -> bool:
+        self._lost()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost()
+
+    def pause_writing(self) -> None:
+        if self._drained.is_set():
+            self._drained = anyio.Event()
+
+    def resume_writing(self) -> None:
+        self._drained.set()
+
+    # --- ours ---------------------------------------------------------------------------------------------------
+
+    def send(self, body: bytes) -> None:
+        """Queue one message; never blocks and never fails. After the end of the connection it is dropped."""
+        if self._closed or self._out is None:
+            return
+        if not self._frames:
+            asyncio.get_running_loop().call_soon(self._flush)
+        frame = encode_frame(body)
+        self._frames.append(frame)
+        self._queued_bytes += len(frame)
+        if self._queued_bytes > BUSY_BYTES:
+            self._flush()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the peer has not taken what it was sent."""
+        return not self._drained.is_set()
+
+    @property
+    def lossy(self) -> bool:
+        """Whether the peer is so far behind that deltas should be left out."""
+        return self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
+
+    async def drained(self) -> None:
+        """Wait until the peer has taken most of what is queued. Returns at once on a closed connection."""
+        if self._frames:
+            self._flush()
+        await self._drained.wait()
+
+    def close(self) -> None:
+        """Send what is queued and close our side."""
+        self._flush()
+        if self._out is not None:
+            self._out.close()
+        self._lost()
+
+    def _flush(self) -> None:
+        if not self._frames or self._out is None:
+            return
+        data = b"".join(self._frames)
+        self._frames.clear()
+        self._queued_bytes = 0
+        self._out.write(data)
+        if self._out.get_write_buffer_size() > BROKEN_BYTES:
+            log.error("a client has stopped reading: connection given up")
+            self._out.abort()
+            self._lost()
+
+    def _lost(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._drained.set()
+            self._on_close()
+
+
+def take_stdio() -> tuple[int, int]:
+    """Keep the real stdin and stdout for the protocol: from here on fd 1 is stderr, and stray prints are harmless.
+
+    Returns:
+        The file descriptors to read from and to write to.
+    """
+    sys.stdout.flush()
+    stdin, stdout = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return stdin, stdout
+
+
+async def open_stdio(wire: Wire, stdin: int, stdout: int) -> None:
+    """Connect ``wire`` to two file descriptors: pipes, sockets, terminals, and for scripts also plain files."""
+    loop = asyncio.get_running_loop()
+    try:
+        await loop.connect_write_pipe(lambda: wire, os.fdopen(stdout, "wb", buffering=0))
+    except (ValueError, OSError):
+        wire.connection_made(_FileWriter(stdout))
+    try:
+        await loop.connect_read_pipe(lambda: wire, os.fdopen(stdin, "rb", buffering=0))
+    except (ValueError, OSError):
+        await _read_file(wire, stdin)
+
+
+async def _read_file(wire: Wire, fd: int) -> None:
+    while data := await anyio.to_thread.run_sync(os.read, fd, 1 << 16):
+        wire.data_received(data)
+    wire.eof_received()
+
+
+class _FileWriter(asyncio.WriteTransport):
+    """A plain file as a transport: writing to it does not block, so there is nothing to queue."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__()
+        self._fd = fd
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Nothing is buffered."""
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """The descriptor goes with the process."""
+
+    def abort(self) -> None:
+        """The descriptor goes with the process."""
+
+

@@ -1,0 +1,60 @@
+"""The one place where an exception becomes a JSON-RPC error.
+
+Errors raised on purpose keep their message; anything else is logged with its traceback on stderr and answered
+without any detail, because details may hold paths, prompts or keys.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from jumpseat import errors
+from jumpseat_protocol import envelope
+from jumpseat_protocol.envelope import ErrorObject
+
+log = logging.getLogger(__name__)
+
+CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
+    errors.ConfigError: envelope.INVALID_OPERATION,
+    errors.SessionNotFoundError: envelope.INTERNAL_ERROR,
+    errors.InvalidRequestError: envelope.INVALID_OPERATION,
+    errors.UnsupportedError: envelope.UNSUPPORTED,
+    errors.AuthenticationRequiredError: envelope.AUTHENTICATION_FAILED,
+    errors.StoreError: envelope.INTERNAL_ERROR,
+    errors.ClientCallError: envelope.INTERNAL_ERROR,
+    errors.TurnFailedError: envelope.PROVIDER_FAILED,
+    errors.ProviderError: envelope.PROVIDER_FAILED,
+}
+
+
+class InvalidParamsError(Exception):
+    """The params of ``method`` do not fit its model. The text names fields and expectations, never values."""
+
+    def __init__(self, method: str, error: ValidationError) -> None:
+        problems = [
+            f"{'.'.join(str(part) for part in item['loc']) or 'params'}: {item['msg']}"
+            for item in error.errors(include_input=False, include_url=False, include_context=False)
+        ]
+        super().__init__(f"Invalid params for {method}: {'; '.join(problems[:5])}")
+
+
+def error_of(exc: Exception) -> ErrorObject:
+    """What the client is told of ``exc``."""
+    if isinstance(exc, InvalidParamsError):
+        return ErrorObject(code=envelope.INVALID_PARAMS, message=str(exc))
+    for cls in type(exc).__mro__:
+        if cls in CODES:
+            return ErrorObject(code=CODES[cls], message=str(exc), data=_data(exc))
+    log.error("internal error", exc_info=exc)
+    return ErrorObject(code=envelope.INTERNAL_ERROR, message="Internal error")
+
+
+def _data(exc: Exception) -> Any:
+    if isinstance(exc, errors.TurnFailedError) and exc.completion_event_id is not None:
+        # The SDKs wait for this event before they raise.
+        return {"completionEventId": exc.completion_event_id}
+    return None

@@ -1,0 +1,140 @@
+"""One session's log: a file of events, one JSON object per line, append-only.
+
+Each event is one ``write(2)`` before anybody hears of it, so killing the process loses nothing that was
+announced. Bringing it to the disk (``fsync``) guards against the machine failing; it happens when the session
+falls idle, in a worker thread. A line that was torn by a crash is cut off when the log is opened again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+import orjson
+from anyio.abc import TaskGroup
+
+from jumpseat.errors import StoreError
+from jumpseat_protocol.events import Event
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a log holds: the events as JSON values, and how many bytes of a torn last line were cut off."""
+
+    records: list[dict[str, Any]]
+    torn_bytes: int
+
+
+class FileEventLog:
+    """Appends to ``path``; the descriptor is open only while the session is busy."""
+
+    def __init__(self, path: Path, tasks: TaskGroup) -> None:
+        self.path = path
+        self._tasks = tasks
+        self._fd: int | None = None
+        self._syncing = False
+
+    def append(self, event: Event) -> None:
+        line = event.encode() + b"\n"
+        try:
+            if self._fd is None:
+                self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            written = os.write(self._fd, line)
+            if written < len(line):
+                # A full disk takes a part: take it back, or the next line would be glued to it.
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+                raise OSError("the disk is full")
+        except OSError as error:
+            raise StoreError(f"cannot write the session log: {error.strerror or error}") from error
+
+    def sync_soon(self) -> None:
+        if self._fd is not None and not self._syncing:
+            self._syncing = True
+            self._tasks.start_soon(self._sync)
+
+    async def _sync(self) -> None:
+        fd, self._fd = self._fd, None
+        self._syncing = False
+        if fd is not None:
+            await anyio.to_thread.run_sync(_sync_and_close, fd)
+
+    def sync(self) -> None:
+        """Bring everything to the disk now; for the end of the process."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            _sync_and_close(fd)
+
+    def size_bytes(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+
+def _sync_and_close(fd: int) -> None:
+    try:
+        os.fsync(fd)
+    except OSError:
+        log.exception("a session log could not be synced")
+    finally:
+        os.close(fd)
+
+
+def read_log(path: Path) -> Replay:
+    """Read a log as it is, without changing it. Lines that are no JSON objects are left out.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Replay([], 0)
+    except OSError as error:
+        raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
+    complete, _, torn = data.rpartition(b"\n")
+    records = [record for line in complete.split(b"\n") if (record := _record(line)) is not None]
+    if torn and (whole := _record(torn)) is not None:
+        # Only the line's end is missing: the event itself is all there.
+        return Replay([*records, whole], 0)
+    return Replay(records, len(torn))
+
+
+def repair_log(path: Path) -> Replay:
+    """Read a log and cut off, or complete, what a crash left of its last line.
+
+    Raises:
+        StoreError: it cannot be read or mended.
+    """
+    replay = read_log(path)
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if replay.torn_bytes:
+                file.truncate(size - replay.torn_bytes)
+            elif size:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(f"cannot mend the session log: {error.strerror or error}") from error
+    return replay
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if isinstance(record, dict) and isinstance(cast("dict[str, Any]", record).get("type"), str):
+        return cast("dict[str, Any]", record)
+    return None

@@ -1,0 +1,241 @@
+"""Sessions on disk: one folder each under ``session-state``.
+
+``events.jsonl`` is the truth; ``workspace.yaml`` is what lists show, so that listing reads no logs. Other
+programs read both at any time, also while a session is live. Nothing here holds a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.clock import iso_time, utc_now
+from jumpseat.errors import SessionNotFoundError, StoreError
+from jumpseat.store.event_log import FileEventLog
+from jumpseat_protocol.events import WorkingDirectoryContext
+from jumpseat_protocol.sessions import SessionContext, SessionMetadata
+
+log = logging.getLogger(__name__)
+
+SUMMARY_LENGTH: Final = 100
+# Where an old folder has no summary, this much of its log is searched for a first prompt.
+SCAN_BYTES: Final = 1 << 18
+
+
+@dataclass(slots=True)
+class Workspace:
+    """What ``workspace.yaml`` says. Times are ISO 8601."""
+
+    id: str
+    cwd: str
+    created_at: str
+    updated_at: str
+    git_root: str | None = None
+    repository: str | None = None
+    branch: str | None = None
+    summary: str | None = None
+    summary_count: int = 0
+
+
+class SessionFolder:
+    """One session's files."""
+
+    def __init__(self, path: Path, tasks: TaskGroup) -> None:
+        self.path = path
+        self.log = FileEventLog(path / "events.jsonl", tasks)
+        self._workspace: Workspace | None = None
+
+    @property
+    def output_dir(self) -> Path:
+        """Where tool outputs go that are too large for the model."""
+        return self.path / "temp"
+
+    def create(self, workspace: Workspace) -> None:
+        try:
+            (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+            index = self.path / "checkpoints" / "index.md"
+            if not index.exists():
+                index.write_text("# Checkpoints\n")
+            self._write_workspace(workspace)
+            self._lock().touch()
+        except OSError as error:
+            raise StoreError(f"cannot create the session folder: {error.strerror or error}") from error
+
+    def summarise(self, summary: str) -> None:
+        """Note what the session is about, once; from then on lists show it."""
+        workspace = self._workspace
+        if workspace is None or workspace.summary is not None:
+            return
+        workspace.summary, workspace.updated_at = summary, utc_now()
+        try:
+            self._write_workspace(workspace)
+        except OSError:
+            log.exception("%s cannot be written", self.path / "workspace.yaml")
+
+    def _write_workspace(self, workspace: Workspace) -> None:
+        """Replace ``workspace.yaml`` in one step: readers see the old or the new one."""
+        lines = [
+            f"{name}: {json.dumps(value, ensure_ascii=False)}\n"
+            for name in Workspace.__slots__
+            if (value := getattr(workspace, name)) is not None
+        ]
+        target = self.path / "workspace.yaml"
+        draft = target.with_suffix(f".{os.getpid()}.tmp")
+        draft.write_text("".join(lines))
+        draft.replace(target)
+        self._workspace = workspace
+
+    def read_workspace(self) -> Workspace | None:
+        """``None`` where the file is missing or not ours."""
+        import yaml
+
+        try:
+            raw: Any = yaml.safe_load((self.path / "workspace.yaml").read_text())
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            return None
+        if not isinstance(raw, dict):
+            return None
+        values = cast("dict[str, Any]", raw)
+        times = {name: _iso(values.get(name)) for name in ("created_at", "updated_at")}
+        texts = {name: values.get(name) for name in ("git_root", "repository", "branch", "summary")}
+        return Workspace(
+            id=self.path.name,
+            cwd=str(values.get("cwd") or ""),
+            created_at=times["created_at"] or times["updated_at"] or iso_time(0),
+            updated_at=times["updated_at"] or times["created_at"] or iso_time(0),
+            summary_count=values["summary_count"] if isinstance(values.get("summary_count"), int) else 0,
+            **{name: text if isinstance(text, str) else None for name, text in texts.items()},
+        )
+
+    def metadata(self) -> SessionMetadata | None:
+        """The session as lists show it; ``None`` where it was never prompted or is no session."""
+        workspace = self.read_workspace()
+        if workspace is None or (workspace.summary is None and not self._has_prompt()):
+            return None
+        try:
+            modified = iso_time((self.path / "events.jsonl").stat().st_mtime)
+        except OSError:
+            modified = workspace.updated_at
+        return SessionMetadata(
+            session_id=workspace.id,
+            start_time=workspace.created_at,
+            modified_time=modified,
+            summary=workspace.summary,
+            context=SessionContext(
+                cwd=workspace.cwd,
+                git_root=workspace.git_root,
+                repository=workspace.repository,
+                branch=workspace.branch,
+            ),
+        )
+
+    def release(self) -> None:
+        """Take our advisory mark off the session."""
+        self._lock().unlink(missing_ok=True)
+
+    def in_use(self) -> bool:
+        """Whether a living process other than this one has marked the session as its own. Advisory only."""
+        for lock in self.path.glob("inuse.*.lock"):
+            pid = lock.name.split(".")[1]
+            if pid.isdigit() and int(pid) != os.getpid() and Path(f"/proc/{pid}").exists():
+                return True
+        return False
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _has_prompt(self) -> bool:
+        try:
+            with (self.path / "events.jsonl").open("rb") as file:
+                return b'"type":"user.message"' in file.read(SCAN_BYTES)
+        except OSError:
+            return False
+
+    def _lock(self) -> Path:
+        return self.path / f"inuse.{os.getpid()}.lock"
+
+
+class SessionStore:
+    """All sessions under one home."""
+
+    def __init__(self, home: Path, tasks: TaskGroup) -> None:
+        self._root = home / "session-state"
+        self._tasks = tasks
+
+    def folder(self, session_id: str) -> SessionFolder:
+        """The folder of a session, there or not.
+
+        Raises:
+            SessionNotFoundError: the id cannot be the name of a folder.
+        """
+        if session_id in ("", ".", "..") or "/" in session_id or "\0" in session_id or len(session_id) > 200:
+            raise SessionNotFoundError(session_id[:200])
+        return SessionFolder(self._root / session_id, self._tasks)
+
+    def existing(self, session_id: str) -> SessionFolder:
+        """The folder of a session that has a log.
+
+        Raises:
+            SessionNotFoundError: there is none.
+        """
+        folder = self.folder(session_id)
+        if not folder.log.path.is_file():
+            raise SessionNotFoundError(session_id)
+        return folder
+
+    def list(self) -> list[SessionMetadata]:
+        """All sessions that were prompted, the last changed first."""
+        found = [metadata for folder in self._folders() if (metadata := folder.metadata()) is not None]
+        return sorted(found, key=lambda one: one.modified_time, reverse=True)
+
+    def last_id(self) -> str | None:
+        """The session that changed last."""
+        found = self.list()
+        return found[0].session_id if found else None
+
+    def _folders(self) -> Iterator[SessionFolder]:
+        try:
+            names = os.listdir(self._root)
+        except OSError:
+            return
+        for name in names:
+            yield SessionFolder(self._root / name, self._tasks)
+
+
+def workspace_of(
+    session_id: str, context: WorkingDirectoryContext, created_at: str, summary: str | None = None
+) -> Workspace:
+    """A new workspace for a session that starts in ``context``."""
+    return Workspace(
+        id=session_id,
+        cwd=context.cwd,
+        created_at=created_at,
+        updated_at=created_at,
+        git_root=context.git_root,
+        repository=context.repository,
+        branch=context.branch,
+        summary=summary,
+    )
+
+
+def shorten(prompt: str) -> str:
+    """A prompt as one short line."""
+    line = " ".join(prompt.split())
+    return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"
+
+
+def _iso(value: Any) -> str | None:
+    # YAML reads unquoted times as dates; other programs may have written the file.
+    if isinstance(value, datetime):
+        return iso_time(value.timestamp())
+    return value if isinstance(value, str) else None
+

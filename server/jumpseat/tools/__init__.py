@@ -1,0 +1,32 @@
+"""The built-in tools. A tool is one file here and one row in :data:`BUILTIN_TOOLS`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jumpseat.tools.bash import BASH
+from jumpseat.tools.create import CREATE
+from jumpseat.tools.edit import EDIT
+from jumpseat.tools.glob import GLOB
+from jumpseat.tools.grep import GREP
+from jumpseat.tools.list_bash import LIST_BASH
+from jumpseat.tools.read_bash import READ_BASH
+from jumpseat.tools.stop_bash import STOP_BASH
+from jumpseat.tools.tool import BuiltinTool
+from jumpseat.tools.view import VIEW
+from jumpseat.tools.write_bash import WRITE_BASH
+
+__all__ = ["BUILTIN_TOOLS"]
+
+BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = (
+    BASH,
+    READ_BASH,
+    WRITE_BASH,
+    STOP_BASH,
+    LIST_BASH,
+    VIEW,
+    CREATE,
+    EDIT,
+    GREP,
+    GLOB,
+)

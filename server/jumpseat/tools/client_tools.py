@@ -1,0 +1,100 @@
+"""Tools that run in the client: asking for them, and reading what comes back.
+
+The question goes to all attached clients as an event; whichever has the tool answers by its request id. There is
+no time limit: handlers may wait for people.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from jumpseat.agent.blocks import ImageBlock, ToolUseBlock
+from jumpseat.agent.conversation import canonical_json
+from jumpseat.tools.tool import ToolOutcome
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import ClientTool
+from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject
+
+if TYPE_CHECKING:
+    from jumpseat.agent.session import Session
+
+
+async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
+    """Ask the clients to run ``call`` and wait for the answer, as long as it takes."""
+    pending = session.external_calls.ask(call.id)
+    try:
+        session.emit(
+            events.ExternalToolRequested(
+                request_id=pending.id,
+                session_id=session.id,
+                tool_call_id=call.id,
+                tool_name=call.name,
+                arguments=call.arguments,
+                working_directory=str(session.settings.cwd),
+            )
+        )
+        answer = await pending.answer()
+    finally:
+        session.external_calls.close(pending)
+    session.emit(events.ExternalToolCompleted(request_id=pending.id))
+    outcome = outcome_of(call, answer)
+    outcome.ends_turn = outcome.ends_turn or (tool.is_terminal and outcome.ok)
+    return outcome
+
+
+def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolOutcome:
+    """What an answer means. The text of a handler's exception stays with the client that threw it."""
+    if answer.error is not None:
+        arguments = canonical_json(call.arguments or {})
+        return ToolOutcome(
+            text=(
+                f"Failed to execute `{call.name}` tool with arguments: {arguments}"
+                " due to error: Error: Tool execution failed"
+            ),
+            status="failure",
+            error="Tool execution failed",
+        )
+    result: Any = answer.result
+    if isinstance(result, dict) and "textResultForLlm" in result:
+        try:
+            return _outcome_of_object(call, ToolResultObject.model_validate(result))
+        except ValidationError:
+            return ToolOutcome(
+                text=f"The tool `{call.name}` answered in a form that could not be read.",
+                status="failure",
+                error="Malformed tool result",
+            )
+    if result is None:
+        return ToolOutcome(text="")
+    return ToolOutcome(text=result if isinstance(result, str) else canonical_json(result))
+
+
+def _outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutcome:
+    outcome = ToolOutcome(
+        text=result.text_result_for_llm, telemetry=result.tool_telemetry or None, session_log=result.session_log
+    )
+    for item in result.binary_results_for_llm:
+        if item.type == "image" and item.mime_type.startswith("image/"):
+            label = item.description or f"Image from tool {call.name}"
+            outcome.images.append(ImageBlock(item.data, item.mime_type, label=label))
+        else:
+            outcome.resources.append(
+                events.BinaryResult(
+                    data=item.data, mime_type=item.mime_type, description=item.description, type="resource"
+                )
+            )
+    match result.result_type:
+        case "success":
+            pass
+        case "rejected":
+            outcome.status, outcome.error, outcome.ends_turn = "rejected", result.text_result_for_llm, True
+        case "denied":
+            outcome.status, outcome.error = "denied", result.text_result_for_llm
+        case "timeout":
+            outcome.status, outcome.error = "timeout", result.error or result.text_result_for_llm
+        case _:
+            # `failure`, and any word a client may invent.
+            outcome.status, outcome.error = "failure", result.error or result.text_result_for_llm
+    return outcome

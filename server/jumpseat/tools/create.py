@@ -1,0 +1,69 @@
+"""``create``: a new text file, with the directories on the way to it. Never touches an existing one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Final
+
+from jumpseat.tools.files import problem, unified_diff
+from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.permissions import WritePermission
+
+
+class CreateArgs(ToolArgs):
+    path: str
+    file_text: str
+
+
+async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
+    path = ctx.resolve(args.path)
+    try:
+        data = args.file_text.encode()
+    except UnicodeEncodeError:
+        return failure("file_text holds half of a surrogate pair, which no file can. Write the character itself.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            try:
+                file.write(data)
+                file.flush()
+            except OSError:
+                # Half a file would make the next attempt fail.
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                raise
+    except FileExistsError as error:
+        if error.filename != str(path):
+            return failure(f"{error.filename} is a file, so {args.path} cannot be created in it.")
+        return failure(f"Path {args.path} already exists. Use edit to change it, or choose another path.")
+    except (OSError, ValueError) as error:
+        return problem(args.path, error)
+    return ToolOutcome(
+        f"Created file {args.path} with {len(args.file_text)} characters",
+        detail=unified_diff(str(path), None, args.file_text),
+    )
+
+
+def _intention(args: CreateArgs) -> str:
+    return f"Create {args.path}"
+
+
+def _permission(ctx: ToolContext, args: CreateArgs) -> WritePermission:
+    name = str(ctx.resolve(args.path))
+    return WritePermission(
+        intention=_intention(args),
+        file_name=name,
+        diff=unified_diff(name, None, args.file_text),
+        new_file_contents=args.file_text,
+    )
+
+
+CREATE: Final = BuiltinTool(
+    name="create",
+    description="Create a new file. Fails if it exists.",
+    args=CreateArgs,
+    run=run_create,
+    intention=_intention,
+    permission=_permission,
+)

@@ -1,0 +1,132 @@
+"""``edit``: replace one piece of a text file. Line endings, mode and undecodable bytes stay as they are."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jumpseat.tools.files import is_binary, problem, replace_file, unified_diff
+from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.permissions import WritePermission
+
+LARGEST_BYTES: Final = 64 * 1024 * 1024
+
+
+class EditArgs(ToolArgs):
+    path: str
+    old_str: str
+    new_str: str
+
+
+async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
+    path = ctx.resolve(args.path)
+    try:
+        plan = _plan(path, args)
+        if isinstance(plan, ToolOutcome):
+            return plan
+        replace_file(path, plan.after.encode("utf-8", "surrogateescape"), plan.mode)
+    except UnicodeEncodeError:
+        return failure("new_str holds half of a surrogate pair, which no file can. Write the character itself.")
+    except (OSError, ValueError) as error:
+        return problem(args.path, error)
+    return ToolOutcome(
+        f"File {args.path} updated with changes.",
+        detail=unified_diff(str(path), plan.before, plan.after),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    before: str
+    after: str
+    mode: int
+
+
+def _plan(path: Path, args: EditArgs) -> _Plan | ToolOutcome:
+    """What the edit would do, or why it cannot be done.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        return failure(f"Path {args.path} is not a file. Give the path of a text file.")
+    if status.st_size > LARGEST_BYTES:
+        return failure(f"File {args.path} is too large to edit ({status.st_size} bytes). Use bash, with sed say.")
+    # A rename would replace even a file that may not be written.
+    if not os.access(path, os.W_OK):
+        return failure(f"File {args.path} is read-only.")
+    data = path.read_bytes()
+    if is_binary(data):
+        return failure(f"File {args.path} is binary and cannot be edited as text.")
+    if not args.old_str:
+        return failure("old_str is empty. Give the exact text to replace; create makes new files.")
+    before = data.decode("utf-8", "surrogateescape")
+    old, new = _with_line_endings(before, args.old_str, args.new_str)
+    if old == new:
+        return failure("old_str and new_str are the same: nothing to change.")
+    starts = _occurrences(before, old)
+    if not starts:
+        return failure(
+            f"old_str was not found in {args.path}. View the file and copy the text exactly, with its white space."
+        )
+    if len(starts) > 1:
+        lines = ", ".join(str(before.count("\n", 0, start) + 1) for start in starts[:10])
+        more = ", ..." if len(starts) > 10 else ""
+        return failure(
+            f"old_str occurs {len(starts)} times in {args.path} (lines {lines}{more}). "
+            "Add surrounding lines to it so that it occurs once."
+        )
+    return _Plan(before, before[: starts[0]] + new + before[starts[0] + len(old) :], status.st_mode)
+
+
+def _with_line_endings(text: str, old: str, new: str) -> tuple[str, str]:
+    """``old`` and ``new`` with the line endings of the file: models write ``\\n`` whatever the file has."""
+    if text.count("\r\n") * 2 <= text.count("\n"):
+        return old, new
+    crlf_old = old.replace("\r\n", "\n").replace("\n", "\r\n")
+    # In a file with mixed endings the piece may have the other one.
+    return (
+        old if old in text else crlf_old,
+        new.replace("\r\n", "\n").replace("\n", "\r\n"),
+    )
+
+
+def _occurrences(text: str, piece: str) -> list[int]:
+    """Where ``piece`` begins, overlapping occurrences included: each would be another edit."""
+    starts: list[int] = []
+    start = text.find(piece)
+    while start >= 0:
+        starts.append(start)
+        start = text.find(piece, start + 1)
+    return starts
+
+
+def _intention(args: EditArgs) -> str:
+    return f"Edit {args.path}"
+
+
+def _permission(ctx: ToolContext, args: EditArgs) -> WritePermission:
+    """Asked for even where the edit would fail now: the file may change before it runs."""
+    path = ctx.resolve(args.path)
+    try:
+        plan = _plan(path, args)
+    except (OSError, ValueError):
+        plan = None
+    before, after = (plan.before, plan.after) if isinstance(plan, _Plan) else (args.old_str, args.new_str)
+    return WritePermission(
+        intention=_intention(args), file_name=str(path), diff=unified_diff(str(path), before, after)
+    )
+
+
+EDIT: Final = BuiltinTool(
+    name="edit",
+    description="Replace a text that occurs exactly once in a file.",
+    args=EditArgs,
+    run=run_edit,
+    intention=_intention,
+    permission=_permission,
+)

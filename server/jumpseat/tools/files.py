@@ -1,0 +1,107 @@
+"""What the file tools share: reading text, replacing a file as a whole, unified diffs, words for errors."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from jumpseat.tools.tool import ToolOutcome, failure
+
+SNIFF_BYTES: Final = 8192
+
+
+def problem(path: str, error: OSError | ValueError) -> ToolOutcome:
+    """The failure that ``error`` is for a call about ``path``, as given by the model."""
+    if isinstance(error, FileNotFoundError):
+        return missing(path)
+    if isinstance(error, ValueError):
+        # A NUL character, or a lone surrogate that no file name can hold.
+        return failure(f"{path!r} is not a valid path. Please provide a valid path.")
+    return failure(f"Path {path} cannot be accessed: {describe(error)}.")
+
+
+def missing(path: str) -> ToolOutcome:
+    return failure(f"Path {path} does not exist. Please provide a valid path.")
+
+
+def describe(error: OSError) -> str:
+    """The system's words without number and file name: ``Permission denied``, say."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+def is_binary(head: bytes) -> bool:
+    return b"\0" in head[:SNIFF_BYTES]
+
+
+def readable(text: str) -> str:
+    """``text`` without the surrogates that stand for undecodable bytes: no JSON can carry those."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write ``data`` to a new file beside ``path`` and move it there, so that no reader ever sees half of it.
+
+    Links are followed: the file they lead to is replaced, not the link.
+    """
+    target = Path(os.path.realpath(path))
+    fd, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".tmp", dir=target.parent)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def unified_diff(name: str, before: str | None, after: str, context: int = 3) -> str:
+    """The unified diff between two texts; ``before`` is ``None`` for a new file.
+
+    Only the lines between the common head and tail are compared: edits are small and files may be large.
+    """
+    old = [] if before is None else before.split("\n")
+    new = after.split("\n")
+    # A final newline ends the last line; it does not begin another one.
+    for lines in (old, new):
+        if lines and not lines[-1]:
+            lines.pop()
+        elif lines:
+            lines[-1] += "\n\\ No newline at end of file"
+    head = _common(old, new, 0)
+    tail = _common(old[::-1], new[::-1], head)
+    start = max(0, head - context)
+    body = difflib.unified_diff(
+        old[start : len(old) - max(0, tail - context)],
+        new[start : len(new) - max(0, tail - context)],
+        n=context,
+        lineterm="",
+    )
+    hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
+    label = name.lstrip("/")
+    header = ["--- /dev/null" if before is None else f"--- a/{label}", f"+++ b/{label}"]
+    return readable("\n".join([*header, *hunks])) + "\n"
+
+
+def _common(old: list[str], new: list[str], taken: int) -> int:
+    """How many lines at the start are equal, leaving ``taken`` lines at the end of the shorter list out."""
+    most = min(len(old), len(new)) - taken
+    for index in range(most):
+        if old[index] != new[index]:
+            return index
+    return most
+
+
+_HUNK: Final = re.compile(r"([-+])(\d+)")
+
+
+def _shift(header: str, lines: int) -> str:
+    return _HUNK.sub(lambda match: f"{match[1]}{int(match[2]) + lines}", header)

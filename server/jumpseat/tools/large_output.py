@@ -1,0 +1,38 @@
+"""Outputs that are too large for a model go to a file; the model gets its path and the first lines.
+
+Source: wire contract of the Copilot SDK, "Large output"; the text is compared literally by recorded conversations.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from pathlib import Path
+from typing import Final
+
+PREVIEW_CHARACTERS: Final = 500
+
+
+def spill(text: str, max_bytes: int, folder: Path) -> str:
+    """``text`` itself where it fits into ``max_bytes``, else a note on the file it was saved to.
+
+    Where the file cannot be written, the note says so and the preview still goes to the model.
+    """
+    # A character is one byte at least: short texts need no encoding to be measured.
+    if len(text) * 4 <= max_bytes or len(data := text.encode()) <= max_bytes:
+        return text
+    suffix = "".join(random.choices(string.ascii_lowercase + string.digits, k=6))  # noqa: S311 - a name, no secret
+    path = folder / f"{int(time.time() * 1000)}-copilot-tool-output-{suffix}.txt"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        saved = f"Saved to: {path}"
+    except OSError as error:
+        saved = f"It could not be saved: {error.strerror or error}"
+    return (
+        f"Output too large to read at once ({len(data) / 1024:.1f} KB). {saved}\n"
+        "Consider using tools like grep (for searching), head/tail (for viewing start/end), view with view_range"
+        " (for specific sections), or jq (for JSON) to examine portions of the output.\n\n"
+        f"Preview (first {PREVIEW_CHARACTERS} chars):\n{text[:PREVIEW_CHARACTERS]}"
+    )

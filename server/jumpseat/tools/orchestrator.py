@@ -1,0 +1,264 @@
+"""From a model's calls to their results, the same way for every kind of tool.
+
+Preparing a call finds the tool, checks the arguments and asks permission; then it runs; then its result is cut
+to size and published. Whatever happens on the way (unknown tool, bad arguments, refusal, crash, cancellation)
+ends in exactly one ``tool.execution_complete``. Calls of one answer run at the same time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from pydantic import ValidationError
+
+from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.conversation import INTERRUPTED, canonical_json
+from jumpseat.agent.model import ToolSpec
+from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat.tools.client_tools import run_client_tool
+from jumpseat.tools.filters import offered
+from jumpseat.tools.large_output import spill
+from jumpseat.tools.shell_syntax import parse_shell
+from jumpseat.tools.shells import Shells
+from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome, failure
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
+from jumpseat_protocol.sessions import ClientTool
+
+if TYPE_CHECKING:
+    from jumpseat.agent.session import Session
+
+log = logging.getLogger(__name__)
+
+NO_ARGUMENTS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the tools of all sessions share: the built-in ones, and the environment of their child processes."""
+
+    builtin: tuple[BuiltinTool[Any], ...]
+    environ: Mapping[str, str]
+
+
+class ToolOrchestrator:
+    """The tools of one session. ``output_dir`` takes outputs that are too large for the model."""
+
+    def __init__(self, session: Session, environment: Environment, output_dir: Path) -> None:
+        self._session = session
+        self._environment = environment
+        self._output_dir = output_dir
+        self._builtin = {tool.name: tool for tool in environment.builtin}
+        self._shells = Shells(session.around.tasks)
+
+    # --- what the model is offered ------------------------------------------------------------------------------
+
+    def specs(self) -> list[ToolSpec]:
+        return [
+            tool.spec if isinstance(tool, BuiltinTool) else _client_spec(tool) for tool in self._offered().values()
+        ]
+
+    def check(self, tools: Mapping[str, ClientTool]) -> None:
+        """Refuse client tools that would hide a built-in one without saying so.
+
+        Raises:
+            InvalidRequestError: naming the tool.
+        """
+        for name, tool in tools.items():
+            if name in self._builtin and not tool.overrides_built_in_tool:
+                raise InvalidRequestError(
+                    f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"
+                )
+
+    def _offered(self) -> dict[str, BuiltinTool[Any] | ClientTool]:
+        settings = self._session.settings
+        client_tools = self._session.client_tools()
+        out: dict[str, BuiltinTool[Any] | ClientTool] = {
+            name: tool
+            for name, tool in self._builtin.items()
+            if name not in client_tools
+            and offered(name, "builtin", settings.available_tools, settings.excluded_tools)
+        }
+        for name, tool in client_tools.items():
+            if offered(name, "custom", settings.available_tools, settings.excluded_tools):
+                out[name] = tool
+        return out
+
+    # --- what the user is shown ---------------------------------------------------------------------------------
+
+    def intention(self, call: ToolUseBlock) -> str | None:
+        tool = self._offered().get(call.name)
+        if not isinstance(tool, BuiltinTool):
+            return None
+        try:
+            return tool.intention(tool.args.model_validate(call.arguments))
+        except ValidationError:
+            return None
+
+    def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
+        command = (call.arguments or {}).get("command") if call.name == "bash" else None
+        if not isinstance(command, str):
+            return None
+        line = parse_shell(command)
+        return events.ShellToolInfo(
+            possible_paths=list(line.possible_paths), has_write_file_redirection=line.has_write_file_redirection
+        )
+
+    # --- running ------------------------------------------------------------------------------------------------
+
+    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
+        session = self._session
+        for call in calls:
+            session.emit(
+                events.ToolExecutionStart(
+                    tool_call_id=call.id,
+                    tool_name=call.name,
+                    arguments=call.arguments if call.arguments is not None else {},
+                    turn_id=turn_id,
+                    shell_tool_info=self.shell_info(call),
+                )
+            )
+        # By position: a model may use one id twice.
+        outcomes: list[ToolOutcome | None] = [None] * len(calls)
+
+        async def run_one(index: int) -> None:
+            outcome = await self._outcome(calls[index])
+            outcome.text = self._fit(outcome.text)
+            outcomes[index] = outcome
+            self._publish(calls[index], outcome, turn_id)
+
+        try:
+            if len(calls) == 1:
+                await run_one(0)
+            else:
+                async with anyio.create_task_group() as tasks:
+                    for index in range(len(calls)):
+                        tasks.start_soon(run_one, index)
+        except BaseExceptionGroup as group:
+            # The log cannot be written: one such error says it all.
+            raise group.exceptions[0] from None
+        finally:
+            for call, outcome in zip(calls, outcomes, strict=True):
+                if outcome is None:
+                    self._publish(call, failure(INTERRUPTED), turn_id)
+        return any(outcome is not None and outcome.ends_turn for outcome in outcomes)
+
+    async def close(self) -> None:
+        await self._shells.close()
+
+    async def _outcome(self, call: ToolUseBlock) -> ToolOutcome:
+        tools = self._offered()
+        tool = tools.get(call.name)
+        if tool is None:
+            names = ", ".join(tools)
+            return failure(
+                f"Tool '{call.name}' does not exist."
+                + (f" Available tools that can be called are {names}." if names else "")
+            )
+        if call.arguments is None:
+            return failure(
+                f"The arguments of `{call.name}` are not a JSON object. Send the call again with valid JSON."
+            )
+        try:
+            if isinstance(tool, BuiltinTool):
+                return await self._run_builtin(tool, call)
+            return await self._run_client(tool, call)
+        except JumpseatError:
+            raise
+        except Exception:
+            log.exception("session %s: tool %s failed", self._session.id, call.name)
+            return failure(
+                f"Failed to execute `{call.name}` tool with arguments: {canonical_json(call.arguments)}"
+                " due to error: Error: Tool execution failed",
+                error="Tool execution failed",
+            )
+
+    async def _run_builtin(self, tool: BuiltinTool[Any], call: ToolUseBlock) -> ToolOutcome:
+        try:
+            args = tool.args.model_validate(call.arguments)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}"
+                for item in error.errors(include_input=False, include_url=False, include_context=False)
+            )
+            return failure(f"Invalid arguments for `{tool.name}`: {problems}")
+        ctx = ToolContext(
+            call_id=call.id,
+            session_id=self._session.id,
+            cwd=self._session.settings.cwd,
+            environ=dict(self._environment.environ),
+            shells=self._shells,
+            partial=lambda output: self._show_partial(call.id, output),
+            progress=lambda line: self._show_progress(call.id, line),
+        )
+        return await self._ask(tool.permission(ctx, args), call) or await tool.run(ctx, args)
+
+    async def _run_client(self, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
+        request = None
+        if not tool.skip_permission:
+            request = CustomToolPermission(
+                tool_name=tool.name, tool_description=tool.description, args=call.arguments
+            )
+        return await self._ask(request, call) or await run_client_tool(self._session, tool, call)
+
+    async def _ask(self, request: PermissionRequest | None, call: ToolUseBlock) -> ToolOutcome | None:
+        """``None`` where the call may run, else what it comes to."""
+        if request is None:
+            return None
+        request.tool_call_id = call.id
+        verdict = await self._session.permissions.decide(request)
+        match verdict.status:
+            case "allowed":
+                return None
+            case "denied":
+                return ToolOutcome(text=verdict.message, status="denied")
+            case "rejected":
+                return ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
+
+    def _fit(self, text: str) -> str:
+        config = self._session.settings.large_output
+        if not config.enabled:
+            return text
+        return spill(
+            text, config.max_size_bytes, Path(config.output_dir) if config.output_dir else self._output_dir
+        )
+
+    def _publish(self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str) -> None:
+        error = None
+        if not outcome.ok:
+            error = events.ToolError(message=outcome.error or outcome.text, code=outcome.status)
+        binary = [
+            events.BinaryResult(data=image.data, mime_type=image.mime_type, description=image.label)
+            for image in outcome.images
+        ] + outcome.resources
+        result = None
+        if error is None or binary or outcome.text != error.message:
+            result = events.ToolResult(
+                content=outcome.text, detailed_content=outcome.detail, binary_results_for_llm=binary or None
+            )
+        self._session.emit(
+            events.ToolExecutionComplete(
+                tool_call_id=call.id,
+                success=outcome.ok,
+                result=result,
+                error=error,
+                tool_telemetry=outcome.telemetry,
+                session_log=outcome.session_log,
+                turn_id=turn_id,
+            )
+        )
+
+    def _show_partial(self, call_id: str, output: str) -> None:
+        self._session.emit(events.ToolExecutionPartialResult(tool_call_id=call_id, partial_output=output))
+
+    def _show_progress(self, call_id: str, line: str) -> None:
+        self._session.emit(events.ToolExecutionProgress(tool_call_id=call_id, progress_message=line))
+
+
+def _client_spec(tool: ClientTool) -> ToolSpec:
+    return ToolSpec(tool.name, tool.description, tool.parameters or dict(NO_ARGUMENTS))

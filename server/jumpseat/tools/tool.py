@@ -1,0 +1,129 @@
+"""What a built-in tool is: a name, typed arguments, what it needs permission for, and a function.
+
+The arguments are a pydantic model whose field descriptions are the schema the model sees.
+What a call may touch is declared by ``permission`` and judged by the orchestrator before ``run`` is called:
+no tool asks for permission itself. Bad arguments, missing files and failing commands are outcomes for the
+model to read, never exceptions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from jumpseat.agent.blocks import ImageBlock, JsonObject
+from jumpseat.agent.model import ToolSpec
+from jumpseat.tools.shells import Shells
+from jumpseat_protocol.events import BinaryResult
+from jumpseat_protocol.permissions import PermissionRequest
+
+ToolStatus: TypeAlias = Literal["success", "failure", "rejected", "denied", "timeout"]
+
+
+@dataclass(slots=True)
+class ToolOutcome:
+    """What one call came to.
+
+    ``text`` goes to the model. ``error`` is the message of the completion event where it differs from the text.
+    ``detail`` is for the user only (a diff, say); ``images`` reach models with vision; ``resources``,
+    ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop after this batch.
+    """
+
+    text: str
+    status: ToolStatus = "success"
+    error: str | None = None
+    detail: str | None = None
+    images: list[ImageBlock] = field(default_factory=list[ImageBlock])
+    resources: list[BinaryResult] = field(default_factory=list[BinaryResult])
+    telemetry: JsonObject | None = None
+    session_log: str | None = None
+    ends_turn: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "success"
+
+
+def failure(text: str, *, error: str | None = None) -> ToolOutcome:
+    """A call that did not work, in words the model can act on."""
+    return ToolOutcome(text=text, status="failure", error=error)
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a running call may use.
+
+    ``cwd`` is the session's working directory, ``environ`` the environment for child processes.
+    ``partial`` shows output so far (the whole of it, each time), ``progress`` one line of news; both are for the
+    user's eyes and may be called from the call's own task only.
+    """
+
+    call_id: str
+    session_id: str
+    cwd: Path
+    environ: dict[str, str]
+    shells: Shells
+    partial: Callable[[str], None]
+    progress: Callable[[str], None]
+
+    def resolve(self, path: str) -> Path:
+        """``path`` made absolute against the working directory; ``~`` is expanded, links are kept."""
+        # Not Path.expanduser, which raises for an unknown user.
+        return self.cwd / os.path.expanduser(path)
+
+
+class ToolArgs(BaseModel):
+    """Base of the argument models. Unknown arguments are ignored: models invent them."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
+
+
+A = TypeVar("A", bound=ToolArgs)
+
+
+@dataclass(frozen=True)
+class BuiltinTool(Generic[A]):
+    """One built-in tool. ``intention`` says in a few words what a call is about to do."""
+
+    name: str
+    description: str
+    args: type[A]
+    run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
+    intention: Callable[[A], str]
+    permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """What the model sees; worked out at first use."""
+        return ToolSpec(self.name, self.description, _slim(self.args.model_json_schema(by_alias=True)))
+
+
+def _slim(schema: JsonObject) -> JsonObject:
+    """Drop what pydantic adds for itself: titles, null alternatives of optional fields, null defaults."""
+
+    def walk(node: Any, *, names: bool = False) -> Any:
+        if isinstance(node, list):
+            return [walk(item) for item in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            return node
+        node = cast("JsonObject", node)
+        if names:
+            return {name: walk(item) for name, item in node.items()}
+        variants: list[Any] = [v for v in node.get("anyOf", []) if v != {"type": "null"}]
+        if len(variants) == 1:
+            node = {**{k: v for k, v in node.items() if k != "anyOf"}, **variants[0]}
+        return {
+            key: walk(item, names=key in ("properties", "$defs"))
+            for key, item in node.items()
+            if key != "title" and not (key == "default" and item is None)
+        }
+
+    slim = walk({key: value for key, value in schema.items() if key != "description"})
+    slim.setdefault("properties", {})
+    return slim

@@ -1,0 +1,144 @@
+"""The wire: who is answered what, and what everybody who waits is told at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from jumpseat_client import HandshakeError, RpcError, ServerGoneError, connect_stdio, connect_tcp
+
+from tests.client.peer import connected
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_answers_reach_their_requests_in_any_order() -> None:
+    async with connected() as (client, peer), anyio.create_task_group() as tasks:
+        answers: dict[str, Any] = {}
+
+        async def ask(name: str) -> None:
+            answers[name] = await client.request(name)
+
+        tasks.start_soon(ask, "first")
+        tasks.start_soon(ask, "second")
+        requests = [await peer.hear(), await peer.hear()]
+        for request in reversed(requests):
+            peer.say(id=request["id"], result=f"result of {request['method']}")
+        with anyio.fail_after(5):
+            while len(answers) < 2:
+                await anyio.lowlevel.checkpoint()
+    assert answers == {"first": "result of first", "second": "result of second"}
+
+
+async def test_error_answers_are_raised_with_code_and_data() -> None:
+    async with connected() as (client, peer), anyio.create_task_group() as tasks:
+
+        async def refuse() -> None:
+            request = await peer.hear()
+            peer.say(id=request["id"], error={"code": -32602, "message": "no", "data": {"field": "x"}})
+
+        tasks.start_soon(refuse)
+        with anyio.fail_after(5), pytest.raises(RpcError, match="^no$") as caught:
+            await client.request("session.create", {"tools": 1})
+    assert (caught.value.code, caught.value.message, caught.value.data) == (-32602, "no", {"field": "x"})
+
+
+async def test_request_without_a_handler_is_answered_method_not_found() -> None:
+    async with connected() as (_, peer):
+        peer.say(id=7, method="hooks.invoke", params={})
+        assert await peer.hear() == {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "error": {"code": -32601, "message": "Method not found: hooks.invoke"},
+        }
+
+
+async def test_request_of_the_server_is_answered_by_its_handler() -> None:
+    async def answer(params: Any) -> Any:
+        if params["question"] == "":
+            raise ValueError("secret path")
+        return {"answer": params["question"] + "!"}
+
+    async with connected() as (client, peer):
+        client.on_request("userInput.request", answer)
+        peer.say(id=1, method="userInput.request", params={"question": "why"})
+        assert await peer.hear() == {"jsonrpc": "2.0", "id": 1, "result": {"answer": "why!"}}
+        peer.say(id=2, method="userInput.request", params={"question": ""})
+        error = {"code": -32603, "message": "The handler of userInput.request failed"}
+        assert await peer.hear() == {"jsonrpc": "2.0", "id": 2, "error": error}
+
+
+async def test_cancelled_request_is_cancelled_at_the_server() -> None:
+    async with connected() as (client, peer), anyio.create_task_group() as tasks:
+        tasks.start_soon(client.request, "slow")
+        request = await peer.hear()
+        tasks.cancel_scope.cancel()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+    assert request["method"] == "slow"
+
+
+async def test_end_of_the_connection_reaches_all_who_wait() -> None:
+    async with connected() as (client, peer):
+        async with client.notifications() as notifications:
+            async with anyio.create_task_group() as tasks:
+
+                async def hang_up() -> None:
+                    await peer.hear()
+                    peer.hang_up()
+
+                tasks.start_soon(hang_up)
+                with anyio.fail_after(5), pytest.raises(ServerGoneError, match="closed the connection"):
+                    await client.request("slow")
+            with pytest.raises(ServerGoneError):
+                await anext(notifications)
+        with pytest.raises(ServerGoneError):
+            await client.request("later")
+
+
+async def test_invalid_json_ends_the_connection_and_other_output_is_skipped() -> None:
+    async with connected() as (client, peer):
+        async with client.notifications() as notifications:
+            peer.say_bytes(b"hello from a wrapper script\r\n\r\n")
+            peer.say(method="session.lifecycle", params={})
+            with anyio.fail_after(5):
+                assert (await anext(notifications)).method == "session.lifecycle"
+                peer.say_bytes(b"Content-Length: 3\r\n\r\n{x}")
+                with pytest.raises(ServerGoneError, match="invalid JSON"):
+                    await anext(notifications)
+
+
+async def test_error_in_the_body_comes_out_as_it_is() -> None:
+    with pytest.raises(KeyError, match="mine"):
+        async with connected():
+            raise KeyError("mine")
+
+
+async def test_message_tap_sees_both_directions_in_order() -> None:
+    seen: list[tuple[str, Any]] = []
+    async with connected(lambda direction, message: seen.append((direction, message.get("method")))) as (_, peer):
+        peer.say(id=1, method="x", params={})
+        await peer.hear()
+    assert seen == [("sent", "connect"), ("received", None), ("received", "x"), ("sent", None)]
+
+
+async def test_executable_that_does_not_exist_is_named() -> None:
+    with pytest.raises(HandshakeError, match="could not run 'no-such-server'"):
+        async with connect_stdio(["no-such-server"]):
+            pass
+
+
+async def test_server_that_exits_at_once_is_quoted() -> None:
+    with anyio.fail_after(10), pytest.raises(HandshakeError) as caught:
+        async with connect_stdio(["sh", "-c", "echo 'bad flag' >&2; exit 3"]):
+            pass
+    assert "exited with code 3" in str(caught.value)
+    assert "bad flag" in str(caught.value)
+
+
+async def test_port_where_nobody_listens_is_named() -> None:
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        port: int = listener.extra(anyio.abc.SocketAttribute.local_port)
+    with anyio.fail_after(5), pytest.raises(HandshakeError, match=f"could not connect to 127.0.0.1:{port}"):
+        async with connect_tcp("127.0.0.1", port):
+            pass

@@ -1,0 +1,209 @@
+"""Tools from functions: the schema the model sees, the arguments that are checked, the result on the wire."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast
+
+import pytest
+from jumpseat_client import AnyTool, Session, Tool, ToolContext, ToolResultObject, tool
+from pydantic import BaseModel, Field
+
+CTX = ToolContext(cast(Session, None), "call-1", "a_tool")
+
+
+class Address(BaseModel):
+    """Where to."""
+
+    street: str
+    number: int | None = None
+
+
+@dataclass
+class Parcel:
+    weight_kg: float
+    to: Address
+
+
+async def run(of: AnyTool, arguments: Any) -> str | dict[str, Any]:
+    return await of.run(arguments, CTX)
+
+
+def test_schema_comes_from_the_signature_and_description_from_the_docstring() -> None:
+    @tool
+    async def send(
+        to: Annotated[str, Field(description="Name of the receiver")],
+        speed: Literal["slow", "fast"] = "slow",
+        copies: Annotated[int, Field(ge=1)] = 1,
+    ) -> str:
+        """Send a letter.
+
+        Costs money.
+        """
+        return to + speed + str(copies)
+
+    assert send.definition() == {
+        "name": "send",
+        "description": "Send a letter.\n\nCosts money.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "to": {"type": "string", "description": "Name of the receiver"},
+                "speed": {"type": "string", "enum": ["slow", "fast"], "default": "slow"},
+                "copies": {"type": "integer", "minimum": 1, "default": 1},
+            },
+            "required": ["to"],
+        },
+        "overridesBuiltInTool": False,
+        "skipPermission": False,
+        "isTerminal": False,
+    }
+
+
+def test_options_of_the_decorator_reach_the_definition() -> None:
+    @tool(name="view", description="Show it", skip_permission=True, overrides_builtin=True, is_terminal=True)
+    def show() -> None: ...
+
+    assert show.definition() == {
+        "name": "view",
+        "description": "Show it",
+        "parameters": {"type": "object", "properties": {}},
+        "overridesBuiltInTool": True,
+        "skipPermission": True,
+        "isTerminal": True,
+    }
+
+
+def test_nested_models_are_described_without_titles() -> None:
+    @tool
+    def send(address: Address) -> None: ...
+
+    assert send.parameters == {
+        "type": "object",
+        "properties": {"address": {"$ref": "#/$defs/Address"}},
+        "required": ["address"],
+        "$defs": {
+            "Address": {
+                "type": "object",
+                "description": "Where to.",
+                "properties": {
+                    "street": {"type": "string"},
+                    "number": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+                },
+                "required": ["street"],
+            }
+        },
+    }
+
+
+def test_context_is_not_shown_to_the_model() -> None:
+    @tool
+    def where(ctx: ToolContext, path: str) -> None: ...
+
+    assert list(where.parameters["properties"]) == ["path"]
+
+
+def test_parameter_may_be_named_like_a_method_of_a_model() -> None:
+    @tool
+    def act(copy: bool, schema: str, json: str = "") -> None: ...
+
+    assert list(act.parameters["properties"]) == ["copy", "schema", "json"]
+
+
+def test_unannotated_and_unnameable_parameters_are_refused() -> None:
+    def bare(x): ...  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType] - the point of it
+
+    def starred(*names: str) -> None: ...
+    def positional(x: int, /) -> None: ...
+
+    with pytest.raises(TypeError, match="parameter 'x' of tool 'bare' needs an annotation"):
+        tool(bare)  # pyright: ignore[reportUnknownArgumentType]
+    with pytest.raises(TypeError, match="parameter 'names' of tool 'starred' must be passable by name"):
+        tool(starred)
+    with pytest.raises(TypeError, match="parameter 'x' of tool 'positional' must be passable by name"):
+        tool(positional)
+
+
+def test_a_tool_is_still_the_function_for_python() -> None:
+    @tool
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert isinstance(double, Tool)
+    assert double(4) == 8
+
+
+@pytest.mark.anyio
+async def test_arguments_arrive_as_the_annotated_types() -> None:
+    @tool
+    async def send(parcel: Parcel, notes: list[str] = [], *, tries: int = 3) -> dict[str, Any]:  # noqa: B006
+        notes.append("sent")
+        return {"street": parcel.to.street, "weight": parcel.weight_kg, "notes": notes, "tries": tries}
+
+    arguments = {"parcel": {"weight_kg": 2, "to": {"street": "Elm"}}, "unknown": 1}
+    expected = '{"street":"Elm","weight":2.0,"notes":["sent"],"tries":3}'
+    assert await run(send, arguments) == expected
+    # A mutable default is not shared between calls.
+    assert await run(send, arguments) == expected
+
+
+@pytest.mark.anyio
+async def test_bad_arguments_become_a_failure_that_names_each_field() -> None:
+    @tool
+    def send(parcel: Parcel, copies: int) -> None: ...
+
+    result = await run(send, {"parcel": {"weight_kg": "heavy", "to": {}}})
+    assert isinstance(result, dict)
+    assert result["resultType"] == "failure"
+    text: str = result["textResultForLlm"]
+    assert result["error"] == text
+    assert text.startswith("Invalid arguments for tool 'send': ")
+    assert "parcel.weight_kg: Input should be a valid number" in text
+    assert "parcel.to.street: Field required" in text
+    assert "copies: Field required" in text
+
+
+@pytest.mark.anyio
+async def test_arguments_that_are_no_object_are_a_failure() -> None:
+    @tool
+    def send(to: str = "me") -> str:
+        return to
+
+    assert await run(send, None) == "me"
+    result = await run(send, ["x"])
+    assert isinstance(result, dict)
+    assert result["resultType"] == "failure"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("value", "wire"),
+    [
+        ("text", "text"),
+        (None, ""),
+        (3, "3"),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        (Address(street="Elm"), '{"street":"Elm","number":null}'),
+        (
+            ToolResultObject(text_result_for_llm="no", result_type="denied", session_log="said no"),
+            {"textResultForLlm": "no", "resultType": "denied", "sessionLog": "said no", "binaryResultsForLlm": []},
+        ),
+    ],
+)
+async def test_results_in_their_wire_form(value: Any, wire: Any) -> None:
+    @tool
+    def give() -> Any:
+        return value
+
+    assert await run(give, {}) == wire
+
+
+@pytest.mark.anyio
+async def test_plain_functions_run_beside_the_event_loop() -> None:
+    @tool
+    def which(ctx: ToolContext) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        return ctx.tool_call_id
+
+    assert await run(which, {}) == "call-1"

@@ -1,0 +1,167 @@
+// Drives the server with the official Node SDK: one scenario, one JSON object of observations on stdout.
+//
+// The plan is the first argument, the folder of the SDK the second. `driver.py` takes the same plan and prints the
+// same observations.
+
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const TIME_LIMIT_MS = 30_000;
+
+const plan = JSON.parse(process.argv[2]);
+const sdkFolder = pathToFileURL(process.argv[3] + "/");
+const { CopilotClient, RuntimeConnection, approveAll, defineTool } = await import(
+    new URL("dist/index.js", sdkFolder)
+);
+
+const seen = {
+    sdk: JSON.parse(readFileSync(new URL("package.json", sdkFolder), "utf8")).version,
+    answers: [],
+    events: [],
+    history: [],
+    tool_arguments: [],
+    complaints: [],
+    stderr: [],
+};
+const waiting = [];
+
+for (const level of ["warn", "error"]) {
+    console[level] = (...parts) => seen.complaints.push(parts.map(String).join(" "));
+}
+process.on("unhandledRejection", (reason) => seen.complaints.push(String(reason?.stack ?? reason)));
+
+// The SDK passes the server's stderr through, one prefixed line at a time.
+process.stderr.write = (text) => {
+    seen.stderr.push(String(text));
+    return true;
+};
+
+function connection() {
+    const { kind, port, url, token } = plan.transport;
+    switch (kind) {
+        case "stdio":
+            return RuntimeConnection.forStdio({ path: plan.executable });
+        case "tcp":
+            return RuntimeConnection.forTcp({ path: plan.executable, port });
+        case "uri":
+            return RuntimeConnection.forUri(url, { connectionToken: token });
+    }
+}
+
+function onEvent(event) {
+    seen.events.push(event);
+    waiting.filter(({ type }) => type === event.type).forEach(({ resolve }) => resolve());
+}
+
+function until(type) {
+    if (seen.events.some((event) => event.type === type)) {
+        return Promise.resolve();
+    }
+    return new Promise((resolve) => waiting.push({ type, resolve }));
+}
+
+function sessionOptions() {
+    const encrypt = defineTool("encrypt_string", {
+        description: "Encrypts a string",
+        parameters: { type: "object", properties: { input: { type: "string" } }, required: ["input"] },
+        handler: (args) => {
+            seen.tool_arguments.push(args);
+            return args.input.toUpperCase();
+        },
+    });
+    const provider = plan.provider && {
+        type: plan.provider.type,
+        baseUrl: plan.provider.base_url,
+        apiKey: plan.provider.api_key,
+    };
+    return {
+        model: plan.model,
+        streaming: plan.streaming,
+        workingDirectory: plan.working_directory,
+        tools: [encrypt],
+        onPermissionRequest: plan.rejection ? () => ({ kind: "reject", ...plan.rejection }) : approveAll,
+        onEvent,
+        ...(provider && { provider }),
+    };
+}
+
+async function openSession(client) {
+    const session = plan.session_id
+        ? await client.resumeSession(plan.session_id, sessionOptions())
+        : await client.createSession(sessionOptions());
+    seen.session_id = session.sessionId;
+    return session;
+}
+
+async function ask(session, prompt) {
+    const message = await session.sendAndWait({ prompt });
+    seen.answers.push(message?.data.content ?? null);
+}
+
+const SCENARIOS = {
+    // Create or resume a session and send the prompts one after the other.
+    async converse(client) {
+        const session = await openSession(client);
+        for (const prompt of plan.prompts) {
+            await ask(session, prompt);
+        }
+        seen.history = await session.getEvents();
+    },
+
+    // Abort the first prompt after its first delta, then ask the second.
+    async abort(client) {
+        const session = await openSession(client);
+        await session.send({ prompt: plan.prompts[0] });
+        await until("assistant.message_delta");
+        await session.abort();
+        await until("session.idle");
+        await ask(session, plan.prompts[1]);
+        seen.history = await session.getEvents();
+    },
+
+    // Ask the server about itself and its sessions, before and after one prompt and after deleting the session.
+    async inspect(client) {
+        const sessionIds = async () => (await client.listSessions()).map((session) => session.sessionId);
+        const knowsSession = async (id) => (await client.getSessionMetadata(id)) !== undefined;
+        const report = (seen.report = {
+            pong: (await client.ping("hello")).message,
+            status: await client.getStatus(),
+            authenticated: (await client.getAuthStatus()).isAuthenticated,
+            models: (await client.listModels()).map((model) => model.id),
+            sessions_at_first: await sessionIds(),
+        });
+        await SCENARIOS.converse(client);
+        report.sessions = await sessionIds();
+        report.last_session = await client.getLastSessionId();
+        report.known = await knowsSession(seen.session_id);
+        await client.deleteSession(seen.session_id);
+        report.sessions_at_last = await sessionIds();
+        report.known_at_last = await knowsSession(seen.session_id);
+    },
+};
+
+const client = new CopilotClient({
+    connection: connection(),
+    workingDirectory: plan.working_directory,
+    baseDirectory: plan.home,
+    logLevel: "error",
+});
+
+async function run() {
+    await client.start();
+    await SCENARIOS[plan.scenario](client);
+    seen.complaints.push(...(await client.stop()).map(String));
+}
+
+let timer;
+const tooLate = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no end after ${TIME_LIMIT_MS} ms`)), TIME_LIMIT_MS);
+});
+try {
+    await Promise.race([run(), tooLate]);
+} catch (error) {
+    seen.failure = String(error?.stack ?? error);
+    await client.forceStop();
+}
+clearTimeout(timer);
+process.stdout.write(JSON.stringify(seen) + "\n");

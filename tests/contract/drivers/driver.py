@@ -1,0 +1,166 @@
+"""Drives the server with the official Python SDK: one scenario, one JSON object of observations on stdout.
+
+Runs in the virtual environment of one SDK version and imports nothing of ours. The plan is the first argument;
+``driver.mjs`` takes the same plan and prints the same observations.
+"""
+# pyright: basic, reportMissingImports=false
+# The SDK lives in a virtual environment of its own, where the type checker does not look.
+
+import asyncio
+import collections
+import json
+import logging
+import sys
+import traceback
+from importlib.metadata import version
+
+from copilot import CopilotClient, RuntimeConnection, define_tool
+from copilot.rpc import PermissionDecisionReject
+from copilot.session import PermissionHandler
+from pydantic import BaseModel
+
+TIME_LIMIT_S = 30
+
+
+class Recorder(logging.Handler):
+    """Everything there is to observe, in the form in which it is printed."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.seen = {"sdk": version("github-copilot-sdk"), "answers": [], "events": [], "history": []}
+        self.seen |= {"tool_arguments": [], "complaints": [], "stderr": []}
+        self._arrived = collections.defaultdict(asyncio.Event)
+
+    def emit(self, record):
+        """Take a warning of the SDK: a line of the server's stderr, or a message it could not digest."""
+        text = self.format(record)
+        self.seen["stderr" if text.startswith("[CLI] ") else "complaints"].append(text)
+
+    def event(self, event):
+        self.seen["events"].append(event.to_dict())
+        self._arrived[self.seen["events"][-1]["type"]].set()
+
+    async def until(self, event_type):
+        await self._arrived[event_type].wait()
+
+
+def connection(plan):
+    transport = plan["transport"]
+    match transport["kind"]:
+        case "stdio":
+            return RuntimeConnection.for_stdio(path=plan["executable"])
+        case "tcp":
+            return RuntimeConnection.for_tcp(path=plan["executable"], port=transport["port"])
+        case "uri":
+            return RuntimeConnection.for_uri(transport["url"], connection_token=transport["token"])
+
+
+def session_options(plan, recorder):
+    class EncryptParams(BaseModel):
+        input: str
+
+    @define_tool(description="Encrypts a string")
+    def encrypt_string(params: EncryptParams) -> str:
+        recorder.seen["tool_arguments"].append(params.model_dump())
+        return params.input.upper()
+
+    options = {
+        "model": plan["model"],
+        "streaming": plan["streaming"],
+        "working_directory": plan["working_directory"],
+        "tools": [encrypt_string],
+        "on_permission_request": PermissionHandler.approve_all,
+        "on_event": recorder.event,
+    }
+    if plan["rejection"] is not None:
+        options["on_permission_request"] = lambda *_: PermissionDecisionReject(**plan["rejection"])
+    if plan["provider"] is not None:
+        options["provider"] = plan["provider"]
+    return options
+
+
+async def open_session(client, plan, recorder):
+    options = session_options(plan, recorder)
+    if plan["session_id"] is None:
+        session = await client.create_session(**options)
+    else:
+        session = await client.resume_session(plan["session_id"], **options)
+    recorder.seen["session_id"] = session.session_id
+    return session
+
+
+async def ask(session, prompt, recorder):
+    message = await session.send_and_wait(prompt)
+    recorder.seen["answers"].append(message.data.content if message else None)
+
+
+async def converse(client, plan, recorder):
+    """Create or resume a session and send the prompts one after the other."""
+    session = await open_session(client, plan, recorder)
+    for prompt in plan["prompts"]:
+        await ask(session, prompt, recorder)
+    recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
+
+
+async def abort(client, plan, recorder):
+    """Abort the first prompt after its first delta, then ask the second."""
+    session = await open_session(client, plan, recorder)
+    await session.send(plan["prompts"][0])
+    await recorder.until("assistant.message_delta")
+    await session.abort()
+    await recorder.until("session.idle")
+    await ask(session, plan["prompts"][1], recorder)
+    recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
+
+
+async def inspect(client, plan, recorder):
+    """Ask the server about itself and its sessions, before and after one prompt and after deleting the session."""
+
+    async def session_ids():
+        return [session.session_id for session in await client.list_sessions()]
+
+    async def knows_session(session_id):
+        return await client.get_session_metadata(session_id) is not None
+
+    report = recorder.seen["report"] = {
+        "pong": (await client.ping("hello")).message,
+        "status": (await client.get_status()).to_dict(),
+        "authenticated": (await client.get_auth_status()).isAuthenticated,
+        "models": [model.id for model in await client.list_models()],
+        "sessions_at_first": await session_ids(),
+    }
+    await converse(client, plan, recorder)
+    session_id = recorder.seen["session_id"]
+    report |= {
+        "sessions": await session_ids(),
+        "last_session": await client.get_last_session_id(),
+        "known": await knows_session(session_id),
+    }
+    await client.delete_session(session_id)
+    report |= {"sessions_at_last": await session_ids(), "known_at_last": await knows_session(session_id)}
+
+
+async def main():
+    plan = json.loads(sys.argv[1])
+    recorder = Recorder()
+    logging.getLogger().addHandler(recorder)
+    client = CopilotClient(
+        connection=connection(plan),
+        working_directory=plan["working_directory"],
+        base_directory=plan["home"],
+        log_level="error",
+    )
+    try:
+        async with asyncio.timeout(TIME_LIMIT_S):
+            await client.start()
+            await {"converse": converse, "abort": abort, "inspect": inspect}[plan["scenario"]](
+                client, plan, recorder
+            )
+            await client.stop()
+    except BaseException:
+        recorder.seen["failure"] = traceback.format_exc()
+        await client.force_stop()
+    print(json.dumps(recorder.seen))
+
+
+asyncio.run(main())

@@ -1,0 +1,187 @@
+"""Host applications for the tests: a driver program with a real SDK inside, run against our server.
+
+``Host.run`` starts ``drivers/driver.py`` or ``drivers/driver.mjs`` with a plan and returns what it observed. For
+the ``uri`` transport it also starts the server, anew for every run, as an operator would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import Any, Literal, TypeAlias
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
+from tests.support.toolchains import Sdk
+
+TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
+Scenario: TypeAlias = Literal["converse", "abort", "inspect"]
+
+DRIVERS = Path(__file__).parent / "drivers"
+API_KEY = "a-key-of-the-host"
+DRIVER_LIMIT_S = 45
+SERVER_LIMIT_S = 10
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What a driver saw. Events are in wire form, whatever the language of the SDK."""
+
+    sdk: str
+    session_id: str
+    answers: list[str | None]
+    events: list[JsonObject]
+    history: list[JsonObject]
+    tool_arguments: list[JsonObject]
+    complaints: list[str]
+    stderr: list[str]
+    report: JsonObject = field(default_factory=dict[str, Any])
+
+    def types(self) -> list[str]:
+        """Return the types of the events that arrived, in order."""
+        return [event["type"] for event in self.events]
+
+    def data(self, event_type: str) -> list[JsonObject]:
+        """Return the data of the events of one type, in order."""
+        return [event["data"] for event in self.events if event["type"] == event_type]
+
+
+@dataclass(frozen=True)
+class Host:
+    """An application on one version of the SDK that reaches our server in one way."""
+
+    sdk: Sdk
+    sdk_folder: Path
+    transport: TransportKind
+    home: Path
+    workspace: Path
+
+    async def run(
+        self,
+        scenario: Scenario,
+        *prompts: str,
+        model: FakeOpenAI | None = None,
+        session_id: str | None = None,
+        streaming: bool = False,
+        rejection: Mapping[str, str] | None = None,
+    ) -> Observations:
+        """Run one scenario to its end and return what was observed.
+
+        Without ``model`` the session names no provider. With ``rejection`` the host rejects every permission
+        request, with those fields in the decision; otherwise it approves them all.
+        """
+        provider = model and {"type": "openai", "base_url": model.base_url, "api_key": API_KEY}
+        async with self._reachable_server() as transport:
+            plan = {
+                "scenario": scenario,
+                "prompts": prompts,
+                "executable": str(server_executable()),
+                "transport": transport,
+                "home": str(self.home),
+                "working_directory": str(self.workspace),
+                "model": MODEL,
+                "provider": provider,
+                "session_id": session_id,
+                "streaming": streaming,
+                "rejection": rejection,
+            }
+            seen = await self._drive(plan)
+        assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"
+        return Observations(**seen)
+
+    async def _drive(self, plan: JsonObject) -> JsonObject:
+        if self.sdk.registry == "pypi":
+            command = [str(self.sdk_folder / "bin" / "python"), str(DRIVERS / "driver.py"), json.dumps(plan)]
+        else:
+            package = self.sdk_folder / "node_modules" / "@github" / "copilot-sdk"
+            command = ["node", str(DRIVERS / "driver.mjs"), json.dumps(plan), str(package)]
+        errors = self.home.with_name("driver.stderr")
+        async with spawned(command, self.workspace, self._environment(), errors) as driver:
+            assert driver.stdout is not None
+            with anyio.fail_after(DRIVER_LIMIT_S):
+                printed = b"".join([chunk async for chunk in driver.stdout])
+                await driver.wait()
+            assert driver.returncode == 0, errors.read_text()
+            assert not is_group_alive(driver.pid), "the server outlived its host"
+        return json.loads(printed)
+
+    def _environment(self) -> dict[str, str]:
+        """Return all that the host inherits: nothing that points to the user's own settings or keys."""
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+
+    @contextlib.asynccontextmanager
+    async def _reachable_server(self) -> AsyncGenerator[JsonObject]:
+        """Yield how to reach a server; start it first where the SDK would not."""
+        if self.transport != "uri":
+            yield {"kind": self.transport, "port": free_port()}
+            return
+        token = secrets.token_hex(8)
+        environment = self._environment() | {"COPILOT_HOME": str(self.home), "COPILOT_CONNECTION_TOKEN": token}
+        errors = self.home.with_name("server.stderr")
+        command = [str(server_executable()), "--headless", "--port", "0"]
+        async with spawned(command, self.workspace, environment, errors) as server:
+            with anyio.fail_after(SERVER_LIMIT_S):
+                port = await announced_port(server)
+            yield {"kind": "uri", "url": f"localhost:{port}", "token": token}
+            server.terminate()
+            with anyio.fail_after(SERVER_LIMIT_S):
+                await server.wait()
+            assert (server.returncode, errors.read_text()) == (0, "")
+
+
+def server_executable() -> Path:
+    """Return the ``jumpseat`` command that was installed along with the interpreter of the tests."""
+    return Path(sys.executable).with_name("jumpseat")
+
+
+@contextlib.asynccontextmanager
+async def spawned(
+    command: list[str], folder: Path, environment: dict[str, str], errors: Path
+) -> AsyncGenerator[Process]:
+    """Run a program in a process group of its own, which does not outlive the block."""
+    with errors.open("wb") as stderr:
+        process = await anyio.open_process(
+            command, stdin=DEVNULL, stderr=stderr, cwd=folder, env=environment, start_new_session=True
+        )
+    async with process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def is_group_alive(group: int) -> bool:
+    """Tell whether a process group still has a member."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def announced_port(server: Process) -> int:
+    """Read the line in which the server says where it listens."""
+    assert server.stdout is not None
+    line = await BufferedByteReceiveStream(server.stdout).receive_until(b"\n", 1000)
+    _, _, port = line.decode().partition("listening on port ")
+    return int(port)
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,227 @@
+"""The official SDKs, as published, drive our server: what an application sees and what the model is sent.
+
+Every test runs once per SDK version and transport; see ``hosts.py`` for how, and ``support/toolchains.py`` for the
+versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+import pytest
+
+from tests.contract.hosts import API_KEY, Host, Observations
+from tests.support.fake_openai import MODEL, Script, calls, fake_openai, says, stalls, texts
+
+# The first test of a version installs it, which takes longer than a test may.
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+
+async def test_a_plain_turn_brings_the_answer_and_ends_idle(host: Host) -> None:
+    async with fake_openai({"What is 1+1?": [says("The answer ", "is 2.")]}) as model:
+        seen = await host.run("converse", "What is 1+1?", model=model)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["The answer is 2."]
+    assert in_order(
+        seen.types(),
+        "session.start",
+        "user.message",
+        "assistant.turn_start",
+        "assistant.message",
+        "assistant.turn_end",
+        "session.idle",
+    )
+    assert "assistant.message_delta" not in seen.types()
+    assert seen.data("user.message")[0]["content"] == "What is 1+1?"
+    assert seen.history[0]["type"] == "session.start"
+    assert [event["type"] for event in seen.history if event.get("ephemeral")] == []
+
+    [request] = model.requests
+    assert (request["model"], bool(request.get("stream"))) == (MODEL, False)
+    assert model.authorizations == [f"Bearer {API_KEY}"]
+
+
+async def test_streamed_deltas_joined_equal_the_final_message(host: Host) -> None:
+    async with fake_openai({"Count": [says("one, ", "two, ", "thr", "ee")]}) as model:
+        seen = await host.run("converse", "Count to three", model=model, streaming=True)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["one, two, three"]
+    assert [delta["deltaContent"] for delta in seen.data("assistant.message_delta")] == [
+        "one, ",
+        "two, ",
+        "thr",
+        "ee",
+    ]
+    [message] = seen.data("assistant.message")
+    assert {delta["messageId"] for delta in seen.data("assistant.message_delta")} == {message["messageId"]}
+    assert in_order(seen.types(), "assistant.message_delta", "assistant.message", "session.idle")
+    assert model.requests[0]["stream"] is True
+
+
+async def test_a_tool_of_the_client_is_called_and_its_result_reaches_the_model(host: Host) -> None:
+    script: Script = {"Encrypt": [calls("encrypt_string", input="Hello"), says("It is HELLO.")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Encrypt Hello", model=model)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["It is HELLO."]
+    assert seen.tool_arguments == [{"input": "Hello"}]
+    assert in_order(
+        seen.types(),
+        "assistant.message",
+        "tool.execution_start",
+        "permission.requested",
+        "permission.completed",
+        "external_tool.requested",
+        "tool.execution_complete",
+        "assistant.message",
+        "session.idle",
+    )
+    assert seen.data("permission.requested")[0]["permissionRequest"]["kind"] == "custom-tool"
+    [completed] = seen.data("tool.execution_complete")
+    assert (completed["success"], completed["result"]["content"]) == (True, "HELLO")
+
+    assert "encrypt_string" in [tool["function"]["name"] for tool in model.requests[0]["tools"]]
+    assert [texts(request, "tool") for request in model.requests] == [[], ["HELLO"]]
+
+
+async def test_an_approved_tool_runs(host: Host) -> None:
+    note = host.workspace / "note.txt"
+    script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("Done.")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Write a note", model=model)
+
+    assert_healthy(seen, host)
+    assert note.read_text() == "Hello"
+    assert seen.answers == ["Done."]
+    [requested] = seen.data("permission.requested")
+    assert requested["permissionRequest"]["kind"] == "write"
+    assert requested["permissionRequest"]["fileName"] == str(note)
+    assert seen.data("permission.completed")[0]["result"]["kind"] == "approved"
+    assert seen.data("tool.execution_complete")[0]["success"] is True
+    assert len(model.requests) == 2
+
+
+async def test_a_rejected_tool_does_not_run_and_ends_the_turn(host: Host) -> None:
+    note = host.workspace / "note.txt"
+    script: Script = {"Write": [calls("create", path=str(note), file_text="Hello")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Write a note", model=model, rejection={})
+
+    assert_healthy(seen, host)
+    assert not note.exists()
+    assert seen.data("permission.completed")[0]["result"]["kind"] == "denied-interactively-by-user"
+    [completed] = seen.data("tool.execution_complete")
+    assert (completed["success"], completed["error"]["code"]) == (False, "rejected")
+    assert "The user rejected this tool call." in completed["error"]["message"]
+    assert len(model.requests) == 1
+
+
+async def test_a_rejection_with_feedback_is_told_to_the_model(host: Host) -> None:
+    note = host.workspace / "note.txt"
+    script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("As you wish.")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Write a note", model=model, rejection={"feedback": "use the wiki"})
+
+    assert_healthy(seen, host)
+    assert not note.exists()
+    assert seen.answers == ["As you wish."]
+    [result] = texts(model.requests[1], "tool")
+    assert "The user rejected this tool call. User feedback: use the wiki" in result
+
+
+async def test_a_session_resumed_in_a_new_process_keeps_its_history(host: Host) -> None:
+    script: Script = {
+        "Remember the word": [calls("encrypt_string", input="Hello"), says("Noted.")],
+        "Which word": [says("It was blue.")],
+    }
+    async with fake_openai(script) as model:
+        first = await host.run("converse", "Remember the word blue", model=model)
+        seen = await host.run("converse", "Which word was it?", model=model, session_id=first.session_id)
+
+    assert_healthy(seen, host)
+    assert seen.session_id == first.session_id
+    assert seen.answers == ["It was blue."]
+    assert "session.resume" in seen.types()
+    history = [event["id"] for event in seen.history]
+    assert history[: len(first.history)] == [event["id"] for event in first.history]
+
+    # What was sent before is sent again, word for word, and the new prompt after it.
+    earlier, latest = model.requests[-2]["messages"], model.requests[-1]["messages"]
+    assert latest[1 : len(earlier)] == earlier[1:]
+    assert [message["role"] for message in latest[len(earlier) :]] == ["assistant", "user"]
+    assert latest[len(earlier)]["content"] == "Noted."
+
+
+async def test_an_aborted_turn_stops_the_model_and_the_next_turn_works(host: Host) -> None:
+    script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
+        with anyio.fail_after(5):
+            await model.hung_up.wait()
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["hi"]
+    assert in_order(
+        seen.types(), "assistant.message_delta", "abort", "session.idle", "user.message", "session.idle"
+    )
+    assert seen.data("abort")[0]["reason"] == "user_initiated"
+    assert [bool(idle.get("aborted")) for idle in seen.data("session.idle")] == [True, False]
+    assert [message["content"] for message in seen.data("assistant.message")] == ["hi"]
+    assert "abort" in [event["type"] for event in seen.history]
+    assert not any("dark" in text for text in texts(model.requests[-1], "assistant"))
+
+
+async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: Host) -> None:
+    async with fake_openai({"Hello": [says("Hello.")]}) as model:
+        configure(host, model.base_url)
+        seen = await host.run("inspect", "Hello", model=model)
+
+    assert_healthy(seen, host)
+    version = seen.report["status"]["version"]
+    assert seen.report == {
+        "pong": "pong: hello",
+        "status": {"version": version, "protocolVersion": 3},
+        "authenticated": False,
+        "models": [MODEL],
+        "sessions_at_first": [],
+        "sessions": [seen.session_id],
+        "last_session": seen.session_id,
+        "known": True,
+        "sessions_at_last": [],
+        "known_at_last": False,
+    }
+
+
+@pytest.mark.parametrize("transport", ["stdio"])
+async def test_a_host_without_a_provider_gets_that_of_the_configuration_file(host: Host) -> None:
+    async with fake_openai({"Hello": [says("Hello.")]}) as model:
+        configure(host, model.base_url)
+        seen = await host.run("converse", "Hello")
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["Hello."]
+    assert model.requests[0]["model"] == MODEL
+    assert model.authorizations == ["Bearer a-key-of-the-user"]
+
+
+def configure(host: Host, base_url: str) -> None:
+    """Write a configuration file with one provider into the server's home."""
+    (host.home / "config.toml").write_text("")
+
+
+def assert_healthy(seen: Observations, host: Host) -> None:
+    """Check what must hold after every run, whatever it was about."""
+    assert seen.sdk == host.sdk.version
+    assert seen.complaints == []
+    assert seen.stderr == []
+    assert "session.error" not in seen.types()
+
+
+def in_order(types: Iterable[str], *expected: str) -> bool:
+    """Tell whether ``expected`` occur in ``types`` in that order, perhaps with others between."""
+    remaining = iter(types)
+    return all(one in remaining for one in expected)

@@ -1,0 +1,118 @@
+"""The official SDK packages that tests run against: which versions, and how they get onto this machine.
+
+Every version lives in a folder of its own under ``.test-tools/`` in the checkout, installed at first use from the
+package index. What cannot be installed is a skipped test at a desk and a failed one where ``CI`` is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / ".test-tools"
+INSTALL_LIMIT_S = 240
+
+# The newest published versions at the time of writing; raise them after reading the changes of the packages.
+NEWEST_PYPI_SDK = os.environ.get("JUMPSEAT_NEWEST_PYPI_SDK") or "1.0.27"
+NEWEST_NPM_SDK = os.environ.get("JUMPSEAT_NEWEST_NPM_SDK") or "1.0.14"
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """One version of the official SDK for one language."""
+
+    registry: Literal["pypi", "npm"]
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.registry}-{self.version}"
+
+    @property
+    def folder(self) -> Path:
+        return TOOLS / str(self)
+
+
+SDKS = (
+    Sdk("pypi", NEWEST_PYPI_SDK),
+    Sdk("pypi", "1.0.6"),
+    Sdk("npm", NEWEST_NPM_SDK),
+    Sdk("npm", "1.0.6"),
+)
+
+
+def require_sdk(sdk: Sdk) -> Path:
+    """Return the folder ``sdk`` is installed in, installing it if need be; skip or fail the test if that fails."""
+    stamp = sdk.folder / ".installed"
+    with _locked(TOOLS / f"{sdk}.lock"):
+        if not stamp.exists():
+            shutil.rmtree(sdk.folder, ignore_errors=True)
+            sdk.folder.mkdir()
+            if sdk.registry == "pypi":
+                _install_from_pypi(sdk)
+            else:
+                _install_from_npm(sdk)
+            stamp.touch()
+    return sdk.folder
+
+
+def require_program(name: str) -> str:
+    """Return the path of a program; skip or fail the test where it is missing."""
+    path = shutil.which(name)
+    if path is None:
+        missing(f"{name!r} is not installed")
+    return path
+
+
+def missing(what: str) -> NoReturn:
+    """End a test for want of a tool: a skip at a desk, a failure in CI."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        pytest.fail(f"{what} (CI is set, so this is no skip)", pytrace=False)
+    pytest.skip(what)
+
+
+def _install_from_pypi(sdk: Sdk) -> None:
+    _run(sdk, sys.executable, "-m", "venv", str(sdk.folder))
+    pip = (str(sdk.folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
+    _run(sdk, *pip, "install", "--retries=1", "--timeout=20", f"github-copilot-sdk=={sdk.version}")
+
+
+def _install_from_npm(sdk: Sdk) -> None:
+    require_program("node")
+    npm = require_program("npm")
+    # Without a package.json here npm would install into the nearest parent folder that has one.
+    (sdk.folder / "package.json").write_text('{"private": true}\n')
+    # The optional dependency is the vendor's own server, of no use here.
+    options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+    patience = ("--fetch-retries=1", "--fetch-timeout=20000")
+    _run(sdk, npm, "install", *options, *patience, f"@github/copilot-sdk@{sdk.version}")
+
+
+def _run(sdk: Sdk, *command: str) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=sdk.folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        missing(f"{sdk} could not be installed: {command[0]} took longer than {INSTALL_LIMIT_S} s")
+    if done.returncode != 0:
+        missing(f"{sdk} could not be installed: {' '.join(done.stderr.split())[-400:]}")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Generator[None]:
+    """Hold a lock file, so that test runs side by side install a thing once."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
