@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def connected(on_message: MessageTap | None = None) -> AsyncIterator[tuple[Client, Peer]]:
+async def connected(on_message: MessageTap | None = None) -> AsyncGenerator[tuple[Client, Peer]]:
     """A client that has shaken hands with a :class:`Peer`."""
     to_client, from_peer = anyio.create_memory_object_stream[bytes](math.inf)
     to_peer, from_client = anyio.create_memory_object_stream[bytes](math.inf)

@@ -14,20 +14,18 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_answers_reach_their_requests_in_any_order() -> None:
-    async with connected() as (client, peer), anyio.create_task_group() as tasks:
-        answers: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
+    async with connected() as (client, peer):
 
         async def ask(name: str) -> None:
             answers[name] = await client.request(name)
 
-        tasks.start_soon(ask, "first")
-        tasks.start_soon(ask, "second")
-        requests = [await peer.hear(), await peer.hear()]
-        for request in reversed(requests):
-            peer.say(id=request["id"], result=f"result of {request['method']}")
-        with anyio.fail_after(5):
-            while len(answers) < 2:
-                await anyio.lowlevel.checkpoint()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, "first")
+            tasks.start_soon(ask, "second")
+            requests = [await peer.hear(), await peer.hear()]
+            for request in reversed(requests):
+                peer.say(id=request["id"], result=f"result of {request['method']}")
     assert answers == {"first": "result of first", "second": "result of second"}
 
 
@@ -39,9 +37,9 @@ async def test_error_answers_are_raised_with_code_and_data() -> None:
             peer.say(id=request["id"], error={"code": -32602, "message": "no", "data": {"field": "x"}})
 
         tasks.start_soon(refuse)
-        with anyio.fail_after(5), pytest.raises(RpcError, match="^no$") as caught:
+        with anyio.fail_after(5), pytest.raises(RpcError) as caught:
             await client.request("session.create", {"tools": 1})
-    assert (caught.value.code, caught.value.message, caught.value.data) == (-32602, "no", {"field": "x"})
+        assert (caught.value.code, caught.value.message, caught.value.data) == (-32602, "no", {"field": "x"})
 
 
 async def test_request_without_a_handler_is_answered_method_not_found() -> None:
@@ -70,12 +68,12 @@ async def test_request_of_the_server_is_answered_by_its_handler() -> None:
 
 
 async def test_cancelled_request_is_cancelled_at_the_server() -> None:
-    async with connected() as (client, peer), anyio.create_task_group() as tasks:
-        tasks.start_soon(client.request, "slow")
-        request = await peer.hear()
-        tasks.cancel_scope.cancel()
-        await anyio.lowlevel.checkpoint_if_cancelled()
-    assert request["method"] == "slow"
+    async with connected() as (client, peer):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.request, "slow")
+            assert await peer.hear() == {"jsonrpc": "2.0", "id": 2, "method": "slow", "params": {}}
+            tasks.cancel_scope.cancel()
+        assert await peer.hear() == {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 2}}
 
 
 async def test_end_of_the_connection_reaches_all_who_wait() -> None:
@@ -97,15 +95,14 @@ async def test_end_of_the_connection_reaches_all_who_wait() -> None:
 
 
 async def test_invalid_json_ends_the_connection_and_other_output_is_skipped() -> None:
-    async with connected() as (client, peer):
-        async with client.notifications() as notifications:
-            peer.say_bytes(b"hello from a wrapper script\r\n\r\n")
-            peer.say(method="session.lifecycle", params={})
-            with anyio.fail_after(5):
-                assert (await anext(notifications)).method == "session.lifecycle"
-                peer.say_bytes(b"Content-Length: 3\r\n\r\n{x}")
-                with pytest.raises(ServerGoneError, match="invalid JSON"):
-                    await anext(notifications)
+    async with connected() as (client, peer), client.notifications() as notifications:
+        peer.say_bytes(b"hello from a wrapper script\r\n\r\n")
+        peer.say(method="session.lifecycle", params={})
+        with anyio.fail_after(5):
+            assert (await anext(notifications)).method == "session.lifecycle"
+            peer.say_bytes(b"Content-Length: 3\r\n\r\n{x}")
+            with pytest.raises(ServerGoneError, match="invalid JSON"):
+                await anext(notifications)
 
 
 async def test_error_in_the_body_comes_out_as_it_is() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from jumpseat_client import (
+    Client,
     Event,
     PermissionDecision,
     PermissionRequest,
@@ -33,7 +34,7 @@ TOOL_CALL = {"requestId": "x1", "sessionId": SESSION, "toolCallId": "t1", "toolN
 READ = {"kind": "read", "intention": "Read it", "path": "/a", "toolCallId": "t1"}
 
 
-async def create(client: Any, peer: Peer, **settings: Any) -> Session:
+async def create(client: Client, peer: Peer, **settings: Any) -> Session:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(peer.answer_create)
         return await client.create_session(session_id=SESSION, **settings)
@@ -56,8 +57,8 @@ IDLE = ("session.idle", {"mode": "interactive"})
 
 
 async def test_settings_are_sent_in_the_wires_words() -> None:
+    sent: list[dict[str, Any]] = []
     async with connected() as (client, peer), anyio.create_task_group() as tasks:
-        sent: list[dict[str, Any]] = []
 
         async def answer() -> None:
             sent.append(await peer.answer_create())
@@ -85,11 +86,11 @@ async def test_settings_are_sent_in_the_wires_words() -> None:
 
 
 async def test_events_before_the_answer_to_create_are_heard() -> None:
-    heard: list[str] = []
+    heard: list[Event] = []
     async with connected() as (client, peer):
         peer.emit("session.start", {"sessionId": SESSION})
-        await create(client, peer, on_event=lambda event: heard.append(event.type))
-    assert heard == ["session.start"]
+        await create(client, peer, on_event=heard.append)
+    assert [event.type for event in heard] == ["session.start"]
 
 
 async def test_ask_returns_the_last_text_of_its_own_run() -> None:
@@ -138,13 +139,13 @@ async def test_stream_yields_events_from_the_prompt_to_idle() -> None:
         session = await create(client, peer)
         tasks.start_soon(play, peer, MINE, ("brand.new", {"x": 1}), message("done"), IDLE)
         with anyio.fail_after(5):
-            events = [event async for event in session.stream("hi")]
-    assert [event.payload for event in events] == [
-        UserMessage(content="hi", message_id="m1"),
-        UnknownPayload(type="brand.new", data={"x": 1}),
-        AssistantMessage(message_id="a1", content="done"),
-        SessionIdle(mode="interactive"),
-    ]
+            payloads = [event.payload async for event in session.stream("hi")]
+        assert payloads == [
+            UserMessage(content="hi", message_id="m1"),
+            UnknownPayload(type="brand.new", data={"x": 1}),
+            AssistantMessage(message_id="a1", content="done"),
+            SessionIdle(mode="interactive"),
+        ]
 
 
 async def test_lost_server_ends_an_event_iteration_with_an_error() -> None:

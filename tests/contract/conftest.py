@@ -10,11 +10,6 @@ from tests.contract.hosts import Host, TransportKind
 from tests.support.toolchains import SDKS, Sdk, require_program, require_sdk
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="session", params=SDKS, ids=str)
 def installed_sdk(request: pytest.FixtureRequest) -> tuple[Sdk, Path]:
     """An SDK version and the folder it is installed in."""

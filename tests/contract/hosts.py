@@ -30,7 +30,9 @@ TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
 Scenario: TypeAlias = Literal["converse", "abort", "inspect"]
 
 DRIVERS = Path(__file__).parent / "drivers"
-API_KEY = "a-key-of-the-host"
+HOSTS_KEY = "a-key-of-the-host"
+USERS_KEY = "a-key-of-the-user"
+USERS_KEY_VARIABLE = "FAKE_MODEL_KEY"
 DRIVER_LIMIT_S = 45
 SERVER_LIMIT_S = 10
 
@@ -73,16 +75,17 @@ class Host:
         scenario: Scenario,
         *prompts: str,
         model: FakeOpenAI | None = None,
+        model_name: str | None = MODEL,
         session_id: str | None = None,
         streaming: bool = False,
         rejection: Mapping[str, str] | None = None,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
-        Without ``model`` the session names no provider. With ``rejection`` the host rejects every permission
-        request, with those fields in the decision; otherwise it approves them all.
+        Without ``model`` the session names no provider, without ``model_name`` no model. With ``rejection`` the host
+        rejects every permission request, with those fields in the decision; otherwise it approves them all.
         """
-        provider = model and {"type": "openai", "base_url": model.base_url, "api_key": API_KEY}
+        provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
             plan = {
                 "scenario": scenario,
@@ -91,7 +94,7 @@ class Host:
                 "transport": transport,
                 "home": str(self.home),
                 "working_directory": str(self.workspace),
-                "model": MODEL,
+                "model": model_name,
                 "provider": provider,
                 "session_id": session_id,
                 "streaming": streaming,
@@ -118,8 +121,8 @@ class Host:
         return json.loads(printed)
 
     def _environment(self) -> dict[str, str]:
-        """Return all that the host inherits: nothing that points to the user's own settings or keys."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        """Return all that the host inherits: nothing that points to settings and keys outside the test."""
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), USERS_KEY_VARIABLE: USERS_KEY}
 
     @contextlib.asynccontextmanager
     async def _reachable_server(self) -> AsyncGenerator[JsonObject]:

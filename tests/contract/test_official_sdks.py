@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import anyio
 import pytest
 
-from tests.contract.hosts import API_KEY, Host, Observations
+from tests.contract.hosts import HOSTS_KEY, USERS_KEY, USERS_KEY_VARIABLE, Host, Observations
 from tests.support.fake_openai import MODEL, Script, calls, fake_openai, says, stalls, texts
 
 # The first test of a version installs it, which takes longer than a test may.
@@ -40,7 +40,7 @@ async def test_a_plain_turn_brings_the_answer_and_ends_idle(host: Host) -> None:
 
     [request] = model.requests
     assert (request["model"], bool(request.get("stream"))) == (MODEL, False)
-    assert model.authorizations == [f"Bearer {API_KEY}"]
+    assert model.authorizations == [f"Bearer {HOSTS_KEY}"]
 
 
 async def test_streamed_deltas_joined_equal_the_final_message(host: Host) -> None:
@@ -185,8 +185,8 @@ async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: H
     assert seen.report == {
         "pong": "pong: hello",
         "status": {"version": version, "protocolVersion": 3},
-        "authenticated": False,
-        "models": [MODEL],
+        "authenticated": True,
+        "models": [f"local/{MODEL}"],
         "sessions_at_first": [],
         "sessions": [seen.session_id],
         "last_session": seen.session_id,
@@ -197,20 +197,31 @@ async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: H
 
 
 @pytest.mark.parametrize("transport", ["stdio"])
-async def test_a_host_without_a_provider_gets_that_of_the_configuration_file(host: Host) -> None:
+@pytest.mark.parametrize("choice", [None, f"local/{MODEL}"], ids=["default-model", "listed-model"])
+async def test_a_host_without_a_provider_gets_that_of_the_configuration_file(
+    host: Host, choice: str | None
+) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)
-        seen = await host.run("converse", "Hello")
+        seen = await host.run("converse", "Hello", model_name=choice)
 
     assert_healthy(seen, host)
     assert seen.answers == ["Hello."]
     assert model.requests[0]["model"] == MODEL
-    assert model.authorizations == ["Bearer a-key-of-the-user"]
+    assert model.authorizations == [f"Bearer {USERS_KEY}"]
 
 
 def configure(host: Host, base_url: str) -> None:
     """Write a configuration file with one provider into the server's home."""
-    (host.home / "config.toml").write_text("")
+    (host.home / "config.toml").write_text(
+        f"""
+        [adapters.local]
+        type = "openai"
+        base_url = "{base_url}"
+        api_key_env = "{USERS_KEY_VARIABLE}"
+        models = ["{MODEL}"]
+        """
+    )
 
 
 def assert_healthy(seen: Observations, host: Host) -> None:

@@ -75,13 +75,13 @@ class Event:
 
 
 class SessionSettings(TypedDict, total=False):
-    """What ``create_session`` and ``resume_session`` pass on. Left out means the server's default.
+    """What ``create_session`` and ``resume_session`` pass on. Left out or ``None`` means the server's default.
 
     ``extra`` is merged into the parameters as it is: for what has no name here, in the wire's camelCase.
     """
 
-    model: str
-    provider: ProviderConfig
+    model: str | None
+    provider: ProviderConfig | None
     reasoning_effort: str
     system_message: SystemMessageConfig
     available_tools: Sequence[str]
@@ -159,7 +159,7 @@ class Session:
         return str(answer["messageId"])
 
     async def ask(self, prompt: str, **options: Unpack[PromptOptions]) -> str:
-        """Send a prompt, wait until the session is idle and return the text of the last assistant message.
+        """Send a prompt, wait until it is done and return the text of the last assistant message.
 
         Raises:
             SessionFailed: it ended with an error.
@@ -180,7 +180,7 @@ class Session:
                         failure = failure or SessionAborted()
                     case _:
                         pass
-        # Not before the idle: the session is free for the next prompt when the caller hears of the failure.
+        # Not before the end: the session is free for the next prompt when the caller hears of the failure.
         if failure is not None:
             raise failure
         return answer
@@ -188,7 +188,8 @@ class Session:
     async def stream(self, prompt: str, **options: Unpack[PromptOptions]) -> AsyncGenerator[Event]:
         """Send a prompt and yield its events, from its ``user.message`` to ``session.idle``.
 
-        Failures and aborts come as the events that they are.
+        Where other prompts wait in the queue, it ends when the next one begins: the server is idle only after the
+        last. Failures and aborts come as the events that they are.
         """
         async with self.events() as events:
             message_id = await self.send(prompt, **options)
@@ -197,6 +198,8 @@ class Session:
                 match event.payload:
                     case UserMessage(message_id=id_) if id_ == message_id:
                         ours = True
+                    case UserMessage(delivery="queued") if ours:
+                        return
                     case SessionIdle(aborted=True):
                         # An abort empties the queue: our prompt may never show.
                         ours = True

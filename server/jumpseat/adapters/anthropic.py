@@ -286,9 +286,8 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
 
 def _replayed(block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock) -> JsonObject | None:
     """The block exactly as this provider gave it, if it did."""
-    if block.provider == NAME and isinstance(block.provider_data, dict):
-        return dict(cast("JsonObject", block.provider_data))
-    return None
+    raw: Any = block.provider_data
+    return dict(cast("JsonObject", raw)) if block.provider == NAME and isinstance(raw, dict) else None
 
 
 def _tool_result(result: ToolResultBlock, ids: _ToolIds, *, vision: bool) -> JsonObject:

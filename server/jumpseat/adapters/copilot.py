@@ -161,30 +161,33 @@ def api_headers(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def model_from_wire(entry: JsonObject) -> ModelInfo | None:
-    """One entry of ``/models``; ``None`` for what cannot be offered here.
-
-    That is what does not chat (embeddings), what only the Responses API serves, and what the API hides from choice.
-    """
+    """One entry of ``/models``; ``None`` for what does not chat (embeddings, completions)."""
     model_id = as_text(entry.get("id"))
     capabilities = as_object(entry.get("capabilities"))
-    wires = entry.get("supported_endpoints")
-    if not model_id or capabilities.get("type", "chat") != "chat" or entry.get("model_picker_enabled") is False:
-        return None
-    if wires and _CHAT not in as_list(wires):
+    if not model_id or capabilities.get("type", "chat") != "chat":
         return None
     supports = as_object(capabilities.get("supports"))
     limits = as_object(capabilities.get("limits"))
+    policy = as_object(entry.get("policy")).get("state")
+    multiplier = as_object(entry.get("billing")).get("multiplier")
+    wires = _texts(entry.get("supported_endpoints"))
     return ModelInfo(
         id=model_id,
         name=as_text(entry.get("name")) or model_id,
+        vendor=as_text(entry.get("vendor")) or None,
         vision=_flag(supports.get("vision")),
+        tools=_flag(supports.get("tool_calls")),
         context_window=_limit(limits.get("max_context_window_tokens")),
         max_prompt_tokens=_limit(limits.get("max_prompt_tokens")),
         max_output_tokens=_limit(limits.get("max_output_tokens")),
         reasoning_efforts=_texts(entry.get("supportedReasoningEfforts", supports.get("reasoning_effort"))),
         default_reasoning_effort=as_text(entry.get("defaultReasoningEffort")) or None,
-        policy=as_object(entry.get("policy")) or None,
-        billing=as_object(entry.get("billing")) or None,
+        wires=wires,
+        # Not what the account has not agreed to, what the API hides, or what only another of its wires serves.
+        enabled=policy in (None, "enabled")
+        and entry.get("model_picker_enabled") is not False
+        and (not wires or _CHAT in wires),
+        multiplier=float(multiplier) if isinstance(multiplier, (int, float)) else None,
     )
 
 

@@ -177,10 +177,12 @@ class OpenAIAdapter:
         return wire
 
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
-        text = "".join(
-            block.text if isinstance(block, TextBlock) else _paragraph(hosted_as_text(block))
-            for block in message.blocks
-        )
+        text = message.text()
+        if any(hosted_as_text(block) for block in message.blocks):
+            said = (
+                block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks
+            )
+            text = "\n\n".join(part for part in said if part)
         calls = [self.tool_use_to_wire(block) for block in message.tool_uses()]
         # Null content goes with calls only; some servers insist on the field itself being there.
         entry: JsonObject = {"role": "assistant", "content": text or (None if calls else "")}
@@ -640,7 +642,3 @@ class ChatDecoder:
             return "refusal"
         # A server that announces calls and sends none has nothing for us to do.
         return "end_turn"
-
-
-def _paragraph(text: str) -> str:
-    return f"\n\n{text}\n\n" if text else ""

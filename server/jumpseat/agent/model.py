@@ -91,7 +91,7 @@ class ModelInfo:
     """What is known of a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
-    requests, ``enabled`` tells whether the account may use it.
+    requests of the plan, ``enabled`` tells whether it can be used as things are.
     """
 
     id: str

@@ -83,6 +83,8 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     Raises:
         re.error: the pattern is malformed.
     """
+    # Repetitions mean the same once, and would make the search for a match explode.
+    pattern = re.sub(r"(?:\*\*/){2,}", "**/", re.sub(r"\*{3,}", "**", pattern))
     return re.compile(_translate(pattern), re.DOTALL)
 
 
@@ -105,8 +107,10 @@ def _translate(pattern: str) -> str:
         elif char == "?":
             result.append("[^/]")
         elif char == "[" and (end := pattern.find("]", at + 1)) > 0:
-            body = pattern[at:end].replace("\\", "\\\\").replace("[", "\\[").replace("&", "\\&").replace("~", "\\~")
-            result.append(f"[^/{body[1:]}]" if body[0] in "!^" else f"(?!/)[{body}]")
+            negated = pattern[at] in "!^"
+            # Only the hyphen means the same in both languages.
+            body = re.sub(r"[^\w-]|-(?=-)", r"\\\g<0>", pattern[at + negated : end])
+            result.append(f"[^/{body}]" if negated else f"(?!/)[{body}]")
             at = end + 1
         elif char == "{" and "}" in pattern[at:]:
             result.append("(?:")

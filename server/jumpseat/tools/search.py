@@ -132,15 +132,17 @@ def _read_text(path: str, *, follow: bool) -> str | None:
     except OSError:
         return None
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace")
-    if b"\0" in data:
+        text = data.decode("utf-16", "replace")
+    elif b"\0" in data:
         return None
-    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    else:
+        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    return text.replace("\r\n", "\n")
 
 
 def _matching_lines(search: Search, text: str) -> list[Line]:
     assert search.regex is not None
-    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    lines = text.removesuffix("\n").split("\n")
     if search.multiline:
         matching = _multiline_matches(search.regex, text, len(lines))
     elif not _may_match(search, text):

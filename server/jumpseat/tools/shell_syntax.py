@@ -36,9 +36,27 @@ def parse_shell(command: str) -> ShellLine:
     """Take ``command`` apart without running or expanding anything. Never fails."""
     scanner = _Scanner(command)
     if len(command) <= LONGEST_LINE:
-        Final = 64 * 1024
+        scanner.run()
+    else:
+        scanner.give_up()
+    segments = [segment for segment in scanner.segments if segment.words or segment.targets]
+    whole = command.strip()
+    if scanner.certain and segments:
+        texts = tuple(segment.text for segment in segments)
+        commands = tuple(dict.fromkeys(_judge(segment) for segment in segments))
+    else:
+        texts, commands = (whole,), (ParsedCommand(whole, read_only=False),)
+    return ShellLine(
+        segments=texts,
+        commands=commands,
+        possible_paths=tuple(dict.fromkeys(path for segment in segments for path in _paths(segment))),
+        possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in _URL.findall(command))),
+        has_write_file_redirection=scanner.may_write or any(segment.writes for segment in segments),
+        can_offer_session_approval=scanner.certain and len(segments) == 1 and not segments[0].writes,
+    )
 
 
+LONGEST_LINE: Final = 64 * 1024
 """Longer ones are scripts: no person judges them by their parts."""
 
 _READ_ONLY: Final[dict[str, tuple[str, ...]]] = {
@@ -64,8 +82,8 @@ _WITH_SUBCOMMAND: Final = frozenset({
     # What is done depends on the next word, which belongs to the identifier.
     "apt", "apt-get", "brew", "bun", "bundle", "cargo", "composer", "deno", "docker", "docker compose", "dotnet",
     "gem", "gh", "gh issue", "gh pr", "gh release", "gh repo", "gh run", "gh workflow", "git", "go", "gradle",
-    "helm", "just", "kubectl", "make", "mvn", "npm", "npm run", "pip", "pip3", "pnpm", "pnpm run", "poetry", "rustup",
-    "systemctl", "terraform", "uv", "yarn", "yarn run", "bun run", "deno task",
+    "helm", "just", "kubectl", "make", "mvn", "npm", "npm run", "pip", "pip3", "pnpm", "pnpm run", "poetry",
+    "rustup", "systemctl", "terraform", "uv", "yarn", "yarn run", "bun run", "deno task",
 })  # fmt: skip
 
 _RUNS_OTHERS: Final = frozenset({
@@ -75,8 +93,8 @@ _RUNS_OTHERS: Final = frozenset({
     "docker run", "enable", "env", "eval", "exec", "export", "fish", "flock", "go run", "hash", "ionice",
     "kubectl exec", "ksh", "let", "local", "mapfile", "nice", "nohup", "npm exec", "npx", "nsenter", "parallel",
     "pkexec", "pnpm dlx", "pnpm exec", "poetry run", "read", "readarray", "readonly", "set", "setsid", "sh",
-    "shopt", "source", "ssh", "stdbuf", "strace", "su", "sudo", "test", "time", "timeout", "trap", "typeset", "unset",
-    "unshare", "uv run", "uv tool", "uvx", "watch", "xargs", "yarn dlx", "yarn exec", "zsh",
+    "shopt", "source", "ssh", "stdbuf", "strace", "su", "sudo", "test", "time", "timeout", "trap", "typeset",
+    "unset", "unshare", "uv run", "uv tool", "uvx", "watch", "xargs", "yarn dlx", "yarn exec", "zsh",
 })  # fmt: skip
 
 _INTERPRETERS: Final = re.compile(r"(?:awk|gawk|mawk|node|perl|php|pwsh|python[\d.]*|ruby|sed|lua|osascript)\Z")
@@ -152,9 +170,7 @@ def _may_be(word: str, options: tuple[str, ...]) -> bool:
             given = word.partition("=")[0]
             if len(given) > 2 and (option.startswith(given) or given.startswith(option)):
                 return True
-        elif word.startswith(option):
-            return True
-        elif len(option) == 2 and re.match(r"-[^-]", word) and option[1] in word:
+        elif word.startswith(option) or (len(option) == 2 and re.match(r"-[^-]", word) and option[1] in word):
             return True
     return False
 

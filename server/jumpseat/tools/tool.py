@@ -32,7 +32,8 @@ class ToolOutcome:
 
     ``text`` goes to the model. ``error`` is the message of the completion event where it differs from the text.
     ``detail`` is for the user only (a diff, say); ``images`` reach models with vision; ``resources``,
-    ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop after this batch.
+    ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop
+    after this batch.
     """
 
     text: str

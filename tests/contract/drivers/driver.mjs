@@ -75,12 +75,12 @@ function sessionOptions() {
         apiKey: plan.provider.api_key,
     };
     return {
-        model: plan.model,
         streaming: plan.streaming,
         workingDirectory: plan.working_directory,
         tools: [encrypt],
         onPermissionRequest: plan.rejection ? () => ({ kind: "reject", ...plan.rejection }) : approveAll,
         onEvent,
+        ...(plan.model && { model: plan.model }),
         ...(provider && { provider }),
     };
 }

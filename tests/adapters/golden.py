@@ -1,0 +1,133 @@
+"""Recorded traffic under ``data/<adapter>/`` and how it is compared.
+
+==================== =====================================================================================
+file                 what it is
+==================== =====================================================================================
+``NAME.sse``         the bytes of a streamed answer (``NAME.jsonl`` where the wire streams JSON lines)
+``NAME.json``        the body of a whole answer
+``FILE.expected``    what the decoder must make of it, as JSON; names that begin with ``error_`` must fail
+``requests/*.json``  what the adapter must send for each conversation of ``conversations.py``
+==================== =====================================================================================
+
+A new adapter needs such files and no test of its own. ``UPDATE_GOLDEN=1 pytest tests/adapters`` writes the expected
+sides anew; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Adapter
+from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder
+from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from jumpseat.errors import ProviderError
+
+DATA = Path(__file__).parent / "data"
+
+
+def recorded(*suffixes: str) -> list[tuple[str, str]]:
+    """Adapter and file name of all recorded answers with these suffixes."""
+    return [
+        (adapter, path.name)
+        for adapter in sorted(ADAPTERS)
+        for path in sorted((DATA / adapter).glob("*"))
+        if path.suffix in suffixes
+    ]
+
+
+def plain_request(*, stream: bool) -> ModelRequest:
+    """A request without anything special; decoders hardly look at it."""
+    return ModelRequest(model="m", system="", messages=[], stream=stream)
+
+
+class Outcome:
+    """What came of decoding: the events, and the error that ended them if one did."""
+
+    def __init__(self) -> None:
+        self.events: list[ModelEvent] = []
+        self.error: ProviderError | None = None
+
+    @property
+    def completed(self) -> Completed:
+        last = self.events[-1]
+        assert isinstance(last, Completed)
+        return last
+
+    def joined(self) -> dict[str, Any]:
+        """The deltas put together."""
+        calls: dict[str, list[str]] = {}
+        for event in self.events:
+            if isinstance(event, ToolCallDelta):
+                name, arguments = calls.setdefault(event.id, [event.name, ""])
+                calls[event.id] = [name, arguments + event.arguments]
+        return {
+            "text": "".join(event.text for event in self.events if isinstance(event, TextDelta)),
+            "reasoning": "".join(event.text for event in self.events if isinstance(event, ReasoningDelta)),
+            "calls": calls,
+        }
+
+    def as_json(self) -> Any:
+        if self.error is not None:
+            error = self.error
+            return {
+                "error": type(error).__name__,
+                "message": str(error),
+                "status": error.status,
+                "code": error.code,
+                "retryable": error.retryable,
+                "said_before": self.joined(),
+            }
+        return json.loads(json.dumps(dataclasses.asdict(self.completed)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and (self.events, repr(self.error)) == (other.events, repr(other.error))
+
+    def __repr__(self) -> str:
+        return f"Outcome({self.events!r}, {self.error!r})"
+
+
+def decode_stream(adapter: Adapter, pieces: Iterable[bytes], *, lines: bool = False) -> Outcome:
+    """Decode a streamed answer that arrives in ``pieces``."""
+    splitter: EventSplitter = JsonLinesDecoder() if lines else SseDecoder()
+    decoder = adapter.decoder(plain_request(stream=True))
+    outcome = Outcome()
+    try:
+        for piece in pieces:
+            for name, data in splitter.feed(piece):
+                outcome.events += decoder.feed(name, data)
+        for name, data in splitter.finish():
+            outcome.events += decoder.feed(name, data)
+        outcome.events += decoder.finish()
+    except ProviderError as error:
+        outcome.error = error
+    return outcome
+
+
+def decode_whole(adapter: Adapter, body: Any) -> Outcome:
+    """Decode an answer that was not streamed."""
+    outcome = Outcome()
+    try:
+        outcome.events += adapter.decoder(plain_request(stream=False)).whole(body)
+    except ProviderError as error:
+        outcome.error = error
+    return outcome
+
+
+def load(name: str) -> Adapter:
+    """The adapter called ``name``."""
+    return load_adapter(name)
+
+
+def check(path: Path, value: Any) -> None:
+    """``value`` equals what ``path`` holds."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert path.exists(), f"{path.name} is missing: UPDATE_GOLDEN=1 writes it"
+    assert value == json.loads(path.read_text(encoding="utf-8"))

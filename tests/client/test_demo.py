@@ -1,0 +1,93 @@
+"""The demo as its users run it: a process of its own, with and without a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+MODEL_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY")
+
+
+def run_demo(*args: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if name not in MODEL_VARIABLES}
+    command = [sys.executable, "-m", "jumpseat_client.demo", *args]
+    return subprocess.run(command, stdin=stdin, env=env, capture_output=True, text=True, timeout=50, check=False)
+
+
+def test_demo_shows_tool_permission_and_second_process() -> None:
+    done = run_demo()
+    assert (done.returncode, done.stderr) == (0, "")
+    story, wire = done.stdout.split("3. What came over the wire")
+    assert "model: scripted" in story
+    assert "asks   May I call lookup_order of this program" in story
+    assert re.search(r"asks   May I read .*returns\.md", story)
+    assert 'tool   lookup_order: {"order_id":"1042"' in story
+    assert "agent  Yes. The espresso machine arrived 12 days ago" in story
+    assert "agent  Order 1042. I know that from our conversation" in story
+    for line in (
+        "-> session.create",
+        r"<- assistant.message_delta +x \d+",
+        "<- permission.requested +custom-tool: lookup_order",
+        "-> session.permissions.handlePendingPermissionRequest approve-once",
+        "-> session.tools.handlePendingToolCall",
+        "<- permission.requested +read: .*returns.md",
+        "second process",
+        r"<- session.resume +\d+ events from disk",
+    ):
+        assert re.search(line, wire), line
+    assert len(done.stdout.splitlines()) <= 62
+
+
+def test_another_script_gives_another_transcript(tmp_path: Path) -> None:
+    script = tmp_path / "other.yaml"
+    script.write_text(
+        "turns:\n"
+        "  - tool_calls: [{name: bash, arguments: {command: echo from the shell, description: Say it}}]\n"
+        "  - text: 'The shell said {{last_tool_result}}'\n"
+        "  - text: 'Second answer'\n"
+    )
+    done = run_demo("--script", str(script), "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "from other.yaml" in done.stdout
+    assert "asks   May I run this command: echo from the shell" in done.stdout
+    assert "yes (--yes)" in done.stdout
+    assert "agent  The shell said from the shell" in done.stdout
+    assert "agent  Second answer" in done.stdout
+    assert "lookup_order:" not in done.stdout
+
+
+def test_no_on_the_terminal_stops_the_prompt_and_not_the_demo() -> None:
+    keyboard, terminal = pty.openpty()
+    try:
+        os.write(keyboard, b"n\n")
+        done = run_demo(stdin=terminal)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tool   lookup_order: failed, The user rejected this tool call." in done.stdout
+    assert "May I read" not in done.stdout
+    assert "agent  Order 1042. I know that from our conversation" in done.stdout
+
+
+def test_script_that_cannot_be_read_is_a_clear_failure(tmp_path: Path) -> None:
+    done = run_demo("--script", str(tmp_path / "missing.yaml"))
+    assert done.returncode == 1
+    assert "The demo failed: " in done.stderr
+    assert "missing.yaml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_script_that_ends_too_early_is_a_clear_failure(tmp_path: Path) -> None:
+    script = tmp_path / "short.yaml"
+    script.write_text("turns: [{text: Only this}]")
+    done = run_demo("--script", str(script))
+    assert done.returncode == 1
+    assert "agent  Only this" in done.stdout
+    assert "<- session.error" in done.stdout
+    assert "The demo failed: " in done.stderr
+    assert "the script has no turn 2" in done.stderr

@@ -1,0 +1,172 @@
+"""An HTTP server on loopback that answers with what a test has put in: any bytes, well-formed or not.
+
+It knows no provider's format; replies are written by the test, one per request in the order they come::
+
+    async with ModelServer(event_stream(b"data: [DONE]\\n\\n"), json_reply({"error": "x"}, status=500)) as server:
+        ...  # call server.url
+        assert server.requests[0].json["model"] == "m"
+
+A request for which no reply is left is answered with status 599. Replies can be cut off, held back until the test
+says so, or never end; see :class:`Reply`. Whether the caller hung up is told by :meth:`ModelServer.hung_up`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer.
+
+    ``pieces`` are written one after the other, each in a packet and an HTTP chunk of its own. ``gate``, if given,
+    is waited for before every piece but the first. ``ending`` tells what comes after the last piece: ``end`` closes
+    the body properly, ``cut`` closes the connection in the middle of it, ``hang`` leaves it open without a word.
+    ``silent`` sends nothing at all, not even a status, and then follows ``ending``. With ``length`` the body has a
+    Content-Length (of that many bytes, true or not) in place of chunks.
+    """
+
+    pieces: Sequence[bytes] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    gate: asyncio.Event | None = None
+    ending: str = "end"
+    silent: bool = False
+    length: int | None = None
+
+
+def event_stream(*pieces: bytes, ending: str = "end", gate: asyncio.Event | None = None) -> Reply:
+    """A stream of server-sent events, which the test writes out."""
+    return Reply(pieces, headers={"Content-Type": "text/event-stream"}, ending=ending, gate=gate)
+
+
+def json_reply(body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    """``body`` as JSON."""
+    return text_reply(json.dumps(body), status=status, headers=headers, content_type="application/json")
+
+
+def text_reply(
+    text: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    content_type: str = "text/plain",
+) -> Reply:
+    """``text`` as it is."""
+    return Reply([text.encode()], status=status, headers={"Content-Type": content_type, **(headers or {})})
+
+
+@dataclass(frozen=True)
+class SeenRequest:
+    """One request as it came in. Names of ``headers`` are in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class ModelServer:
+    """The server; use it as an async context manager. It needs an asyncio event loop."""
+
+    def __init__(self, *replies: Reply, tls: ssl.SSLContext | None = None) -> None:
+        self.replies = list(replies)
+        """What is still to be said; a test may add to it at any time."""
+        self.requests: list[SeenRequest] = []
+        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._connections = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._hung_up = asyncio.Event()
+        self.url = ""
+        """``http://127.0.0.1:PORT``, with ``https`` where there is TLS."""
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        port = self._server.sockets[0].getsockname()[1]
+        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{port}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    async def hung_up(self) -> None:
+        """Wait until a caller has closed its connection before it had the whole answer."""
+        await self._hung_up.wait()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            number = self._connections
+            while (request := await _read_request(reader, number)) is not None:
+                self.requests.append(request)
+                reply = self.replies.pop(0) if self.replies else text_reply("no reply left", status=599)
+                if not await self._answer(reply, reader, writer):
+                    return
+        except (ConnectionError, asyncio.IncompleteReadError):
+            self._hung_up.set()
+        except asyncio.CancelledError:
+            # Only the end of the test cancels; the streams module would log it as an error.
+            pass
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Write ``reply``; whether the connection can take another request."""
+        if not reply.silent:
+            body = "Transfer-Encoding: chunked" if reply.length is None else f"Content-Length: {reply.length}"
+            headers = "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
+            writer.write(f"HTTP/1.1 {reply.status} Scripted\r\n{headers}{body}\r\n\r\n".encode())
+            for position, piece in enumerate(reply.pieces):
+                if position and reply.gate is not None:
+                    await reply.gate.wait()
+                writer.write(piece if reply.length is not None else b"%x\r\n%s\r\n" % (len(piece), piece))
+                await writer.drain()
+        if reply.ending == "hang":
+            # The caller has nothing more to send, so what comes is the end of its connection.
+            if not await reader.read(1):
+                self._hung_up.set()
+            return False
+        if reply.ending == "cut":
+            return False
+        if not reply.silent and reply.length is None:
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        return True
+
+
+async def _read_request(reader: asyncio.StreamReader, connection: int) -> SeenRequest | None:
+    """The next request, ``None`` where the connection ended before it."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError as error:
+        if error.partial:
+            raise
+        return None
+    first, *rows = head.decode("utf-8").split("\r\n")
+    method, path, _ = first.split(" ", 2)
+    headers = {name.lower(): value.strip() for name, _, value in (row.partition(":") for row in rows if row)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return SeenRequest(method, path, headers, body, connection)

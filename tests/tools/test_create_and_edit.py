@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from jumpseat.tools.files import unified_diff
+from tests.tools.session import call, permission, tool_session
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_create_writes_the_file_and_the_directories_on_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "new.txt"
+    async with tool_session(tmp_path) as ctx:
+        outcome = await call(ctx, "create", path=str(path), file_text="Grüße\r\nb")
+    assert outcome.text == f"Created file {path} with 8 characters"
+    assert path.read_bytes() == "Grüße\r\nb".encode()
+    assert outcome.detail == (
+        f"--- /dev/null\n+++ b/{str(path)[1:]}\n@@ -0,0 +1,2 @@\n+Grüße\r\n+b\n\\ No newline at end of file\n"
+    )
+
+
+async def test_create_never_overwrites(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / "link").symlink_to("nowhere")
+    async with tool_session(tmp_path) as ctx:
+        for path in ("old.txt", "link", "."):
+            outcome = await call(ctx, "create", path=path, file_text="new")
+            assert not outcome.ok
+            assert outcome.text == f"Path {path} already exists. Use edit to change it, or choose another path."
+    assert (tmp_path / "old.txt").read_text() == "old"
+
+
+async def test_create_failures_leave_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    async with tool_session(tmp_path) as ctx:
+        under_file = await call(ctx, "create", path="file/x", file_text="")
+        nul = await call(ctx, "create", path="a\0", file_text="")
+        long = await call(ctx, "create", path="x" * 300, file_text="")
+    assert under_file.text == f"{tmp_path / 'file'} is a file, so file/x cannot be created in it."
+    assert nul.text == "'a\\x00' is not a valid path. Please provide a valid path."
+    assert long.text == f"Path {'x' * 300} cannot be accessed: File name too long."
+    assert os.listdir(tmp_path) == ["file"]
+
+
+async def test_edit_replaces_the_one_occurrence_and_shows_the_change(tmp_path: Path) -> None:
+    path = tmp_path / "edit_me.txt"
+    path.write_text("Hello World\nGoodbye World\n")
+    async with tool_session(tmp_path) as ctx:
+        request = permission(ctx, "edit", path="edit_me.txt", old_str="Hello World", new_str="Hi Universe")
+        outcome = await call(ctx, "edit", path=str(path), old_str="Hello World", new_str="Hi Universe")
+    diff = (
+        f"--- a/{str(path)[1:]}\n+++ b/{str(path)[1:]}\n"
+        "@@ -1,2 +1,2 @@\n-Hello World\n+Hi Universe\n Goodbye World\n"
+    )
+    assert outcome.text == f"File {path} updated with changes."
+    assert outcome.detail == diff
+    assert path.read_text() == "Hi Universe\nGoodbye World\n"
+    assert request is not None
+    assert request.kind == "write"
+    assert (request.file_name, request.diff) == (str(path), diff)
+
+
+async def test_edit_keeps_mode_links_line_endings_and_undecodable_bytes(tmp_path: Path) -> None:
+    real = tmp_path / "real.sh"
+    real.write_bytes(b"one\r\ntwo\r\n\xff\r\n")
+    real.chmod(0o751)
+    (tmp_path / "link.sh").symlink_to("real.sh")
+    async with tool_session(tmp_path) as ctx:
+        outcome = await call(ctx, "edit", path="link.sh", old_str="one\ntwo", new_str="1\n2\n3")
+        assert outcome.ok
+    assert real.read_bytes() == b"1\r\n2\r\n3\r\n\xff\r\n"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o751
+    assert (tmp_path / "link.sh").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link.sh", "real.sh"]
+    assert outcome.detail is not None
+    outcome.detail.encode()
+
+
+async def test_edit_of_a_file_with_mixed_endings_finds_both_kinds(tmp_path: Path) -> None:
+    path = tmp_path / "mixed"
+    path.write_bytes(b"a\r\nb\r\nc\nd\r\n")
+    async with tool_session(tmp_path) as ctx:
+        assert (await call(ctx, "edit", path="mixed", old_str="c\nd", new_str="C\nD")).ok
+    assert path.read_bytes() == b"a\r\nb\r\nC\r\nD\r\n"
+
+
+@pytest.mark.parametrize(
+    ("old_str", "new_str", "text"),
+    [
+        (
+            "three",
+            "x",
+            "old_str was not found in a.txt. View the file and copy the text exactly, with its white space.",
+        ),
+        (
+            "one",
+            "x",
+            "old_str occurs 3 times in a.txt (lines 1, 3, 4). Add surrounding lines to it so that it occurs once.",
+        ),
+        ("", "x", "old_str is empty. Give the exact text to replace; create makes new files."),
+        ("two", "two", "old_str and new_str are the same: nothing to change."),
+    ],
+)
+async def test_edit_says_why_it_changes_nothing(tmp_path: Path, old_str: str, new_str: str, text: str) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\none\none")
+    async with tool_session(tmp_path) as ctx:
+        outcome = await call(ctx, "edit", path="a.txt", old_str=old_str, new_str=new_str)
+        assert permission(ctx, "edit", path="a.txt", old_str=old_str, new_str=new_str) is not None
+    assert (outcome.text, outcome.ok) == (text, False)
+    assert (tmp_path / "a.txt").read_text() == "one\ntwo\none\none"
+
+
+async def test_edit_of_what_is_no_text_file_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"a\0b")
+    async with tool_session(tmp_path) as ctx:
+        for path, text in {
+            "missing": "Path missing does not exist. Please provide a valid path.",
+            "binary": "File binary is binary and cannot be edited as text.",
+            ".": "Path . is not a file. Give the path of a text file.",
+            "a\0": "'a\\x00' is not a valid path. Please provide a valid path.",
+        }.items():
+            outcome = await call(ctx, "edit", path=path, old_str="a", new_str="b")
+            assert (outcome.text, outcome.ok) == (text, False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
+async def test_edit_respects_a_read_only_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "a").chmod(0o444)
+    async with tool_session(tmp_path) as ctx:
+        outcome = await call(ctx, "edit", path="a", old_str="a", new_str="b")
+    assert outcome.text == "File a is read-only."
+
+
+async def test_diffs_have_the_right_places_and_little_context() -> None:
+    before = "".join(f"line {number}\n" for number in range(1, 101))
+    after = before.replace("line 50\n", "fifty\n").replace("line 52\n", "")
+    assert unified_diff("/x/y", before, after) == (
+        "--- a/x/y\n+++ b/x/y\n@@ -47,9 +47,8 @@\n line 47\n line 48\n line 49\n-line 50\n+fifty\n line 51\n"
+        "-line 52\n line 53\n line 54\n line 55\n"
+    )
+    assert unified_diff("x", "a\n", "a") == (
+        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n"
+    )
+    assert unified_diff("x", "a\na\n", "a\na\na\n") == "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n a\n+a\n"
+    assert unified_diff("x", "a\n", "") == "--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n-a\n"
