@@ -22,6 +22,14 @@ class ShellCommand(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class CommandSegment(WireDataclass):
+    """One command of a compound line with its text, for rules that look at arguments."""
+
+    identifier: str
+    full_command_text: str
+
+
+@dataclass(slots=True, kw_only=True)
 class PossibleUrl(WireDataclass):
     url: str
 
@@ -37,7 +45,7 @@ class ShellPermission(WireDataclass):
     possible_urls: list[PossibleUrl] = field(default_factory=list[PossibleUrl])
     has_write_file_redirection: bool
     can_offer_session_approval: bool
-    command_segments: list[str] | None = None
+    command_segments: list[CommandSegment] | None = None
     warning: str | None = None
     tool_call_id: str | None = None
     kind: Literal["shell"] = "shell"

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.agent.model import Completed
 from jumpseat.errors import ConfigError, ProviderError
-
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.golden import DATA, Outcome, check, decode_stream, decode_whole, plain_request, recorded
 

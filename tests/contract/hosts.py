@@ -82,8 +82,9 @@ class Host:
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
-        Without ``model`` the session names no provider, without ``model_name`` no model. With ``rejection`` the host
-        rejects every permission request, with those fields in the decision; otherwise it approves them all.
+        Without ``model`` the session names no provider, without ``model_name`` no model.
+        With ``rejection`` the host rejects every permission request, with those fields in the decision;
+        otherwise it approves them all.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:

@@ -120,6 +120,7 @@ async def test_a_rejected_tool_does_not_run_and_ends_the_turn(host: Host) -> Non
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize("transport", ["stdio"])
 async def test_a_rejection_with_feedback_is_told_to_the_model(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("As you wish.")]}

@@ -236,7 +236,8 @@ async def test_the_permission_request_says_what_the_line_would_do(tmp_path: Path
     assert request is not None
     assert request.kind == "shell"
     assert request.intention == "Say it"
-    assert request.command_segments == ["echo one", "echo two"]
+    assert request.command_segments is not None
+    assert [one.full_command_text for one in request.command_segments] == ["echo one", "echo two"]
     assert [(c.identifier, c.read_only) for c in request.commands] == [("echo", True)]
     assert not request.can_offer_session_approval
     assert typed is not None

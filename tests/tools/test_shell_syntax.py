@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from jumpseat.tools.shell_syntax import ParsedCommand, ShellLine, parse_shell
+from jumpseat.tools.shell_syntax import ParsedCommand, ShellLine, ShellSegment, parse_shell
 
 
 def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() -> None:
     assert parse_shell("cat 'my file.txt' src/a.py") == ShellLine(
-        segments=("cat 'my file.txt' src/a.py",),
-        commands=(ParsedCommand("cat", read_only=True),),
+        segments=(ShellSegment("cat 'my file.txt' src/a.py", ParsedCommand("cat", read_only=True)),),
         possible_paths=("my file.txt", "src/a.py"),
         possible_urls=(),
         has_write_file_redirection=False,
@@ -18,7 +17,7 @@ def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() ->
 
 def test_a_compound_line_is_split_and_offers_no_session_approval() -> None:
     line = parse_shell("git status && npm run build; ls | wc -l || echo no & sleep 1\nmake all")
-    assert line.segments == (
+    assert tuple(segment.text for segment in line.segments) == (
         "git status",
         "npm run build",
         "ls",
@@ -136,7 +135,7 @@ def test_a_command_that_could_be_anything_is_remembered_as_its_whole_text_only(c
 def test_whatever_is_not_certain_counts_as_one_unknown_command(command: str) -> None:
     line = parse_shell(command)
     assert line.commands == (ParsedCommand(command.strip(), read_only=False),)
-    assert line.segments == (command.strip(),)
+    assert [segment.text for segment in line.segments] == [command.strip()]
     assert not line.can_offer_session_approval
 
 

@@ -30,7 +30,7 @@ RequestHandler: TypeAlias = Callable[[Any], Awaitable[Any]]
 HANDSHAKE_S = 30.0
 """How long a server gets to start and answer ``connect``."""
 
-SHUTDOWN_S = 10.0
+SHUTDOWN_S = 5.0
 """How long the server gets to answer ``runtime.shutdown``: it flushes everything first."""
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 
 import orjson
 
-from jumpseat.adapters.wire import as_list, as_object, excerpt
+from jumpseat.adapters.wire import as_list, as_object, one_line
 from jumpseat.errors import (
     ProviderAuthError,
     ProviderContextError,
@@ -31,6 +31,8 @@ from jumpseat.errors import (
 )
 
 MESSAGE_CHARS: Final = 1000
+"""How much of a message is shown. It is cut by :meth:`Veil.over`, never before: half a key is a secret too."""
+
 MASK: Final = "[redacted]"
 
 _QUOTA_CODES: Final = frozenset(
@@ -139,8 +141,8 @@ class Veil:
         return _TOKEN_SHAPES.sub(MASK, text)
 
     def over(self, error: ProviderError) -> ProviderError:
-        """The same error with its text and its code made safe."""
-        error.args = tuple(self(arg) if isinstance(arg, str) else arg for arg in error.args)
+        """The same error with its text and its code made safe, and its text short."""
+        error.args = tuple(_cut(self(arg)) if isinstance(arg, str) else arg for arg in error.args)
         if error.code is not None:
             error.code = self(error.code)
         return error
@@ -243,7 +245,7 @@ def _complaint(node: dict[str, Any], text: str) -> Complaint:
 
 
 def _failure(status: int | None, complaint: Complaint, retry_after_s: float | None) -> ProviderError:
-    message = excerpt(complaint.message, MESSAGE_CHARS)
+    message = one_line(complaint.message)
     if status is not None:
         head = f"HTTP {status} {_phrase(status)}".rstrip()
         message = f"{head}: {message}" if message else head
@@ -294,6 +296,10 @@ def _kind(
     return ProviderOverloadedError, None
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= MESSAGE_CHARS else f"{text[: MESSAGE_CHARS - 1]}…"
+
+
 def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
@@ -302,11 +308,11 @@ def _phrase(status: int) -> str:
 
 
 def _readable(text: str) -> str:
-    """A body that is not JSON, as one line; of an HTML page only its title."""
+    """A body that is not JSON; of an HTML page only its title."""
     if re.match(r"\s*<(?:!doctype|html)", text, re.IGNORECASE):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-        return excerpt(title.group(1)) if title else "an HTML page"
-    return excerpt(text)
+        return title.group(1) if title else "an HTML page"
+    return text
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:

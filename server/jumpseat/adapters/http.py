@@ -24,7 +24,7 @@ from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
-from jumpseat.adapters.wire import as_object, excerpt, parse_json
+from jumpseat.adapters.wire import as_object, one_line, parse_json
 from jumpseat.agent.blocks import ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
     Completed,
@@ -154,11 +154,14 @@ class HttpModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
         endpoint = self._endpoint
-        call = self._adapter.request(endpoint, request)
         try:
+            call = self._adapter.request(endpoint, request)
             content = orjson.dumps(call.body, option=orjson.OPT_NON_STR_KEYS)
-        except TypeError as error:
-            raise ProviderRequestError(f"the request cannot be written as JSON: {error}") from None
+        except (TypeError, ValueError) as error:
+            # A base URL that is none, an integer beyond 64 bits, half a surrogate pair in a text.
+            raise _veil(endpoint, request, None).over(
+                ProviderRequestError(f"the request cannot be written: {error}")
+            ) from None
 
         def veil() -> Veil:
             return _veil(endpoint, request, call)
@@ -318,7 +321,7 @@ class _Answer:
         """What an exception on the way of a request means."""
         if isinstance(error, ProviderError):
             return error
-        text = excerpt(self._veil()(str(error))) or type(error).__name__
+        text = one_line(self._veil()(str(error)), 300) or type(error).__name__
         if isinstance(error, httpx.ConnectTimeout):
             return ProviderTransportError(f"cannot connect to {self.place} within {self._timeouts.connect:g} s")
         if isinstance(error, httpx.ReadTimeout):
@@ -433,7 +436,7 @@ class _Events:
             self._whole(body, events)
             return
         kind = self._answer.content_type or "no content type"
-        text = excerpt(body[:4096].decode("utf-8", "replace"))
+        text = one_line(body[:16_000].decode("utf-8", "replace"))
         raise ProviderProtocolError(
             f"expected JSON or an event stream from {self._answer.place}, got {kind}: {text!r}"
         )
@@ -527,10 +530,10 @@ def _no_tls() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _veil(endpoint: Endpoint, request: ModelRequest, call: HttpRequest) -> Veil:
+def _veil(endpoint: Endpoint, request: ModelRequest, call: HttpRequest | None) -> Veil:
     credentials = {
         name: value
-        for name, value in call.headers.items()
+        for name, value in (call.headers if call else {}).items()
         if name.lower() in ("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key")
     }
     return Veil((endpoint.api_key, endpoint.bearer_token), (endpoint.headers, request.headers, credentials))

@@ -69,7 +69,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.adapters.failures import provider_error
-from jumpseat.adapters.wire import dump_json, excerpt, parse_arguments
+from jumpseat.adapters.wire import dump_json, one_line, parse_arguments
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
@@ -214,7 +214,7 @@ def load_script(path: Path | str) -> Script:
     try:
         value = yaml.safe_load(content)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{str(path)!r} is not YAML: {excerpt(str(error))}") from None
+        raise ConfigError(f"{str(path)!r} is not YAML: {one_line(str(error), 200)}") from None
     try:
         return Script.model_validate(value)
     except ValidationError as error:
@@ -261,7 +261,7 @@ class ScriptedModel:
             if entry.when is None or re.search(entry.when, scene.prompt, re.IGNORECASE):
                 name = "the script" if entry.when is None else f"the script's prompt {entry.when!r}"
                 return self._pick(entry.turns, scene.answers_since_prompt, name)
-        raise ProviderRequestError(f"the script has no prompt that fits {excerpt(scene.last_user)!r}")
+        raise ProviderRequestError(f"the script has no prompt that fits {one_line(scene.last_user, 200)!r}")
 
     def _pick(self, turns: list[ScriptTurn], number: int, name: str) -> tuple[ScriptTurn, int]:
         if number < len(turns):
@@ -394,7 +394,7 @@ def _check(expect: ScriptExpectation, scene: _Scene, number: int) -> None:
         pattern = _as_pattern(wanted)
         found = wanted in got if pattern is None else re.search(pattern, got) is not None
         if not found:
-            raise _unmet(number, f"{wanted!r} in {what}, got {excerpt(got)!r}")
+            raise _unmet(number, f"{wanted!r} in {what}, got {one_line(got, 200)!r}")
     if expect.model is not None and expect.model != request.model:
         raise _unmet(number, f"the model {expect.model!r}, got {request.model!r}")
     offered = {tool.name for tool in request.tools}

@@ -13,9 +13,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from jumpseat_protocol.server import AuthStatusResult
-from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig
-from jumpseat_protocol.version import __version__
 from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
@@ -25,6 +22,9 @@ from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import AdapterConfig, Config, ModelConfig
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
+from jumpseat_protocol.server import AuthStatusResult
+from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig
+from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.adapters.copilot import CopilotAccount

@@ -63,7 +63,7 @@ class _LineSplitter:
                     raise too_large(self._limit)
             return []
         head, rest = chunk[:end], chunk[end:]
-        self._after_cr = head.endswith(_CR)
+        self._after_cr = not rest and head.endswith(_CR)
         if self._pieces:
             head = b"".join([*self._pieces, head])
         self._pieces = [rest] if rest else []

@@ -18,7 +18,6 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.errors import ProviderProtocolError
 
-EXCERPT_CHARS: Final = 300
 _LONE_SURROGATE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -39,7 +38,7 @@ def parse_json(text: str | bytes) -> Any:
         try:
             return orjson.loads(_LONE_SURROGATE.sub(r"\\ufffd", whole))
         except orjson.JSONDecodeError:
-            raise ProviderProtocolError(f"expected JSON from the provider, got {excerpt(whole)!r}") from None
+            raise ProviderProtocolError(f"expected JSON from the provider, got {one_line(whole)!r}") from None
 
 
 def parse_object(text: str | bytes) -> JsonObject:
@@ -51,7 +50,7 @@ def parse_object(text: str | bytes) -> JsonObject:
     value = parse_json(text)
     if not isinstance(value, dict):
         whole = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        raise ProviderProtocolError(f"expected a JSON object from the provider, got {excerpt(whole)!r}")
+        raise ProviderProtocolError(f"expected a JSON object from the provider, got {one_line(whole)!r}")
     return cast("JsonObject", value)
 
 
@@ -71,9 +70,12 @@ def dump_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def excerpt(text: str, limit: int = EXCERPT_CHARS) -> str:
-    """``text`` on one line, no longer than ``limit`` characters."""
-    line = " ".join(text[: limit * 4].split())
+def one_line(text: str, limit: int = 16_000) -> str:
+    """``text`` on one line, which is cut at ``limit`` characters.
+
+    For errors: they are cut to a readable length later, when the secrets in them are covered.
+    """
+    line = " ".join(text[: limit * 2].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 

@@ -15,7 +15,7 @@ from jumpseat.tools.files import describe
 from jumpseat.tools.shell_syntax import parse_shell
 from jumpseat.tools.shells import Shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.permissions import PossibleUrl, ShellCommand, ShellPermission
+from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 PARTIAL_INTERVAL_S: Final = 0.1
 
@@ -101,7 +101,11 @@ def _permission(_ctx: ToolContext, args: BashArgs) -> ShellPermission:
         possible_urls=[PossibleUrl(url=url) for url in line.possible_urls],
         has_write_file_redirection=line.has_write_file_redirection,
         can_offer_session_approval=line.can_offer_session_approval,
-        command_segments=list(line.segments) if len(line.segments) > 1 else None,
+        command_segments=[
+            CommandSegment(identifier=one.command.identifier, full_command_text=one.text) for one in line.segments
+        ]
+        if len(line.segments) > 1
+        else None,
     )
 
 

@@ -21,15 +21,27 @@ class ParsedCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class ShellLine:
-    """A parsed line. ``segments`` are the texts of its simple commands in order."""
+class ShellSegment:
+    """One simple command of a line, with its text."""
 
-    segments: tuple[str, ...]
-    commands: tuple[ParsedCommand, ...]
+    text: str
+    command: ParsedCommand
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """A parsed line: its simple commands in order, and what they may touch."""
+
+    segments: tuple[ShellSegment, ...]
     possible_paths: tuple[str, ...]
     possible_urls: tuple[str, ...]
     has_write_file_redirection: bool
     can_offer_session_approval: bool
+
+    @property
+    def commands(self) -> tuple[ParsedCommand, ...]:
+        """What the segments run, each once; never empty."""
+        return tuple(dict.fromkeys(segment.command for segment in self.segments))
 
 
 def parse_shell(command: str) -> ShellLine:
@@ -42,13 +54,11 @@ def parse_shell(command: str) -> ShellLine:
     segments = [segment for segment in scanner.segments if segment.words or segment.targets]
     whole = command.strip()
     if scanner.certain and segments:
-        texts = tuple(segment.text for segment in segments)
-        commands = tuple(dict.fromkeys(_judge(segment) for segment in segments))
+        parsed = tuple(ShellSegment(segment.text, _judge(segment)) for segment in segments)
     else:
-        texts, commands = (whole,), (ParsedCommand(whole, read_only=False),)
+        parsed = (ShellSegment(whole, ParsedCommand(whole, read_only=False)),)
     return ShellLine(
-        segments=texts,
-        commands=commands,
+        segments=parsed,
         possible_paths=tuple(dict.fromkeys(path for segment in segments for path in _paths(segment))),
         possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in _URL.findall(command))),
         has_write_file_redirection=scanner.may_write or any(segment.writes for segment in segments),

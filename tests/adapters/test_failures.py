@@ -1,0 +1,310 @@
+"""From what providers say went wrong to the error tree."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters.failures import MASK, Veil, failure_of_event, failure_of_response
+from jumpseat.errors import (
+    ProviderAuthError,
+    ProviderContextError,
+    ProviderError,
+    ProviderOverloadedError,
+    ProviderQuotaError,
+    ProviderRateLimitError,
+    ProviderRequestError,
+)
+
+
+def of(status: int, body: Any, **headers: str) -> ProviderError:
+    content = body if isinstance(body, str) else json.dumps(body)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return failure_of_response(status, named, content.encode(), now=1_800_000_000)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "code", "message"),
+    [
+        # OpenAI
+        (
+            401,
+            {
+                "error": {
+                    "message": "Bad key",
+                    "type": "invalid_request_error",
+                    "param": None,
+                    "code": "invalid_api_key",
+                }
+            },
+            ProviderAuthError,
+            "invalid_api_key",
+            "HTTP 401 Unauthorized: Bad key",
+        ),
+        (
+            429,
+            {"error": {"message": "Slow", "type": "tokens", "code": "rate_limit_exceeded"}},
+            ProviderRateLimitError,
+            "rate_limit_exceeded",
+            "HTTP 429 Too Many Requests: Slow",
+        ),
+        (
+            429,
+            {"error": {"message": "Pay", "type": "insufficient_quota", "code": "insufficient_quota"}},
+            ProviderQuotaError,
+            "insufficient_quota",
+            "HTTP 429 Too Many Requests: Pay",
+        ),
+        (
+            400,
+            {"error": {"message": "Too long", "type": "invalid_request_error", "code": "context_length_exceeded"}},
+            ProviderContextError,
+            "context_length_exceeded",
+            "HTTP 400 Bad Request: Too long",
+        ),
+        (
+            400,
+            {"error": {"message": "No such field", "type": "invalid_request_error", "code": None}},
+            ProviderRequestError,
+            "invalid_request_error",
+            "HTTP 400 Bad Request: No such field",
+        ),
+        # Anthropic
+        (
+            529,
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            ProviderOverloadedError,
+            "overloaded_error",
+            "HTTP 529 Overloaded: Overloaded",
+        ),
+        (
+            400,
+            {
+                "type": "error",
+                "error": {
+                    "type": "invalid_request_error",
+                    "message": "prompt is too long: 210000 tokens > 200000 maximum",
+                },
+            },
+            ProviderContextError,
+            "invalid_request_error",
+            "HTTP 400 Bad Request: prompt is too long: 210000 tokens > 200000 maximum",
+        ),
+        (
+            400,
+            {
+                "type": "error",
+                "error": {"type": "invalid_request_error", "message": "Your credit balance is too low to go on"},
+            },
+            ProviderQuotaError,
+            "invalid_request_error",
+            "HTTP 400 Bad Request: Your credit balance is too low to go on",
+        ),
+        (
+            413,
+            {"error": {"type": "request_too_large"}},
+            ProviderContextError,
+            "request_too_large",
+            None,
+        ),
+        # Gemini
+        (
+            429,
+            [
+                {
+                    "error": {
+                        "code": 429,
+                        "message": "You exceeded your current quota",
+                        "status": "RESOURCE_EXHAUSTED",
+                    }
+                }
+            ],
+            ProviderRateLimitError,
+            "RESOURCE_EXHAUSTED",
+            "HTTP 429 Too Many Requests: You exceeded your quota",
+        ),
+        # Ollama, the tests' proxy, and a code beside the text
+        (
+            404,
+            {"error": "no model 'x'"},
+            ProviderRequestError,
+            None,
+            "HTTP 404 Not Found: no model 'x'",
+        ),
+        (
+            400,
+            {"error": "protocol_mismatch", "message": "wrong wire"},
+            ProviderRequestError,
+            None,
+            "HTTP 400 Bad Request: protocol_mismatch: wrong wire",
+        ),
+        # OpenRouter
+        (
+            402,
+            {"error": {"code": 402, "message": "Insufficient credits"}},
+            ProviderQuotaError,
+            None,
+            "HTTP 402 Payment Required: Insufficient credits",
+        ),
+        (
+            400,
+            {"error": {"code": 400, "message": "Provider returned error", "metadata": {"raw": "bad tool"}}},
+            ProviderRequestError,
+            None,
+            "HTTP 400 Bad Request: Provider returned error: bad tool",
+        ),
+        # vLLM, FastAPI
+        (
+            400,
+            {
+                "object": "error",
+                "message": "maximum context is 4096",
+                "type": "BadRequestError",
+                "code": 400,
+            },
+            ProviderContextError,
+            "BadRequestError",
+            "HTTP 400 Bad Request: maximum context is 4096",
+        ),
+        (
+            422,
+            {"detail": [{"loc": ["body"], "msg": "field required"}]},
+            ProviderRequestError,
+            None,
+            'HTTP 422 Unprocessable Entity: [{"loc":["body"],"msg":"field required"}]',
+        ),
+        # llama.cpp
+        (
+            500,
+            {
+                "error": {
+                    "code": 500,
+                    "message": "exceeds the available context size",
+                    "type": "server_error",
+                }
+            },
+            ProviderContextError,
+            "server_error",
+            None,
+        ),
+        # GitHub and Copilot
+        (401, {"message": "Bad credentials"}, ProviderAuthError, None, "HTTP 401 Unauthorized: Bad credentials"),
+        (429, "quota exceeded for this month\n", ProviderQuotaError, None, None),
+        (403, "", ProviderAuthError, None, "HTTP 403 Forbidden"),
+        # Gateways
+        (408, {}, ProviderOverloadedError, None, "HTTP 408 Request Timeout"),
+        (409, "busy", ProviderOverloadedError, None, "HTTP 409 Conflict: busy"),
+        (
+            502,
+            "<!DOCTYPE html><html><head><title>Bad\n gateway</title></head><body>long</body></html>",
+            ProviderOverloadedError,
+            None,
+            "HTTP 502 Bad Gateway: Bad gateway",
+        ),
+        (418, "null", ProviderRequestError, None, "HTTP 418 I'm a Teapot"),
+        (400, '"just a string"', ProviderRequestError, None, "HTTP 400 Bad Request: just a string"),
+        (400, "[]", ProviderRequestError, None, "HTTP 400 Bad Request"),
+    ],
+)
+def test_an_answer_with_an_error_status_becomes_the_error_that_it_means(
+    status: int, body: Any, kind: type[ProviderError], code: str | None, message: str | None
+) -> None:
+    error = of(status, body)
+
+    assert (type(error), error.code, error.status) == (kind, code, status)
+    assert message is None or str(error) == message
+    assert error.retryable == (kind in (ProviderRateLimitError, ProviderOverloadedError))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        ({"type": "error", "error": {"type": "rate_limit_error", "message": "m"}}, ProviderRateLimitError, "m"),
+        ({"type": "error", "error": {"type": "authentication_error", "message": "m"}}, ProviderAuthError, "m"),
+        ({"type": "error", "error": {"type": "api_error", "message": "m"}}, ProviderOverloadedError, "m"),
+        ({"error": {"code": 502, "message": "m"}}, ProviderOverloadedError, "HTTP 502 Bad Gateway: m"),
+        ({"error": {"code": "403", "message": "m"}}, ProviderAuthError, "HTTP 403 Forbidden: m"),
+        (
+            {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "m"}}},
+            ProviderOverloadedError,
+            "m",
+        ),
+        (
+            {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "content_filter"}}},
+            ProviderOverloadedError,
+            "content_filter",
+        ),
+        ({"error": "text only"}, ProviderOverloadedError, "text only"),
+        ({"error": True}, ProviderOverloadedError, "the provider reported an error without a message"),
+        ({}, ProviderOverloadedError, "the provider reported an error without a message"),
+    ],
+)
+def test_an_error_inside_an_answer_becomes_the_error_that_it_means(
+    body: Any, kind: type[ProviderError], message: str
+) -> None:
+    error = failure_of_event(body)
+
+    assert (type(error), str(error)) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "7"}, 7.0),
+        ({"retry_after": "0"}, 0.0),
+        ({"retry_after": "1.5"}, 1.5),
+        ({"retry_after": "30", "retry_after_ms": "250"}, 0.25),
+        ({"retry_after": "Fri, 15 Jan 2027 08:01:00 GMT"}, 60.0),
+        ({"retry_after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0.0),
+        ({"retry_after": "soon"}, None),
+        ({"retry_after": "-1"}, None),
+        ({"retry_after": "inf"}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_that_a_provider_asks_for_is_read_from_its_headers(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert of(429, {}, **headers).retry_after_s == seconds
+
+
+def test_the_wait_may_be_in_the_body_as_gemini_has_it() -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
+    error = of(429, {"error": {"code": 429, "message": "quota exceeded", "details": details}})
+
+    assert (type(error), error.retry_after_s) == (ProviderRateLimitError, 34.5)
+
+
+def test_the_veil_hides_keys_header_values_and_whatever_looks_like_a_key() -> None:
+    veil = Veil(
+        ["key-1", None, ""],
+        [{"Authorization": "Bearer abcdefgh-token", "X-Api-Key": "xyz", "X-Team": "blue-team", "X-Flag": "on"}],
+    )
+
+    assert veil("key-1 is wrong") == f"{MASK} is wrong"
+    assert veil("Bearer abcdefgh-token") == MASK
+    assert veil("token abcdefgh-token!") == f"token {MASK}!"
+    assert veil("xyz") == MASK
+    assert veil("member of blue-team, turned on") == f"member of {MASK}, turned on"
+    assert veil("provided: sk-proj-****************wxy.") == f"provided: {MASK}"
+    assert veil("ghp_0123456789abcdefABCDEF gho_0123456789abcdefABCDEF") == f"{MASK} {MASK}"
+    assert veil("nothing to hide, the task-force said") == "nothing to hide, the task-force said"
+
+
+def test_the_veil_covers_the_longer_of_two_secrets_first() -> None:
+    assert Veil(["abcd", "abcd-efgh"])("abcd-efgh abcd") == f"{MASK} {MASK}"
+
+
+def test_the_veil_covers_text_and_code_of_an_error() -> None:
+    error = Veil(["key-1"]).over(ProviderRequestError("key-1 bad", code="key-1"))
+
+    assert (str(error), error.code) == (f"{MASK} bad", MASK)
+
+
+def test_a_long_message_is_cut_after_its_secrets_are_covered_so_that_no_half_of_one_is_left() -> None:
+    for length in range(940, 1010):
+        error = Veil(["top-secret-key"]).over(of(503, f"{'x' * length} top-secret-key and more"))
+        assert "top" not in str(error)
+        assert len(str(error)) <= 1000
