@@ -92,7 +92,7 @@ class SessionApproval(WireModel):
     """What an approval for the session or a location covers; the fields go with ``kind``."""
 
     kind: str
-    command_identifiers: list[str] = Field(default_factory=list)
+    command_identifiers: list[str] = Field(default_factory=list[str])
     server_name: str | None = None
     tool_name: str | None = None
 

@@ -91,7 +91,7 @@ class DefaultAgentConfig(WireModel):
 
 
 class SessionOptions(WireModel):
-    """What ``session.create`` and ``session.resume`` share. All optional; unset means "leave as it is" on resume."""
+    """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
     model: str | None = None
     client_name: str | None = None
@@ -114,7 +114,9 @@ class SessionOptions(WireModel):
 
 
 class SessionCreateParams(SessionOptions):
-    session_id: str | None = Field(default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    session_id: str | None = Field(
+        default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
     cloud: dict[str, Any] | None = None
 
 

@@ -30,7 +30,7 @@ class ToolResultObject(WireModel):
     error: str | None = None
     session_log: str | None = None
     tool_telemetry: dict[str, Any] | None = None
-    binary_results_for_llm: list[BinaryToolResult] = Field(default_factory=list)
+    binary_results_for_llm: list[BinaryToolResult] = Field(default_factory=list[BinaryToolResult])
 
 
 class HandlePendingToolCallParams(WireModel):

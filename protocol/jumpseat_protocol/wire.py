@@ -32,9 +32,14 @@ class WireModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
-        if isinstance(data, dict) and None in (values := cast("dict[str, Any]", data)).values():
-            return {key: value for key, value in values.items() if value is not None}
-        return data
+        if not isinstance(data, dict):
+            return data
+        values = cast("dict[str, Any]", data)
+        return (
+            {key: value for key, value in values.items() if value is not None}
+            if None in values.values()
+            else values
+        )
 
     def wire(self) -> dict[str, Any]:
         """The JSON form: aliases as keys, unset optional fields left out."""

@@ -38,11 +38,11 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     """Read the arguments; exits with code 2 and one line on stderr where they are wrong."""
-    parser = _Parser(prog="jumpseat", allow_abbrev=False, description="Agent server behind the Copilot SDK protocol.")
+    parser = _Parser(prog="jumpseat", allow_abbrev=False, description="Agent server of the Copilot SDK protocol.")
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
     parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
-    parser.add_argument("--port", type=_port, help="listen on this TCP port of localhost; 0 or no --stdio: any free one")
+    parser.add_argument("--port", type=_port, help="listen on this port of localhost; 0: any free one")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="what goes to stderr")
     parser.add_argument("--auth-token-env", metavar="NAME", help="the variable that holds a GitHub token")
     parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment's own")

@@ -52,7 +52,7 @@ class AdapterConfig(_Section):
     base_url: str | None = None
     api_key_env: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
-    models: list[ModelConfig | str] = Field(default_factory=list)
+    models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
 
     def model_list(self) -> list[ModelConfig]:

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 LOG_FORMAT_VERSION: Final = 1
 
+
 class SessionRegistry:
     """``announce`` tells every connection of the process about the life of sessions: (type, id, metadata)."""
 
@@ -58,9 +59,7 @@ class SessionRegistry:
         self._around = Surroundings(
             tasks=tasks,
             models=models,
-            make_tools=lambda session: ToolOrchestrator(
-                session, environment, self._folders[session.id].output_dir
-            ),
+            make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
             retry=retry,
             allow_unasked=allow_unasked,
             on_change=self._changed,

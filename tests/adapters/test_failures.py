@@ -116,7 +116,7 @@ def of(status: int, body: Any, **headers: str) -> ProviderError:
                 {
                     "error": {
                         "code": 429,
-                        "message": "You exceeded your current quota",
+                        "message": "You exceeded your quota",
                         "status": "RESOURCE_EXHAUSTED",
                     }
                 }

@@ -84,7 +84,7 @@ async def events_of(
 
 
 def shown(error: ProviderError) -> str:
-    """All that a log could show of ``error``: its chain, without the lines of source that hold a test's own words."""
+    """All that a log could show of ``error``, without the lines of source, which hold a test's own words."""
     chain: list[BaseException] = [error]
     while (cause := chain[-1].__cause__) or (cause := chain[-1].__context__):
         if chain[-1].__suppress_context__ and chain[-1].__cause__ is None:
@@ -474,3 +474,23 @@ async def test_every_adapter_can_be_called_over_http(transport: HttpTransport) -
             model = HttpModel(load_adapter(name), Endpoint(server.url), transport)
             assert model.adapter_name == name
             assert await events_of(model, stream=False) == [done("a")]
+
+
+async def test_text_that_is_not_quite_unicode_and_huge_numbers_are_sent_all_the_same(
+    transport: HttpTransport,
+) -> None:
+    async with ModelServer(json_reply(whole("a"))) as server:
+        endpoint = Endpoint(server.url, options={"body": {"seed": 10**30}})
+        request = ModelRequest("m", "", [UserMessage([TextBlock("a\udc80ü")])], stream=False)
+        with anyio.fail_after(WAIT_S):
+            async with HttpModel(load_adapter("openai"), endpoint, transport).stream(request) as events:
+                assert [event async for event in events] == [done("a")]
+
+    assert server.requests[0].json["messages"][0]["content"] == "a?ü"
+    assert server.requests[0].json["seed"] == 10**30
+
+
+async def test_a_request_that_is_no_json_is_a_request_error(transport: HttpTransport) -> None:
+    endpoint = Endpoint("http://127.0.0.1:1", api_key=SECRET, options={"body": {"x": object()}})
+    with pytest.raises(ProviderRequestError, match="the request cannot be written"):
+        await events_of(HttpModel(load_adapter("openai"), endpoint, transport))

@@ -7,6 +7,7 @@ before: it brings httpx with it.
 
 from __future__ import annotations
 
+import json
 import math
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
@@ -25,7 +26,7 @@ from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
 from jumpseat.adapters.wire import as_object, one_line, parse_json
-from jumpseat.agent.blocks import ReasoningBlock, TextBlock, ToolUseBlock
+from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
     Completed,
     ModelEvent,
@@ -156,9 +157,9 @@ class HttpModel:
         endpoint = self._endpoint
         try:
             call = self._adapter.request(endpoint, request)
-            content = orjson.dumps(call.body, option=orjson.OPT_NON_STR_KEYS)
+            content = _as_json(call.body)
         except (TypeError, ValueError) as error:
-            # A base URL that is none, an integer beyond 64 bits, half a surrogate pair in a text.
+            # A base URL that is none, a value in a schema that JSON does not know.
             raise _veil(endpoint, request, None).over(
                 ProviderRequestError(f"the request cannot be written: {error}")
             ) from None
@@ -473,6 +474,14 @@ class _Events:
         events += said
 
 
+def _as_json(body: JsonObject) -> bytes:
+    try:
+        return orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        # Half a surrogate pair out of some tool's output, or an integer beyond 64 bits, must not end a session.
+        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def _deltas(done: Completed) -> Iterator[ModelEvent]:
     """A whole answer as the deltas that a caller who asked for a stream expects."""
     for block in done.message.blocks:
@@ -531,9 +540,10 @@ def _no_tls() -> ssl.SSLContext:
 
 
 def _veil(endpoint: Endpoint, request: ModelRequest, call: HttpRequest | None) -> Veil:
+    sent: Mapping[str, str] = call.headers if call is not None else {}
     credentials = {
         name: value
-        for name, value in (call.headers if call else {}).items()
+        for name, value in sent.items()
         if name.lower() in ("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key")
     }
     return Veil((endpoint.api_key, endpoint.bearer_token), (endpoint.headers, request.headers, credentials))

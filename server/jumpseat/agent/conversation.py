@@ -118,7 +118,8 @@ def _assistant_blocks(payload: events.AssistantMessage) -> list[AssistantBlock]:
     if payload.content:
         blocks.append(TextBlock(payload.content))
     for request in payload.tool_requests:
-        arguments = cast("JsonObject", request.arguments) if isinstance(request.arguments, dict) else None
+        raw: Any = request.arguments
+        arguments = cast("JsonObject", raw) if isinstance(raw, dict) else None
         text = request.arguments_json if request.arguments_json is not None else canonical_json(arguments or {})
         blocks.append(ToolUseBlock(request.tool_call_id, request.name, text, arguments))
     return blocks

@@ -185,9 +185,7 @@ async def _stream_answer(
                         session.emit(events.MessageStart(message_id=shown.message_id))
                     session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=event.text))
                 case ReasoningDelta():
-                    session.emit(
-                        events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=event.text)
-                    )
+                    session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=event.text))
                 case ToolCallDelta():
                     session.emit(
                         events.ToolCallDelta(
@@ -304,4 +302,3 @@ def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exceptio
 
 def _ms_since(started: float) -> int:
     return int((time.monotonic() - started) * 1000)
-

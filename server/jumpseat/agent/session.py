@@ -18,8 +18,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent import loop
-from jumpseat.agent.clock import utc_now
 from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.model import ResponseFormat
@@ -63,7 +63,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all sessions of a process share. ``on_change`` hears that a session has changed, at most once per run."""
+    """What all sessions of a process share. ``on_change`` hears that one has changed, once per run."""
 
     tasks: TaskGroup
     models: ModelSource

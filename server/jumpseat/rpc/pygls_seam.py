@@ -55,8 +55,8 @@ class _NoServer:
 class Seam(JsonRPCProtocol):
     """One connection's JSON-RPC: bodies in through :meth:`receive`, bodies out through ``send``.
 
-    ``find`` gives the function of a method's raw params, or ``None``. A plain function is run at once, in the order of
-    arrival; a coroutine function becomes a task of ``tasks``. Each request is answered exactly once.
+    ``find`` gives the function of a method's raw params, or ``None``. A plain function is run at once, in the order
+    of arrival; a coroutine function becomes a task of ``tasks``. Each request is answered exactly once.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Seam(JsonRPCProtocol):
         if inspect.isawaitable(result):
             # Entered here and not in the task, so that a cancellation that arrives first is not lost.
             scope = self._running[msg_id] = anyio.CancelScope()
-            self._tasks.start_soon(self._run, msg_id, cast("Awaitable[Any]", result), scope)
+            self._tasks.start_soon(self._run, msg_id, result, scope)
         else:
             self._answer(msg_id, result=result)
 

@@ -7,8 +7,9 @@ run at once and in order; coroutine functions run as tasks.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, cast
+from collections.abc import Awaitable, Callable
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
@@ -41,43 +42,48 @@ from jumpseat.handlers.session_send import session_send, session_send_and_wait
 from jumpseat.handlers.session_tools import handle_pending_tool_call
 from jumpseat.handlers.status_get import status_get
 from jumpseat.rpc.wire_errors import InvalidParamsError
-from jumpseat_protocol.methods import CLIENT_REQUESTS, UNSUPPORTED_REQUESTS
+from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 
-ROUTES: Final[Mapping[str, Callable[[Context, Any], Any]]] = {
-    "connect": connect,
-    "ping": ping,
-    "status.get": status_get,
-    "auth.getStatus": auth_get_status,
-    "models.list": models_list,
-    "runtime.shutdown": runtime_shutdown,
-    "session.create": session_create,
-    "session.resume": session_resume,
-    "session.send": session_send,
-    "session.sendAndWait": session_send_and_wait,
-    "session.abort": session_abort,
-    "session.destroy": session_detach,
-    "session.detach": session_detach,
-    "session.delete": session_delete,
-    "session.list": session_list,
-    "session.getMetadata": session_get_metadata,
-    "session.getLastId": session_get_last_id,
-    "session.getMessages": session_get_messages,
-    "session.getForeground": get_foreground,
-    "session.setForeground": set_foreground,
-    "session.mode.get": mode_get,
-    "session.mode.set": mode_set,
-    "session.model.getCurrent": get_current,
-    "session.model.switchTo": switch_to,
-    "session.options.update": options_update,
-    "session.tools.handlePendingToolCall": handle_pending_tool_call,
-    "session.permissions.handlePendingPermissionRequest": handle_pending_permission_request,
-    "session.permissions.setApproveAll": set_approve_all,
-    "session.permissions.resetSessionApprovals": reset_session_approvals,
-    "session.permissions.pendingRequests": pending_requests,
-    "session.eventLog.registerInterest": register_interest,
-    "session.eventLog.releaseInterest": release_interest,
-}
+Handler: TypeAlias = Callable[[Context, Any], Any]
+
+ROUTES: Final = MappingProxyType[str, Handler](
+    {
+        "connect": connect,
+        "ping": ping,
+        "status.get": status_get,
+        "auth.getStatus": auth_get_status,
+        "models.list": models_list,
+        "runtime.shutdown": runtime_shutdown,
+        "session.create": session_create,
+        "session.resume": session_resume,
+        "session.send": session_send,
+        "session.sendAndWait": session_send_and_wait,
+        "session.abort": session_abort,
+        "session.destroy": session_detach,
+        "session.detach": session_detach,
+        "session.delete": session_delete,
+        "session.list": session_list,
+        "session.getMetadata": session_get_metadata,
+        "session.getLastId": session_get_last_id,
+        "session.getMessages": session_get_messages,
+        "session.getForeground": get_foreground,
+        "session.setForeground": set_foreground,
+        "session.mode.get": mode_get,
+        "session.mode.set": mode_set,
+        "session.model.getCurrent": get_current,
+        "session.model.switchTo": switch_to,
+        "session.options.update": options_update,
+        "session.tools.handlePendingToolCall": handle_pending_tool_call,
+        "session.permissions.handlePendingPermissionRequest": handle_pending_permission_request,
+        "session.permissions.setApproveAll": set_approve_all,
+        "session.permissions.resetSessionApprovals": reset_session_approvals,
+        "session.permissions.pendingRequests": pending_requests,
+        "session.eventLog.registerInterest": register_interest,
+        "session.eventLog.releaseInterest": release_interest,
+    }
+)
 
 
 def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
@@ -97,7 +103,7 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
             raise InvalidParamsError(method, error) from None
         result = handler(ctx, checked)
         if inspect.isawaitable(result):
-            return _encode_later(cast("Awaitable[Any]", result))
+            return _encode_later(result)
         return _encode(result)
 
     return serve

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,7 @@ def json_rpc_protocol() -> type[JsonRPCProtocol]:
 
 
 @contextmanager
-def _placeholders() -> Iterator[None]:
+def _placeholders() -> Generator[None]:
     before = {name: module for name, module in sys.modules.items() if name.split(".")[0] in _TOUCHED}
     pygls = find_spec("pygls")
     if before or pygls is None or pygls.origin is None:

@@ -189,5 +189,3 @@ class _FileWriter(asyncio.WriteTransport):
 
     def abort(self) -> None:
         """The descriptor goes with the process."""
-
-

@@ -238,4 +238,3 @@ def _iso(value: Any) -> str | None:
     if isinstance(value, datetime):
         return iso_time(value.timestamp())
     return value if isinstance(value, str) else None
-
