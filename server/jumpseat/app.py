@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 # How long sessions and their children may take to end; the process goes after it, whatever they do.
 CLOSE_S: Final = 0.3
+# How long the process waits after `runtime.shutdown` for its client to hang up.
+GOODBYE_S: Final = 0.3
 # Credentials of the server itself, which no child process needs.
 OWN_SECRETS: Final = (
     "COPILOT_CONNECTION_TOKEN",
@@ -57,6 +59,7 @@ class App:
         self.options = options
         self.models = Models(config, options)
         self.connections: set[Connection] = set()
+        self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
         self.registry = SessionRegistry(
@@ -96,6 +99,19 @@ class App:
         """Ask the process to end."""
         self._stopping.set()
 
+    def stop_soon(self) -> None:
+        """Serve nothing more, and end when the client hangs up, which it does next, or after a moment.
+
+        Going at once would race with the answer to ``runtime.shutdown``: SDKs that see the process gone before
+        they have read it report a crash.
+        """
+        self.ending = True
+        self._tasks.start_soon(self._stop_after_goodbye)
+
+    async def _stop_after_goodbye(self) -> None:
+        await anyio.sleep(GOODBYE_S)
+        self.stop()
+
     async def stopped(self) -> None:
         await self._stopping.wait()
 
@@ -119,7 +135,7 @@ class App:
     def _disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
-        if self.options.port is None:
+        if self.options.port is None or (self.ending and not self.connections):
             self.stop()
 
 
@@ -152,6 +168,8 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
             await app.stopped()
             for server in servers:
                 server.close()
+        # A second SIGTERM must not find an event loop that is half gone.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
         await app.close()
         tasks.cancel_scope.cancel()
     return 0

@@ -256,7 +256,14 @@ async def test_where_nothing_listens_the_error_says_refused(transport: HttpTrans
             assert caught.value.retryable
 
 
-async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(transport: HttpTransport) -> None:
+async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(
+    transport: HttpTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_such_host(*_args: object, **_more: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    # Asking a real name server would leave this machine.
+    monkeypatch.setattr(socket, "getaddrinfo", no_such_host)
     with pytest.raises(ProviderTransportError, match=r"cannot connect to http://nowhere\.invalid/") as caught:
         await events_of(openai("http://nowhere.invalid", transport))
 

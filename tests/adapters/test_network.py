@@ -130,3 +130,16 @@ async def test_a_certificate_file_that_cannot_be_read_is_named_with_its_variable
     with pytest.raises(ProviderTransportError, match=rf"{variable} names '.*missing\.pem'") as caught:
         await _ask(certificate)
     assert not caught.value.retryable
+
+
+@pytest.mark.anyio
+async def test_a_proxy_that_is_none_is_reported_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "gopher://me:hidden@proxy")
+
+    async with HttpTransport() as transport:
+        with anyio.fail_after(5), pytest.raises(ProviderTransportError, match="names a proxy that is no") as caught:
+            await transport.get_json("http://model.invalid/", {})
+    assert "hidden" not in str(caught.value)
+    assert not caught.value.retryable

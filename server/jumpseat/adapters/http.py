@@ -525,13 +525,21 @@ class _Routes(httpx.AsyncBaseTransport):
             trust_env=False,
             # No limit: a hundred sessions stream at once, and waiting for a place would look like a slow model.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_REUSE_S),
-            proxy=httpx.Proxy(proxy, ssl_context=verify if proxy.startswith("https:") else None) if proxy else None,
+            proxy=_proxy(proxy, verify) if proxy else None,
         )
 
     async def aclose(self) -> None:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.aclose()
+
+
+def _proxy(url: str, tls: ssl.SSLContext) -> httpx.Proxy:
+    try:
+        return httpx.Proxy(url, ssl_context=tls if url.startswith("https:") else None)
+    except (ValueError, httpx.InvalidURL):
+        # Without the URL, which may hold a password.
+        raise OSError("the environment names a proxy that is no http, https or socks5 URL") from None
 
 
 def _no_tls() -> ssl.SSLContext:

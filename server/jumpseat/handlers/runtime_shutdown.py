@@ -7,6 +7,6 @@ from jumpseat_protocol.server import EmptyParams
 
 
 async def runtime_shutdown(ctx: Context, params: EmptyParams) -> None:
-    """Flush and end all sessions, then answer; the process goes right after the answer."""
+    """Flush and end all sessions, then answer. Nothing is served after that, and the process goes."""
     await ctx.app.close_sessions()
-    ctx.app.stop()
+    ctx.app.stop_soon()

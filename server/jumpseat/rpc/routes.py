@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from jumpseat.errors import AuthenticationRequiredError, UnsupportedError
+from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
 from jumpseat.handlers.auth_get_status import auth_get_status
 from jumpseat.handlers.connect import connect
 from jumpseat.handlers.context import Context
@@ -95,6 +95,8 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
     def serve(params: Any) -> Any:
         if not ctx.connection.authenticated and method != "connect":
             raise AuthenticationRequiredError("AUTHENTICATION_FAILED: connect with the connection token first")
+        if ctx.app.ending:
+            raise InvalidRequestError("the server is shutting down")
         if handler is None:
             raise UnsupportedError(method)
         try:
