@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "adapters": {"agent", "errors", "config"},
     "tools": {"agent", "errors"},
     "store": {"agent", "errors"},
-    "handlers": {"agent", "errors", "store"},
+    "handlers": {"adapters", "agent", "errors", "registry", "store"},
     "rpc": {"handlers", "errors"},
     "registry": {"agent", "errors", "store", "tools"},
     "config": {"errors"},

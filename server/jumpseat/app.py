@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from typing import Any, Final
 
 import anyio
@@ -56,9 +55,10 @@ class App:
     def __init__(self, options: Options, tasks: TaskGroup) -> None:
         home = home_folder(options.environ)
         config = load_config(home)
-        self.options = options
+        self.connection_token = options.connection_token
         self.models = Models(config, options)
         self.connections: set[Connection] = set()
+        self._stdio = options.port is None
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
@@ -76,12 +76,9 @@ class App:
 
     def connect(self) -> Wire:
         """A new connection; the caller gives its wire something to write to."""
-        connection = Connection(
-            self._find,
-            self._disconnected,
-            self._tasks,
-            authenticated=self.options.connection_token is None,
-        )
+        connection = Connection(self._disconnected, self._tasks, authenticated=self.connection_token is None)
+        context = Context(connection, self.registry, self.models, self)
+        connection.serve(lambda method: find_route(context, method))
         self.connections.add(connection)
         return connection.wire
 
@@ -129,13 +126,10 @@ class App:
             for connection in list(self.connections):
                 connection.close()
 
-    def _find(self, connection: Connection, method: str) -> Callable[[Any], Any] | None:
-        return find_route(Context(self, connection), method)
-
     def _disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
-        if self.options.port is None or (self.ending and not self.connections):
+        if self._stdio or (self.ending and not self.connections):
             self.stop()
 
 

@@ -46,12 +46,17 @@ class ModelConfig(_Section):
 
 
 class AdapterConfig(_Section):
-    """One configured adapter. ``script`` goes with ``type = "scripted"``: the script's path."""
+    """One configured adapter.
+
+    ``options`` are the adapter's own, as its module describes them. ``script`` goes with ``type = "scripted"``: the
+    script's path.
+    """
 
     type: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict[str, Any])
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
 

@@ -19,6 +19,7 @@ from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ModelSource
+from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
@@ -60,6 +61,7 @@ class SessionRegistry:
             tasks=tasks,
             models=models,
             make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
+            run_prompt=run_prompt,
             retry=retry,
             allow_unasked=allow_unasked,
             on_change=self._changed,

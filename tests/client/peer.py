@@ -11,6 +11,7 @@ import anyio
 import orjson
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.streams.stapled import StapledObjectStream
+
 from jumpseat_client import Client, MessageTap, open_client
 from jumpseat_protocol.framing import FrameDecoder, encode_frame
 

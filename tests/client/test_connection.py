@@ -6,8 +6,8 @@ from typing import Any
 
 import anyio
 import pytest
-from jumpseat_client import HandshakeError, RpcError, ServerGoneError, connect_stdio, connect_tcp
 
+from jumpseat_client import HandshakeError, RpcError, ServerGoneError, connect_stdio, connect_tcp
 from tests.client.peer import connected
 
 pytestmark = pytest.mark.anyio

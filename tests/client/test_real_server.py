@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.streams.text import TextReceiveStream
+
 from jumpseat_client import (
     Client,
     HandshakeError,

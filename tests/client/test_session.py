@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+
 from jumpseat_client import (
     Client,
     Event,
@@ -25,7 +26,6 @@ from jumpseat_client import (
 )
 from jumpseat_protocol.events import AssistantMessage, SessionIdle, UnknownPayload, UserMessage
 from jumpseat_protocol.permissions import ReadPermission
-
 from tests.client.peer import SESSION, Peer, connected
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
 import pytest
-from jumpseat_client import AnyTool, Session, Tool, ToolContext, ToolResultObject, tool
 from pydantic import BaseModel, Field
+
+from jumpseat_client import AnyTool, Session, Tool, ToolContext, ToolResultObject, tool
 
 CTX = ToolContext(cast(Session, None), "call-1", "a_tool")
 

@@ -1,9 +1,5 @@
 """A small typed client for agent servers that speak the Copilot SDK protocol, jumpseat first among them."""
 
-from jumpseat_protocol.permissions import PermissionDecision
-from jumpseat_protocol.sessions import ProviderConfig, SystemMessageConfig
-from jumpseat_protocol.tools import ToolResultObject
-
 from jumpseat_client.client import Client, Notification, connect_stdio, connect_tcp, open_client
 from jumpseat_client.connection import MessageTap
 from jumpseat_client.errors import (
@@ -26,6 +22,9 @@ from jumpseat_client.permissions import (
 )
 from jumpseat_client.session import Event, PromptOptions, Session, SessionSettings
 from jumpseat_client.tools import AnyTool, Tool, ToolContext, tool
+from jumpseat_protocol.permissions import PermissionDecision
+from jumpseat_protocol.sessions import ProviderConfig, SystemMessageConfig
+from jumpseat_protocol.tools import ToolResultObject
 
 __all__ = [
     "AnyTool",

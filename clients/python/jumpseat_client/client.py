@@ -10,11 +10,6 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.abc import AnyByteStream, TaskGroup
-from jumpseat_protocol.envelope import METHOD_NOT_FOUND
-from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.server import ConnectResult, ModelsListResult, PingResult, StatusResult
-from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionOpenedResult
-from jumpseat_protocol.wire import WireModel
 from pydantic import ValidationError
 
 from jumpseat_client.connection import Broadcast, Connection, MessageTap, expect
@@ -23,6 +18,11 @@ from jumpseat_client.permissions import PermissionHandler
 from jumpseat_client.process import ServerProcess, find_server
 from jumpseat_client.session import Event, Session, SessionSettings, to_params
 from jumpseat_client.tools import AnyTool
+from jumpseat_protocol.envelope import METHOD_NOT_FOUND
+from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.server import ConnectResult, ModelsListResult, PingResult, StatusResult
+from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionOpenedResult
+from jumpseat_protocol.wire import WireModel
 
 M = TypeVar("M", bound=WireModel)
 RequestHandler: TypeAlias = Callable[[Any], Awaitable[Any]]
@@ -251,7 +251,13 @@ class Client:
         settings: Mapping[str, Any],
     ) -> Session:
         session = Session(
-            self._connection, self._tasks, session_id, tools=tools, on_permission=on_permission, on_event=on_event
+            self._connection,
+            self._tasks,
+            session_id,
+            tools=tools,
+            on_permission=on_permission,
+            on_event=on_event,
+            on_detached=self._forget,
         )
         params |= {
             "sessionId": session_id,
@@ -274,6 +280,11 @@ class Client:
         if before is not None:
             before.close()
         return session
+
+    def _forget(self, session: Session) -> None:
+        # A newer handle on the same session stays.
+        if self._sessions.get(session.id) is session:
+            del self._sessions[session.id]
 
     async def _call(self, method: str, params: Mapping[str, Any], result: type[M]) -> M:
         answer = await self.request(method, params)

@@ -17,11 +17,11 @@ import anyio
 import orjson
 from anyio.abc import AnyByteStream, TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from jumpseat_protocol.envelope import INTERNAL_ERROR, RequestId
-from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
 from pydantic_core import to_jsonable_python
 
 from jumpseat_client.errors import JumpseatClientError, RpcError, ServerGoneError
+from jumpseat_protocol.envelope import INTERNAL_ERROR, RequestId
+from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
 
 T = TypeVar("T")
 Message: TypeAlias = dict[str, Any]

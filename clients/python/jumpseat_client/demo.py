@@ -20,14 +20,6 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from jumpseat_protocol.events import (
-    AssistantMessage,
-    MessageDelta,
-    SessionWarning,
-    ToolExecutionComplete,
-    ToolExecutionStart,
-)
-from jumpseat_protocol.permissions import CustomToolPermission, ReadPermission, ShellPermission, WritePermission
 
 from jumpseat_client import (
     Event,
@@ -45,6 +37,14 @@ from jumpseat_client import (
     reject,
     tool,
 )
+from jumpseat_protocol.events import (
+    AssistantMessage,
+    MessageDelta,
+    SessionWarning,
+    ToolExecutionComplete,
+    ToolExecutionStart,
+)
+from jumpseat_protocol.permissions import CustomToolPermission, ReadPermission, ShellPermission, WritePermission
 
 SCRIPT = Path(__file__).with_name("demo_script.yaml")
 FIRST_PROMPT = "Can order 1042 still be returned? Use lookup_order, then view returns.md."
@@ -156,13 +156,20 @@ def make_permission_handler(*, yes: bool) -> PermissionHandler:
             if yes or not sys.stdin.isatty():
                 print(f"{question}\n       yes ({'--yes' if yes else 'answered by itself: no terminal'})")
                 return approve_once()
-            try:
-                answer = await anyio.to_thread.run_sync(input, f"{question}\n       y/n: ", abandon_on_cancel=True)
-            except EOFError:
-                answer = "n"
+            print(f"{question}\n       y/n: ", end="", flush=True)
+            answer = await read_line()
             return approve_once() if answer.strip().lower() in ("y", "yes") else reject()
 
     return ask
+
+
+async def read_line() -> str:
+    """A line from the terminal, ``""`` at its end."""
+    if sys.platform == "win32":
+        return await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
+    # No thread: one that waits for a line would hold up the exit after Ctrl-C.
+    await anyio.wait_readable(sys.stdin)
+    return os.read(sys.stdin.fileno(), 4096).decode(errors="replace")
 
 
 # --- the wire -----------------------------------------------------------------------------------------------------
@@ -342,6 +349,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except JumpseatClientError as error:
         failure = str(error)
     except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
         return 130
     finally:
         shutil.rmtree(folder, ignore_errors=True)

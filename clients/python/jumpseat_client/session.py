@@ -10,6 +10,12 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 
 import anyio
 from anyio.abc import TaskGroup
+from pydantic.alias_generators import to_camel
+
+from jumpseat_client.connection import Broadcast, Connection, expect
+from jumpseat_client.errors import JumpseatClientError, SessionAborted, SessionFailed
+from jumpseat_client.permissions import PermissionHandler, PermissionRequest, UnknownPermission
+from jumpseat_client.tools import AnyTool, ToolContext
 from jumpseat_protocol.events import (
     AgentMode,
     AssistantMessage,
@@ -28,12 +34,6 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import LargeOutputConfig, ProviderConfig, ResponseFormatConfig, SystemMessageConfig
 from jumpseat_protocol.wire import WireModel
-from pydantic.alias_generators import to_camel
-
-from jumpseat_client.connection import Broadcast, Connection, expect
-from jumpseat_client.errors import JumpseatClientError, SessionAborted, SessionFailed
-from jumpseat_client.permissions import PermissionHandler, PermissionRequest, UnknownPermission
-from jumpseat_client.tools import AnyTool, ToolContext
 
 _log = logging.getLogger("jumpseat_client")
 
@@ -135,6 +135,7 @@ class Session:
         tools: Sequence[AnyTool] = (),
         on_permission: PermissionHandler | None = None,
         on_event: Callable[[Event], None] | None = None,
+        on_detached: Callable[[Session], None],
     ) -> None:
         self.id = session_id
         self.workspace_path: str | None = None
@@ -143,6 +144,7 @@ class Session:
         self._tools = {tool.name: tool for tool in tools}
         self._on_permission = on_permission
         self._on_event = on_event
+        self._on_detached = on_detached
         self._events = Broadcast[Event]()
         # By tool call id or permission request id: what to stop when the server no longer wants an answer.
         self._running: dict[str, anyio.CancelScope] = {}
@@ -244,6 +246,7 @@ class Session:
     async def detach(self) -> None:
         """Leave the session; it stays on disk. Its event iterations end."""
         await self.request("session.detach")
+        self._on_detached(self)
         self.close()
 
     # --- what comes in ------------------------------------------------------------------------------------------

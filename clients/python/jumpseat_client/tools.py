@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, c
 
 import anyio.to_thread
 import orjson
-from jumpseat_protocol.sessions import ClientTool
-from jumpseat_protocol.tools import ToolResultObject
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
+
+from jumpseat_protocol.sessions import ClientTool
+from jumpseat_protocol.tools import ToolResultObject
 
 if TYPE_CHECKING:
     from jumpseat_client.session import Session

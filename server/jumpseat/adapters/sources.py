@@ -215,6 +215,7 @@ class Models:
             api_key=api_key,
             headers=config.headers,
             user_agent=_user_agent(settings.client_name),
+            options=config.options,
         )
         return ResolvedModel(
             self._http_model(kind, endpoint), known.wire_model or known.id, _info(f"{name}/{known.id}", known)

@@ -11,7 +11,7 @@ import logging
 import time
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -22,12 +22,10 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.prompt import wrap_prompt
+from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt
 from jumpseat.errors import JumpseatError, ProviderError
 from jumpseat_protocol import events
-
-if TYPE_CHECKING:
-    from jumpseat.agent.session import Prompt, Session
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """One session: its settings, its events, its clients, and the prompts that wait for their turn.
 
 A session outlives connections. It publishes every event in one place (:meth:`Session.emit`): persisted ones are
-written to the log first and announced second. Prompts run one after the other in one task; ``agent.loop`` says
-what running one means.
+written to the log first and announced second. Prompts run one after the other in one task; what running one means
+is the loop's business.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.agent import loop
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
@@ -68,6 +67,7 @@ class Surroundings:
     tasks: TaskGroup
     models: ModelSource
     make_tools: Callable[[Session], ToolRunner]
+    run_prompt: Callable[[Session, Prompt], Awaitable[None]]
     retry: RetryPolicy
     allow_unasked: bool
     on_change: Callable[[Session], None]
@@ -226,7 +226,7 @@ class Session:
             while self._queue:
                 prompt = last = self._current = self._queue.popleft()
                 with self._scope:
-                    await loop.run_prompt(self, prompt)
+                    await self.around.run_prompt(self, prompt)
                 aborted = prompt.run.aborted = self._scope.cancelled_caught
                 if aborted:
                     self._drop_waiting(prompt)

@@ -8,4 +8,4 @@ from jumpseat_protocol.server import AuthStatusResult, EmptyParams
 
 async def auth_get_status(ctx: Context, params: EmptyParams) -> AuthStatusResult:
     """The login of the Copilot API where there is a token, else what is configured."""
-    return await ctx.app.models.auth_status()
+    return await ctx.models.auth_status()

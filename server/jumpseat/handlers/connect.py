@@ -13,7 +13,7 @@ from jumpseat_protocol.version import __version__
 
 def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
     """Check the connection token, where there is one, and say which protocol is spoken."""
-    expected = ctx.app.options.connection_token
+    expected = ctx.process.connection_token
     if expected is not None and not hmac.compare_digest((params.token or "").encode(), expected.encode()):
         raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")
     ctx.connection.authenticated = True

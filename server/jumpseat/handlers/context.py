@@ -1,16 +1,49 @@
-"""What a handler is given: the connection the request came over, and the server behind it."""
+"""What a handler is given: who asks, and the parts of the server it may use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from jumpseat.app import App
-    from jumpseat.rpc.connection import Connection
+from jumpseat.adapters.sources import Models
+from jumpseat.agent.client import Client
+from jumpseat.registry import SessionRegistry
+
+
+class Caller(Client, Protocol):
+    """The connection a request came over.
+
+    ``authenticated`` turns true by the handshake, where there is a connection token; ``handshaken`` tells clients
+    that have sent ``connect`` from older ones.
+    """
+
+    authenticated: bool
+    handshaken: bool
+
+
+class Process(Protocol):
+    """The life of the process, as far as handlers take part in it."""
+
+    @property
+    def connection_token(self) -> str | None: ...
+
+    @property
+    def ending(self) -> bool: ...
+
+    async def close_sessions(self) -> None:
+        """End all sessions, as far as they end in time."""
+        ...
+
+    def stop_soon(self) -> None:
+        """Serve nothing more and end the process."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    app: App
-    connection: Connection
+    """One per connection."""
+
+    connection: Caller
+    registry: SessionRegistry
+    models: Models
+    process: Process

@@ -8,5 +8,5 @@ from jumpseat_protocol.server import EmptyParams
 
 async def runtime_shutdown(ctx: Context, params: EmptyParams) -> None:
     """Flush and end all sessions, then answer. Nothing is served after that, and the process goes."""
-    await ctx.app.close_sessions()
-    ctx.app.stop_soon()
+    await ctx.process.close_sessions()
+    ctx.process.stop_soon()

@@ -9,5 +9,5 @@ from jumpseat_protocol.sessions import SessionAbortParams
 
 async def session_abort(ctx: Context, params: SessionAbortParams) -> SuccessResult:
     """Stop the running prompt and forget the waiting ones. Fine when idle, fine twice."""
-    await ctx.app.registry.live(params.session_id).abort(params.reason or "user_initiated")
+    await ctx.registry.live(params.session_id).abort(params.reason or "user_initiated")
     return SuccessResult()

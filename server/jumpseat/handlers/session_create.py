@@ -25,8 +25,8 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
         raise UnsupportedError("session.create with cloud")
     settings = SessionSettings(cwd=Path.cwd())
     apply_options(settings, params)
-    await ctx.app.models.authenticate(settings)
-    session = ctx.app.registry.create(params.session_id, settings, attachment_of(ctx, params))
+    await ctx.models.authenticate(settings)
+    session = ctx.registry.create(params.session_id, settings, attachment_of(ctx, params))
     return opened(ctx, session)
 
 
@@ -53,7 +53,7 @@ def opened(ctx: Context, session: Session) -> SessionOpenedResult:
     elicitation = any(one.handles_elicitation for one in session.attachments.values())
     return SessionOpenedResult(
         session_id=session.id,
-        workspace_path=str(ctx.app.registry.folder(session).path),
+        workspace_path=str(ctx.registry.folder(session).path),
         start_time=session.started_at,
         mode=session.settings.mode,
         capabilities=Capabilities(ui=UiCapabilities(elicitation=elicitation)),

@@ -11,7 +11,7 @@ from jumpseat_protocol.sessions import SessionParams
 async def session_delete(ctx: Context, params: SessionParams) -> SuccessResult:
     """Works on live and on stored sessions; an unknown one is an answer, not an error."""
     try:
-        await ctx.app.registry.delete(params.session_id)
+        await ctx.registry.delete(params.session_id)
     except SessionNotFoundError as error:
         return SuccessResult(success=False, error=str(error))
     return SuccessResult()

@@ -9,5 +9,5 @@ from jumpseat_protocol.sessions import SessionParams
 
 async def session_detach(ctx: Context, params: SessionParams) -> SuccessResult:
     """Leave a session; its files stay. Succeeds for unknown ids too: SDKs call it twice."""
-    await ctx.app.registry.leave(params.session_id, ctx.connection)
+    await ctx.registry.leave(params.session_id, ctx.connection)
     return SuccessResult()

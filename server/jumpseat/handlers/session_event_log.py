@@ -11,7 +11,7 @@ from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseIn
 
 def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Note that this client answers events of a type. All events are delivered either way."""
-    session = ctx.app.registry.live(params.session_id)
+    session = ctx.registry.live(params.session_id)
     handle = str(uuid.uuid4())
     session.interests[handle] = params.event_type
     return InterestResult(handle=handle)
@@ -19,5 +19,5 @@ def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
 
 def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:
     """Take it back; fine twice."""
-    ctx.app.registry.live(params.session_id).interests.pop(params.handle, None)
+    ctx.registry.live(params.session_id).interests.pop(params.handle, None)
     return SuccessResult()

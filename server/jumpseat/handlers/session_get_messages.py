@@ -11,5 +11,5 @@ from jumpseat_protocol.sessions import SessionParams
 
 def session_get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
     """All of them in order, beginning with ``session.start``, in the shape they were announced in."""
-    session = ctx.app.registry.live(params.session_id)
-    return {"events": read_log(ctx.app.registry.folder(session).log.path).records}
+    session = ctx.registry.live(params.session_id)
+    return {"events": read_log(ctx.registry.folder(session).log.path).records}

@@ -9,12 +9,12 @@ from jumpseat_protocol.sessions import ModeSetParams, ModeSetResult, SessionPara
 
 def mode_get(ctx: Context, params: SessionParams) -> str:
     """The bare word."""
-    return ctx.app.registry.live(params.session_id).settings.mode
+    return ctx.registry.live(params.session_id).settings.mode
 
 
 def mode_set(ctx: Context, params: ModeSetParams) -> ModeSetResult:
     """Change the mode; a change is persisted and announced."""
-    session = ctx.app.registry.live(params.session_id)
+    session = ctx.registry.live(params.session_id)
     previous = session.settings.mode
     if params.mode != previous:
         session.settings.mode = params.mode

@@ -9,14 +9,14 @@ from jumpseat_protocol.sessions import CurrentModelResult, ModelSwitchParams, Se
 
 async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult:
     """The model the next call goes to."""
-    settings = ctx.app.registry.live(params.session_id).settings
-    model = settings.model or await ctx.app.models.default_name(settings)
+    settings = ctx.registry.live(params.session_id).settings
+    model = settings.model or await ctx.models.default_name(settings)
     return CurrentModelResult(model_id=model, reasoning_effort=settings.reasoning_effort)
 
 
 def switch_to(ctx: Context, params: ModelSwitchParams) -> CurrentModelResult:
     """Use another model from the next call on. Names that are in no list are accepted: lists are incomplete."""
-    session = ctx.app.registry.live(params.session_id)
+    session = ctx.registry.live(params.session_id)
     settings = session.settings
     previous = settings.model
     settings.model = params.model_id

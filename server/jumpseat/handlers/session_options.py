@@ -13,7 +13,7 @@ from jumpseat_protocol.sessions import OptionsUpdateParams, SessionOptions
 
 def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     """Change settings of a live session; they count from the next model call on."""
-    session = ctx.app.registry.live(params.session_id)
+    session = ctx.registry.live(params.session_id)
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
     apply_options(session.settings, params)

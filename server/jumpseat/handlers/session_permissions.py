@@ -11,7 +11,7 @@ from jumpseat_protocol.wire import to_wire
 
 def handle_pending_permission_request(ctx: Context, params: HandlePendingPermissionRequestParams) -> SuccessResult:
     """The first decision wins; ``no-result`` decides nothing and leaves the request to others."""
-    session = ctx.app.registry.live(params.session_id)
+    session = ctx.registry.live(params.session_id)
     if params.result.kind == "no-result":
         return SuccessResult(success=False)
     return SuccessResult(success=session.permissions.pending.answer(params.request_id, params.result))
@@ -19,19 +19,19 @@ def handle_pending_permission_request(ctx: Context, params: HandlePendingPermiss
 
 def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:
     """Approve, or no longer approve, every call of this session without asking."""
-    ctx.app.registry.live(params.session_id).permissions.approve_all = params.enabled
+    ctx.registry.live(params.session_id).permissions.approve_all = params.enabled
     return SuccessResult()
 
 
 def reset_session_approvals(ctx: Context, params: SessionParams) -> SuccessResult:
     """Forget what was approved for the session."""
-    ctx.app.registry.live(params.session_id).permissions.reset()
+    ctx.registry.live(params.session_id).permissions.reset()
     return SuccessResult()
 
 
 def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResult:
     """What still waits for a decision, for clients that join late."""
-    pending = ctx.app.registry.live(params.session_id).permissions.pending.open()
+    pending = ctx.registry.live(params.session_id).permissions.pending.open()
     return PendingRequestsResult(
         items=[{"requestId": one.id, "permissionRequest": to_wire(one.question)} for one in pending]
     )

@@ -16,15 +16,15 @@ from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
 
 async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOpenedResult:
     """Attach this connection to a session. Options given here replace those the session had."""
-    registry = ctx.app.registry
+    registry = ctx.registry
     attachment = attachment_of(ctx, params)
     session = registry.find_live(params.session_id)
     was_active = session is not None and session.running and bool(session.attachments)
     if session is None:
         settings = SessionSettings(cwd=registry.stored_cwd(params.session_id) or Path.cwd())
         apply_options(settings, params)
-        await ctx.app.models.authenticate(settings)
-        ctx.app.models.check(settings)
+        await ctx.models.authenticate(settings)
+        ctx.models.check(settings)
         session = registry.load(params.session_id, settings)
         # After the log is read: the model asked for here wins over the one that was used before.
         apply_options(settings, params)
@@ -33,7 +33,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
             registry.close_open_calls(session)
     else:
         apply_options(session.settings, params)
-        ctx.app.models.check(session.settings)
+        ctx.models.check(session.settings)
         session.attach(attachment)
     if not params.disable_resume:
         settings = session.settings

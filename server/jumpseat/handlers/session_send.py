@@ -35,7 +35,7 @@ async def session_send_and_wait(ctx: Context, params: SessionSendParams) -> Sess
 
 
 def _send(ctx: Context, params: SessionSendParams) -> Prompt:
-    session = ctx.app.registry.live(params.session_id)
+    session = ctx.registry.live(params.session_id)
     wanted = params.response_format.json_schema if params.response_format else None
     prompt = Prompt(
         params.prompt,

@@ -33,26 +33,19 @@ PATIENCE_S: Final = 10.0
 
 
 class Connection:
-    """``find`` looks up methods for this connection, ``on_close`` hears of its end once.
+    """``on_close`` hears of its end once. Nothing is served before :meth:`serve` says how."""
 
-    ``authenticated`` turns true by the handshake, where the server has a connection token.
-    ``handshaken`` tells clients that sent ``connect`` from older ones.
-    """
-
-    def __init__(
-        self,
-        find: Callable[[Connection, str], Callable[[Any], Any] | None],
-        on_close: Callable[[Connection], None],
-        tasks: TaskGroup,
-        *,
-        authenticated: bool,
-    ) -> None:
+    def __init__(self, on_close: Callable[[Connection], None], tasks: TaskGroup, *, authenticated: bool) -> None:
         self.authenticated = authenticated
         self.handshaken = False
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed)
-        self.seam = Seam(lambda method: find(self, method), self.wire.send, tasks)
+        self.seam = Seam(self.wire.send, tasks)
+
+    def serve(self, find: Callable[[str], Callable[[Any], Any] | None]) -> None:
+        """Serve the methods that ``find`` knows."""
+        self.seam.find = find
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. To a client that is far behind, deltas are not sent."""

@@ -59,14 +59,9 @@ class Seam(JsonRPCProtocol):
     of arrival; a coroutine function becomes a task of ``tasks``. Each request is answered exactly once.
     """
 
-    def __init__(
-        self,
-        find: Callable[[str], Callable[[Any], Any] | None],
-        send: Callable[[bytes], None],
-        tasks: TaskGroup,
-    ) -> None:
+    def __init__(self, send: Callable[[bytes], None], tasks: TaskGroup) -> None:
         super().__init__(cast("Any", _NoServer()), cast("Any", None))
-        self._find = find
+        self.find: Callable[[str], Callable[[Any], Any] | None] = lambda _method: None
         self._send = send
         self._tasks = tasks
         self._running: dict[RequestId, anyio.CancelScope] = {}
@@ -122,7 +117,7 @@ class Seam(JsonRPCProtocol):
     # --- what pygls calls while it dispatches -------------------------------------------------------------------
 
     def _get_handler(self, feature_name: str) -> Callable[[Any], Any]:
-        route = self._find(feature_name)
+        route = self.find(feature_name)
         if route is None:
             raise MethodNotFoundError(feature_name)
         return route

@@ -95,7 +95,7 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
     def serve(params: Any) -> Any:
         if not ctx.connection.authenticated and method != "connect":
             raise AuthenticationRequiredError("AUTHENTICATION_FAILED: connect with the connection token first")
-        if ctx.app.ending:
+        if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
         if handler is None:
             raise UnsupportedError(method)

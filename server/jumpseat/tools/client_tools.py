@@ -6,19 +6,17 @@ no time limit: handlers may wait for people.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, ToolUseBlock
 from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.session import Session
 from jumpseat.tools.tool import ToolOutcome
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject
-
-if TYPE_CHECKING:
-    from jumpseat.agent.session import Session
 
 
 async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:

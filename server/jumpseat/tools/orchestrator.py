@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.tools.client_tools import run_client_tool
 from jumpseat.tools.filters import offered
@@ -29,9 +30,6 @@ from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
 from jumpseat_protocol.sessions import ClientTool
-
-if TYPE_CHECKING:
-    from jumpseat.agent.session import Session
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,26 @@
+"""The first example of the README runs as it stands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "clients" / "python" / "README.md"
+
+
+def test_first_example_answers(tmp_path: Path) -> None:
+    head, code, _ = README.read_text(encoding="utf-8").split("```", 2)
+    assert len(head.splitlines()) < 20
+    program = tmp_path / "example.py"
+    program.write_text(code.removeprefix("python"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(program)],
+        env={**os.environ, "COPILOT_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("Shipped!\n", "", 0)

@@ -1,0 +1,302 @@
+"""Whatever bytes a client sends: it is told what was wrong, and the connection goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat_protocol.envelope import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
+from tests.support.server import JsonObject, Wire, calls, frame, request, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "value-that-must-not-come-back"
+
+
+@asynccontextmanager
+async def wired(folder: Path) -> AsyncGenerator[Wire]:
+    """A connection that must still answer when the test is done with it."""
+    async with running_server(folder) as server:
+        yield server.wire
+        await server.wire.alive()
+
+
+async def complaint(wire: Wire, data: bytes, request_id: Any = None) -> JsonObject:
+    """Send ``data``; the error it is answered with, which must come alone."""
+    since = len(wire.messages)
+    await wire.send(data)
+    message = await wire.until(lambda one: "error" in one and one["id"] == request_id, since=since, what="error")
+    await wire.alive()
+    assert len([one for one in wire.messages[since:] if "error" in one]) == 1
+    assert set(message) == {"jsonrpc", "id", "error"}
+    return message["error"]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        pytest.param(b"Hello\r\n\r\n", "without Content-Length", id="no header at all"),
+        pytest.param(b"Content-Length 5\r\n\r\nabcde", "without Content-Length", id="colon missing"),
+        pytest.param(b"X-Content-Length: 2\r\n\r\n{}", "without Content-Length", id="another header's name"),
+        pytest.param(b"Content-Length: -5\r\n\r\n{}", "not a number", id="negative"),
+        pytest.param(b"Content-Length: five\r\n\r\n{}", "not a number", id="a word"),
+        pytest.param(b"Content-Length: \r\n\r\n{}", "not a number", id="empty"),
+        pytest.param(b"Content-Length: 5.0\r\n\r\n{}", "not a number", id="a fraction"),
+        pytest.param(b"Content-Length: 0\r\n\r\n", "is 0", id="zero"),
+        pytest.param(b"Content-Length: 268435457\r\n\r\n{}", "larger than the limit", id="above the limit"),
+        pytest.param(b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}", "not a number", id="thousands of digits"),
+    ],
+)
+async def test_broken_header_is_refused_once_and_the_next_frame_is_read(
+    tmp_path: Path, header: bytes, words: str
+) -> None:
+    async with wired(tmp_path) as wire:
+        error = await complaint(wire, header)
+        assert error["code"] == INVALID_REQUEST
+        assert words in error["message"]
+
+
+async def test_header_without_end_is_given_up_and_the_next_frame_is_read(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        since = len(wire.messages)
+        await wire.send(b"Content-Length: 5" + b"x" * 100_000)
+        message = await wire.until(lambda one: "error" in one, since=since)
+        assert message["error"]["code"] == INVALID_REQUEST
+        assert "header longer than" in message["error"]["message"]
+        await wire.alive()
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(b"{not json", PARSE_ERROR, id="invalid JSON"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 1', PARSE_ERROR, id="half a JSON text"),
+        pytest.param(b"\xff\xfe\x00", PARSE_ERROR, id="no UTF-8"),
+        pytest.param(b"[" * 50_000, PARSE_ERROR, id="bottomless nesting"),
+        pytest.param(b"[]", INVALID_REQUEST, id="an empty batch"),
+        pytest.param(b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', INVALID_REQUEST, id="a batch"),
+        pytest.param(b'"ping"', INVALID_REQUEST, id="a string"),
+        pytest.param(b"null", INVALID_REQUEST, id="null"),
+        pytest.param(b"{}", INVALID_REQUEST, id="an empty object"),
+        pytest.param(b'{"jsonrpc": "2.0"}', INVALID_REQUEST, id="no method, no result"),
+    ],
+)
+async def test_body_that_is_no_message_is_refused_without_an_id(tmp_path: Path, body: bytes, code: int) -> None:
+    async with wired(tmp_path) as wire:
+        assert (await complaint(wire, frame(body)))["code"] == code
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param({"id": 77, "method": "ping"}, id="jsonrpc missing"),
+        pytest.param({"jsonrpc": "1.0", "id": 77, "method": "ping"}, id="jsonrpc 1.0"),
+        pytest.param({"jsonrpc": 2.0, "id": 77, "method": "ping"}, id="jsonrpc as a number"),
+        pytest.param({"jsonrpc": "2.0", "id": 77, "method": 5}, id="method as a number"),
+        pytest.param({"jsonrpc": "2.0", "id": 77, "method": None}, id="method null"),
+        pytest.param({"jsonrpc": "2.0", "id": 77}, id="method missing"),
+    ],
+)
+async def test_invalid_request_is_refused_under_its_own_id(tmp_path: Path, message: JsonObject) -> None:
+    async with wired(tmp_path) as wire:
+        assert (await complaint(wire, frame(message), 77))["code"] == INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "request_id", [None, True, 1.5, [], {}, 2**70], ids=["null", "bool", "fraction", "list", "object", "huge"]
+)
+async def test_id_of_a_wrong_type_is_refused_without_an_id(tmp_path: Path, request_id: Any) -> None:
+    async with wired(tmp_path) as wire:
+        error = await complaint(wire, frame(request(request_id, "ping")))
+        assert error["code"] == INVALID_REQUEST
+        assert "id must be" in error["message"]
+
+
+@pytest.mark.parametrize("request_id", ["7", "", -1, 0, 2**53])
+async def test_id_comes_back_as_it_was_sent(tmp_path: Path, request_id: int | str) -> None:
+    async with wired(tmp_path) as wire:
+        await wire.send(frame(request(request_id, "ping", {})))
+        answer = await wire.response(request_id)
+        assert type(answer["id"]) is type(request_id)
+
+
+@pytest.mark.parametrize("params", [SECRET, 7, True, [], [{}, {}], [SECRET]], ids=repr)
+async def test_params_that_are_no_object_are_refused(tmp_path: Path, params: Any) -> None:
+    async with wired(tmp_path) as wire:
+        for method in ("ping", "session.send"):
+            error = await wire.refused(method, params)
+            assert error["code"] == INVALID_PARAMS
+            assert method in error["message"]
+            assert SECRET not in str(error)
+
+
+@pytest.mark.parametrize("params", [None, {}, [{}]], ids=["null", "object", "list of one object"])
+async def test_params_may_be_null_an_object_or_a_list_of_one(tmp_path: Path, params: Any) -> None:
+    async with wired(tmp_path) as wire:
+        await wire.send(frame({"jsonrpc": "2.0", "id": "p", "method": "ping", "params": params}))
+        assert "result" in await wire.response("p")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "field"),
+    [
+        ("session.send", {"sessionId": "s", "prompt": {"secret": SECRET}}, "prompt"),
+        ("session.send", {"sessionId": "s", "prompt": "x", "mode": SECRET}, "mode"),
+        ("session.send", {"sessionId": "s", "prompt": "x", "requestHeaders": {"Authorization": [SECRET]}}, "Authoriz"),
+        ("session.send", {"prompt": SECRET}, "sessionId"),
+        ("session.create", {"provider": {"apiKey": [SECRET]}}, "provider.apiKey"),
+        ("session.create", {"provider": {"type": {"x": SECRET}}}, "provider.type"),
+        ("session.create", {"provider": SECRET}, "provider"),
+        ("session.create", {"tools": [{"name": 5, "description": SECRET}]}, "tools.0.name"),
+        ("session.create", {"sessionId": f"../{SECRET}"}, "sessionId"),
+        ("session.create", {"streaming": SECRET}, "streaming"),
+        ("session.create", {"gitHubToken": {"token": SECRET}}, "gitHubToken"),
+        ("session.mode.set", {"sessionId": "s", "mode": SECRET}, "mode"),
+        ("session.tools.handlePendingToolCall", {"sessionId": "s", "requestId": 5, "result": SECRET}, "requestId"),
+        (
+            "session.permissions.handlePendingPermissionRequest",
+            {"sessionId": "s", "requestId": "r", "result": {"kind": SECRET}},
+            "result.kind",
+        ),
+        ("connect", {"token": [SECRET]}, "token"),
+    ],
+)
+async def test_field_of_a_wrong_type_is_named_and_its_value_is_not(
+    tmp_path: Path, method: str, params: JsonObject, field: str
+) -> None:
+    async with wired(tmp_path) as wire:
+        error = await wire.refused(method, params)
+        assert error["code"] == INVALID_PARAMS
+        assert field in error["message"]
+        assert SECRET not in str(error)
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["session.send", "session.abort", "session.getMessages", "session.resume", "session.model.getCurrent"],
+)
+async def test_unknown_session_is_told_by_its_id(tmp_path: Path, method: str) -> None:
+    async with wired(tmp_path) as wire:
+        error = await wire.refused(method, {"sessionId": "no-such-session", "prompt": "x"})
+        assert error["message"] == "Session not found: no-such-session"
+
+
+@pytest.mark.parametrize("session", ["", ".", "..", "../../etc", "a/b", "a\0b", "x" * 300])
+async def test_session_id_that_is_no_folder_name_reaches_no_file(tmp_path: Path, session: str) -> None:
+    async with wired(tmp_path) as wire:
+        assert "error" in await wire.response(await wire.ask("session.resume", {"sessionId": session}))
+        assert (await wire.call("session.delete", {"sessionId": session}))["success"] is False
+        assert "session" not in await wire.call("session.getMetadata", {"sessionId": session})
+
+
+async def test_unknown_method_is_told_by_its_name(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        error = await wire.refused("no.such.method", {"anything": SECRET})
+        assert error == {"code": METHOD_NOT_FOUND, "message": "Unhandled method no.such.method"}
+
+
+@pytest.mark.parametrize("method", ["account.getQuota", "session.fleet.start"])
+async def test_known_method_without_support_is_not_called_unknown(tmp_path: Path, method: str) -> None:
+    async with wired(tmp_path) as wire:
+        error = await wire.refused(method, {"sessionId": "s"})
+        assert error["code"] != METHOD_NOT_FOUND
+        assert "unhandled method" not in error["message"].lower()
+        assert method in error["message"]
+
+
+async def test_notifications_are_never_answered(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        since = len(wire.messages)
+        for method in ("no.such.method", "ping", "session.send", "$/cancelRequest"):
+            await wire.send(frame({"jsonrpc": "2.0", "method": method, "params": {"id": "none"}}))
+        await wire.alive()
+        assert len(wire.messages) == since + 1
+
+
+@pytest.mark.parametrize("request_id", [99, "x", None, [], 1.5], ids=repr)
+async def test_answer_that_nobody_asked_for_is_ignored(tmp_path: Path, request_id: Any) -> None:
+    async with wired(tmp_path) as wire:
+        since = len(wire.messages)
+        await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "result": {}}))
+        await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "error": "not even an object"}))
+        await wire.alive()
+        assert len(wire.messages) == since + 1
+
+
+async def test_request_id_in_flight_is_not_given_twice(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        session = await wire.create(scripted({"hang": True}))
+        first = await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": "wait"})
+        await wire.event("assistant.turn_start")
+        await wire.send(frame(request(first, "ping", {})))
+        refusal = await wire.response(first)
+        assert refusal["error"]["code"] == INVALID_REQUEST
+        assert "in use" in refusal["error"]["message"]
+        since = len(wire.messages)
+        await wire.call("session.abort", {"sessionId": session})
+        # The first request is answered all the same, once.
+        answer = await wire.until(lambda one: one.get("id") == first, since=since)
+        assert answer["result"]["aborted"] is True
+
+
+async def test_cancelled_request_is_answered_once_and_the_prompt_goes_on(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        session = await wire.create(
+            scripted(calls("ask_me"), {"text": "done"}), tools=[{"name": "ask_me", "skipPermission": True}]
+        )
+        waiting = await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": "go"})
+        asked = await wire.event("external_tool.requested")
+        await wire.send(frame({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": waiting}}))
+        assert (await wire.response(waiting))["error"]["message"] == "request cancelled"
+        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "ok"}
+        await wire.call("session.tools.handlePendingToolCall", answer)
+        await wire.event("assistant.message", content="done")
+        await wire.event("session.idle")
+        assert [one.get("id") for one in wire.messages].count(waiting) == 1
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        b"content-length: %d\r\n\r\n%s",
+        b"CONTENT-LENGTH:%d\r\n\r\n%s",
+        b"Content-Length : %d\r\n\r\n%s",
+        b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s",
+        b"Content-Length: %d\r\nX-Anything: 7\r\n\r\n%s",
+    ],
+)
+async def test_header_in_any_case_and_beside_others_is_read(tmp_path: Path, template: bytes) -> None:
+    async with wired(tmp_path) as wire:
+        body = b'{"jsonrpc": "2.0", "id": "other", "method": "ping"}'
+        await wire.send(template % (len(body), body))
+        assert "result" in await wire.response("other")
+
+
+async def test_frame_cut_into_single_bytes_is_put_together(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        for byte in frame(request("slow", "ping", {"message": "grüße"})):
+            await wire.send(bytes([byte]))
+        assert (await wire.response("slow"))["result"]["message"] == "pong: grüße"
+
+
+async def test_two_frames_in_one_write_are_answered_in_order(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        since = len(wire.messages)
+        await wire.send(frame(request("a", "ping", {})) + frame(request("b", "status.get", {})))
+        await wire.response("b")
+        assert [one["id"] for one in wire.messages[since:]] == ["a", "b"]
+
+
+async def test_good_frame_right_behind_a_broken_one_is_answered(tmp_path: Path) -> None:
+    async with wired(tmp_path) as wire:
+        await wire.send(b"Content-Length: x\r\n\r\n{}" + frame(b"{") + frame(request("good", "ping", {})))
+        assert "result" in await wire.response("good")

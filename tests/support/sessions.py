@@ -1,0 +1,202 @@
+"""A real session without a process around it: scripted model, real tools, a log in memory, a client that records.
+
+::
+
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"tool_calls": [{"name": "add"}]}, {"text": "3"}], tools=[ADD])
+        made.send("What is 1 + 2?")
+        asked = await made.client.heard(events.ExternalToolRequested)
+        made.answer_tool(asked, result="3")
+        await made.idle()
+        assert made.client.types() == [...]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+
+from jumpseat.adapters.scripted import Script, ScriptedModel
+from jumpseat.agent.client import Attachment
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import Model, ModelInfo
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.session import Prompt, Session, Surroundings
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import StoreError
+from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
+from jumpseat.tools.tool import BuiltinTool
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import PermissionDecision
+from jumpseat_protocol.sessions import ClientTool
+from jumpseat_protocol.tools import HandlePendingToolCallParams
+
+P = TypeVar("P", bound=events.EventPayload)
+
+MODEL = "scripted-model"
+WAIT_S = 5.0
+"""No wait of a test is longer than this."""
+
+
+@dataclass(eq=False)
+class RecordingClient:
+    """A client that keeps what it is told, in order."""
+
+    events: list[events.Event] = field(default_factory=list[events.Event])
+    _news: anyio.Event = field(default_factory=anyio.Event)
+
+    def deliver(self, session_id: str, event: events.Event) -> None:
+        self.events.append(event)
+        self._news.set()
+        self._news = anyio.Event()
+
+    async def drained(self) -> None:
+        await anyio.lowlevel.checkpoint()
+
+    def payloads(self, kind: type[P]) -> list[P]:
+        """The payloads of one kind so far."""
+        return [event.payload for event in self.events if isinstance(event.payload, kind)]
+
+    def types(self, *, persisted_only: bool = False) -> list[str]:
+        """The wire names of all events so far."""
+        return [event.type for event in self.events if event.persisted or not persisted_only]
+
+    async def heard(self, kind: type[P], count: int = 1) -> P:
+        """The ``count``-th event of a kind, waited for where it has not come yet."""
+        with anyio.fail_after(WAIT_S):
+            while len(found := self.payloads(kind)) < count:
+                await self._news.wait()
+        return found[count - 1]
+
+
+@dataclass
+class MemoryLog:
+    """An event log that keeps encoded lines; with ``broken`` set, nothing can be written any more."""
+
+    lines: list[bytes] = field(default_factory=list[bytes])
+    broken: bool = False
+    syncs: int = 0
+
+    def append(self, event: events.Event) -> None:
+        if self.broken:
+            raise StoreError("cannot write the session log: the disk is full")
+        self.lines.append(event.encode())
+
+    def sync_soon(self) -> None:
+        self.syncs += 1
+
+
+@dataclass
+class OneModel:
+    """A source whose sessions all get the same model."""
+
+    model: Model
+    info: ModelInfo = field(default_factory=lambda: ModelInfo(MODEL))
+
+    def check(self, settings: SessionSettings) -> None:
+        pass
+
+    async def resolve(self, settings: SessionSettings) -> ResolvedModel:
+        return ResolvedModel(self.model, self.info.id, self.info)
+
+
+@dataclass
+class MadeSession:
+    """A session with the things a test looks at. ``changes`` counts what the registry would have heard."""
+
+    session: Session
+    client: RecordingClient
+    log: MemoryLog
+    changes: list[str] = field(default_factory=list[str])
+
+    def send(self, text: str, **prompt: Any) -> Prompt:
+        """Queue a prompt; keyword arguments are fields of :class:`~jumpseat.agent.session.Prompt`."""
+        sent = Prompt(text, **prompt)
+        self.session.send(sent)
+        return sent
+
+    async def ask(self, text: str, **prompt: Any) -> Prompt:
+        """Send a prompt and wait until its run is over."""
+        sent = self.send(text, **prompt)
+        with anyio.fail_after(WAIT_S):
+            await sent.run.done.wait()
+        return sent
+
+    async def idle(self, count: int = 1) -> events.SessionIdle:
+        """Wait for the end of the ``count``-th run."""
+        return await self.client.heard(events.SessionIdle, count)
+
+    def answer_tool(
+        self, asked: events.ExternalToolRequested, result: Any = None, *, error: str | None = None
+    ) -> bool:
+        """Answer a call of a client tool as a client does; whether somebody waited for it."""
+        return self.session.external_calls.answer(
+            asked.request_id,
+            HandlePendingToolCallParams(
+                session_id=self.session.id, request_id=asked.request_id, result=result, error=error
+            ),
+        )
+
+    def decide(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
+        """Answer a permission request with a decision in wire form; whether somebody waited for it."""
+        return self.session.permissions.pending.answer(
+            asked.request_id, PermissionDecision.model_validate(decision)
+        )
+
+
+def make_session(
+    tasks: TaskGroup,
+    *,
+    script: Sequence[dict[str, Any]] | dict[str, Any] | Model = (),
+    settings: SessionSettings | None = None,
+    tools: Sequence[ClientTool] = (),
+    builtin: Sequence[BuiltinTool[Any]] = (),
+    handles_permissions: bool = True,
+    approve_all: bool = False,
+    allow_unasked: bool = False,
+    model_info: ModelInfo | None = None,
+    retry: RetryPolicy | None = None,
+    session_id: str = "session-1",
+) -> MadeSession:
+    """A live session with one attached client; its tasks run in ``tasks``.
+
+    ``script`` is the turns of a flat script, a whole script, or a model of the test's own. ``tools`` are what the
+    client brings, ``builtin`` what the server has. With ``approve_all`` no permission is asked for. Failed model
+    calls are retried without waiting, unless ``retry`` says otherwise. Large outputs go to ``temp`` in the working
+    directory of ``settings``.
+    """
+    settings = settings or SessionSettings(cwd=Path("/project"))
+    log = MemoryLog()
+    client = RecordingClient()
+    changes: list[str] = []
+    around = Surroundings(
+        tasks=tasks,
+        models=OneModel(_model(script), model_info or ModelInfo(MODEL)),
+        make_tools=lambda session: ToolOrchestrator(
+            session, Environment(tuple(builtin), {}), settings.cwd / "temp"
+        ),
+        retry=retry or RetryPolicy(first_wait_s=0),
+        allow_unasked=allow_unasked,
+        on_change=lambda session: changes.append(session.id),
+    )
+    session = Session(session_id, settings, log, around, utc_now())
+    session.permissions.approve_all = approve_all
+    session.attach(
+        Attachment(client, handles_permissions=handles_permissions, tools={tool.name: tool for tool in tools})
+    )
+    return MadeSession(session, client, log, changes)
+
+
+def _model(script: Sequence[dict[str, Any]] | dict[str, Any] | Model) -> Model:
+    if isinstance(script, dict):
+        return ScriptedModel(Script.model_validate(script))
+    if isinstance(script, Sequence):
+        return ScriptedModel(Script.model_validate({"turns": list(script)}))
+    return script
