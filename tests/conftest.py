@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+
+import anyio
 import pytest
+from anyio.abc import TaskGroup
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+async def tasks() -> AsyncGenerator[TaskGroup, None]:
+    """Where the tasks of a test run; what is left of them ends with it."""
+    async with anyio.create_task_group() as group:
+        yield group
+        group.cancel_scope.cancel()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 MAX_BODY_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024
 
-_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
+_LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(rb"content-length[ \t]*:", re.IGNORECASE)
 
 
@@ -57,6 +57,8 @@ class FrameDecoder:
             header_end = self._buffer.find(b"\r\n\r\n")
             if header_end < 0:
                 if len(self._buffer) > MAX_HEADER_BYTES:
+                    # Its name goes too, or it would be taken for the next header over and over.
+                    del self._buffer[:MAX_HEADER_BYTES]
                     out.append(self._reject(f"header longer than {MAX_HEADER_BYTES} bytes"))
                     continue
                 return out

@@ -36,6 +36,10 @@ log = logging.getLogger(__name__)
 
 # How long sessions and their children may take to end; the process goes after it, whatever they do.
 CLOSE_S: Final = 0.3
+# How much of that commands get to end by themselves.
+GRACE_S: Final = 0.1
+# How long clients may take to read what they were sent before.
+FLUSH_S: Final = 0.15
 # How long the process waits after `runtime.shutdown` for its client to hang up.
 GOODBYE_S: Final = 0.3
 # Credentials of the server itself, which no child process needs.
@@ -115,14 +119,17 @@ class App:
     async def close_sessions(self) -> None:
         """End all sessions, as far as they end in time."""
         with anyio.move_on_after(CLOSE_S):
-            await self.registry.close_all()
+            await self.registry.close_all(GRACE_S)
 
     async def close(self) -> None:
         """End everything: sessions first, so that their last events still find their clients."""
         with anyio.CancelScope(shield=True):
             await self.close_sessions()
-            with anyio.move_on_after(CLOSE_S):
-                await self.models.close()
+            with anyio.move_on_after(FLUSH_S):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self.models.close)
+                    for connection in self.connections:
+                        tasks.start_soon(connection.wire.flushed)
             for connection in list(self.connections):
                 connection.close()
 

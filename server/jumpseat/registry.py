@@ -57,6 +57,8 @@ class SessionRegistry:
         self._announce = announce
         self._live: dict[str, Session] = {}
         self._folders: dict[str, SessionFolder] = {}
+        # Live sessions that were on the disk before: those are never removed unasked, whatever their logs say.
+        self._loaded: set[str] = set()
         self._around = Surroundings(
             tasks=tasks,
             models=models,
@@ -133,6 +135,7 @@ class SessionRegistry:
         workspace = folder.read_workspace()
         started_at = workspace.created_at if workspace else utc_now()
         session = self._open(session_id, settings, folder, started_at)
+        self._loaded.add(session_id)
         for record in replay.records:
             payload = events.decode_payload(record["type"], record.get("data"))
             session.apply(str(record.get("id", "")), payload)
@@ -190,24 +193,27 @@ class SessionRegistry:
             return
         session.detach(client)
         if not session.attachments:
-            await self.close(session)
+            # A client that hangs up right behind its request must not leave half a session behind.
+            with anyio.CancelScope(shield=True):
+                await self.close(session)
 
     def lost(self, client: Client) -> None:
         """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""
         for session in self._live.values():
             session.detach(client)
 
-    async def close(self, session: Session) -> None:
+    async def close(self, session: Session, grace_s: float | None = None) -> None:
         """End a live session and keep it on disk; one that was never prompted leaves nothing behind."""
         if self._live.get(session.id) is not session:
             return
         folder = self._folders[session.id]
         # Off the table first: whoever resumes it from here on gets it from the disk.
         del self._live[session.id]
-        await session.close()
+        await session.close(grace_s)
         self._folders.pop(session.id, None)
         folder.log.sync()
-        if session.first_prompt is not None:
+        if session.first_prompt is not None or session.id in self._loaded:
+            self._loaded.discard(session.id)
             folder.release()
         else:
             folder.remove()
@@ -221,15 +227,16 @@ class SessionRegistry:
         session = self._live.get(session_id)
         folder = self._folders[session_id] if session else self._store.existing(session_id)
         if session is not None:
-            await self.close(session)
+            with anyio.CancelScope(shield=True):
+                await self.close(session)
         folder.remove()
         self._announce("session.deleted", session_id, None)
 
-    async def close_all(self) -> None:
-        """End all sessions, at the same time."""
+    async def close_all(self, grace_s: float) -> None:
+        """End all sessions, at the same time; commands get ``grace_s`` to end by themselves."""
         async with anyio.create_task_group() as tasks:
             for session in list(self._live.values()):
-                tasks.start_soon(self.close, session)
+                tasks.start_soon(self.close, session, grace_s)
 
     # --- looking ------------------------------------------------------------------------------------------------
 

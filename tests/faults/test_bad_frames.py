@@ -15,19 +15,32 @@ from jumpseat_protocol.envelope import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
 )
-from tests.support.server import JsonObject, Wire, calls, frame, request, running_server, scripted
+from tests.support.server import JsonObject, RunningServer, Wire, calls, frame, request, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "value-that-must-not-come-back"
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """As everywhere, for longer than one test."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
+    """One server for all tests of this file: what one of them sends must not hurt the next one either."""
+    async with running_server(tmp_path_factory.mktemp("frames"), tcp=True, limit_s=120) as server:
+        yield server
+
+
 @asynccontextmanager
-async def wired(folder: Path) -> AsyncGenerator[Wire]:
-    """A connection that must still answer when the test is done with it."""
-    async with running_server(folder) as server:
-        yield server.wire
-        await server.wire.alive()
+async def wired(server: RunningServer) -> AsyncGenerator[Wire]:
+    """A connection of its own, which must still answer when the test is done with it."""
+    async with server.connect() as wire:
+        yield wire
+        await wire.alive()
 
 
 async def complaint(wire: Wire, data: bytes, request_id: Any = None) -> JsonObject:
@@ -57,16 +70,16 @@ async def complaint(wire: Wire, data: bytes, request_id: Any = None) -> JsonObje
     ],
 )
 async def test_broken_header_is_refused_once_and_the_next_frame_is_read(
-    tmp_path: Path, header: bytes, words: str
+    server: RunningServer, header: bytes, words: str
 ) -> None:
-    async with wired(tmp_path) as wire:
+    async with wired(server) as wire:
         error = await complaint(wire, header)
         assert error["code"] == INVALID_REQUEST
         assert words in error["message"]
 
 
-async def test_header_without_end_is_given_up_and_the_next_frame_is_read(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_header_without_end_is_given_up_and_the_next_frame_is_read(server: RunningServer) -> None:
+    async with wired(server) as wire:
         since = len(wire.messages)
         await wire.send(b"Content-Length: 5" + b"x" * 100_000)
         message = await wire.until(lambda one: "error" in one, since=since)
@@ -90,8 +103,8 @@ async def test_header_without_end_is_given_up_and_the_next_frame_is_read(tmp_pat
         pytest.param(b'{"jsonrpc": "2.0"}', INVALID_REQUEST, id="no method, no result"),
     ],
 )
-async def test_body_that_is_no_message_is_refused_without_an_id(tmp_path: Path, body: bytes, code: int) -> None:
-    async with wired(tmp_path) as wire:
+async def test_body_that_is_no_message_is_refused_without_an_id(server: RunningServer, body: bytes, code: int) -> None:
+    async with wired(server) as wire:
         assert (await complaint(wire, frame(body)))["code"] == code
 
 
@@ -106,32 +119,32 @@ async def test_body_that_is_no_message_is_refused_without_an_id(tmp_path: Path, 
         pytest.param({"jsonrpc": "2.0", "id": 77}, id="method missing"),
     ],
 )
-async def test_invalid_request_is_refused_under_its_own_id(tmp_path: Path, message: JsonObject) -> None:
-    async with wired(tmp_path) as wire:
+async def test_invalid_request_is_refused_under_its_own_id(server: RunningServer, message: JsonObject) -> None:
+    async with wired(server) as wire:
         assert (await complaint(wire, frame(message), 77))["code"] == INVALID_REQUEST
 
 
 @pytest.mark.parametrize(
     "request_id", [None, True, 1.5, [], {}, 2**70], ids=["null", "bool", "fraction", "list", "object", "huge"]
 )
-async def test_id_of_a_wrong_type_is_refused_without_an_id(tmp_path: Path, request_id: Any) -> None:
-    async with wired(tmp_path) as wire:
+async def test_id_of_a_wrong_type_is_refused_without_an_id(server: RunningServer, request_id: Any) -> None:
+    async with wired(server) as wire:
         error = await complaint(wire, frame(request(request_id, "ping")))
         assert error["code"] == INVALID_REQUEST
         assert "id must be" in error["message"]
 
 
 @pytest.mark.parametrize("request_id", ["7", "", -1, 0, 2**53])
-async def test_id_comes_back_as_it_was_sent(tmp_path: Path, request_id: int | str) -> None:
-    async with wired(tmp_path) as wire:
+async def test_id_comes_back_as_it_was_sent(server: RunningServer, request_id: int | str) -> None:
+    async with wired(server) as wire:
         await wire.send(frame(request(request_id, "ping", {})))
         answer = await wire.response(request_id)
         assert type(answer["id"]) is type(request_id)
 
 
 @pytest.mark.parametrize("params", [SECRET, 7, True, [], [{}, {}], [SECRET]], ids=repr)
-async def test_params_that_are_no_object_are_refused(tmp_path: Path, params: Any) -> None:
-    async with wired(tmp_path) as wire:
+async def test_params_that_are_no_object_are_refused(server: RunningServer, params: Any) -> None:
+    async with wired(server) as wire:
         for method in ("ping", "session.send"):
             error = await wire.refused(method, params)
             assert error["code"] == INVALID_PARAMS
@@ -140,8 +153,8 @@ async def test_params_that_are_no_object_are_refused(tmp_path: Path, params: Any
 
 
 @pytest.mark.parametrize("params", [None, {}, [{}]], ids=["null", "object", "list of one object"])
-async def test_params_may_be_null_an_object_or_a_list_of_one(tmp_path: Path, params: Any) -> None:
-    async with wired(tmp_path) as wire:
+async def test_params_may_be_null_an_object_or_a_list_of_one(server: RunningServer, params: Any) -> None:
+    async with wired(server) as wire:
         await wire.send(frame({"jsonrpc": "2.0", "id": "p", "method": "ping", "params": params}))
         assert "result" in await wire.response("p")
 
@@ -171,9 +184,9 @@ async def test_params_may_be_null_an_object_or_a_list_of_one(tmp_path: Path, par
     ],
 )
 async def test_field_of_a_wrong_type_is_named_and_its_value_is_not(
-    tmp_path: Path, method: str, params: JsonObject, field: str
+    server: RunningServer, method: str, params: JsonObject, field: str
 ) -> None:
-    async with wired(tmp_path) as wire:
+    async with wired(server) as wire:
         error = await wire.refused(method, params)
         assert error["code"] == INVALID_PARAMS
         assert field in error["message"]
@@ -184,37 +197,37 @@ async def test_field_of_a_wrong_type_is_named_and_its_value_is_not(
     "method",
     ["session.send", "session.abort", "session.getMessages", "session.resume", "session.model.getCurrent"],
 )
-async def test_unknown_session_is_told_by_its_id(tmp_path: Path, method: str) -> None:
-    async with wired(tmp_path) as wire:
+async def test_unknown_session_is_told_by_its_id(server: RunningServer, method: str) -> None:
+    async with wired(server) as wire:
         error = await wire.refused(method, {"sessionId": "no-such-session", "prompt": "x"})
         assert error["message"] == "Session not found: no-such-session"
 
 
 @pytest.mark.parametrize("session", ["", ".", "..", "../../etc", "a/b", "a\0b", "x" * 300])
-async def test_session_id_that_is_no_folder_name_reaches_no_file(tmp_path: Path, session: str) -> None:
-    async with wired(tmp_path) as wire:
+async def test_session_id_that_is_no_folder_name_reaches_no_file(server: RunningServer, session: str) -> None:
+    async with wired(server) as wire:
         assert "error" in await wire.response(await wire.ask("session.resume", {"sessionId": session}))
         assert (await wire.call("session.delete", {"sessionId": session}))["success"] is False
         assert "session" not in await wire.call("session.getMetadata", {"sessionId": session})
 
 
-async def test_unknown_method_is_told_by_its_name(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_unknown_method_is_told_by_its_name(server: RunningServer) -> None:
+    async with wired(server) as wire:
         error = await wire.refused("no.such.method", {"anything": SECRET})
         assert error == {"code": METHOD_NOT_FOUND, "message": "Unhandled method no.such.method"}
 
 
 @pytest.mark.parametrize("method", ["account.getQuota", "session.fleet.start"])
-async def test_known_method_without_support_is_not_called_unknown(tmp_path: Path, method: str) -> None:
-    async with wired(tmp_path) as wire:
+async def test_known_method_without_support_is_not_called_unknown(server: RunningServer, method: str) -> None:
+    async with wired(server) as wire:
         error = await wire.refused(method, {"sessionId": "s"})
         assert error["code"] != METHOD_NOT_FOUND
         assert "unhandled method" not in error["message"].lower()
         assert method in error["message"]
 
 
-async def test_notifications_are_never_answered(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_notifications_are_never_answered(server: RunningServer) -> None:
+    async with wired(server) as wire:
         since = len(wire.messages)
         for method in ("no.such.method", "ping", "session.send", "$/cancelRequest"):
             await wire.send(frame({"jsonrpc": "2.0", "method": method, "params": {"id": "none"}}))
@@ -223,8 +236,8 @@ async def test_notifications_are_never_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("request_id", [99, "x", None, [], 1.5], ids=repr)
-async def test_answer_that_nobody_asked_for_is_ignored(tmp_path: Path, request_id: Any) -> None:
-    async with wired(tmp_path) as wire:
+async def test_answer_that_nobody_asked_for_is_ignored(server: RunningServer, request_id: Any) -> None:
+    async with wired(server) as wire:
         since = len(wire.messages)
         await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "result": {}}))
         await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "error": "not even an object"}))
@@ -232,8 +245,8 @@ async def test_answer_that_nobody_asked_for_is_ignored(tmp_path: Path, request_i
         assert len(wire.messages) == since + 1
 
 
-async def test_request_id_in_flight_is_not_given_twice(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_request_id_in_flight_is_not_given_twice(server: RunningServer) -> None:
+    async with wired(server) as wire:
         session = await wire.create(scripted({"hang": True}))
         first = await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": "wait"})
         await wire.event("assistant.turn_start")
@@ -248,8 +261,8 @@ async def test_request_id_in_flight_is_not_given_twice(tmp_path: Path) -> None:
         assert answer["result"]["aborted"] is True
 
 
-async def test_cancelled_request_is_answered_once_and_the_prompt_goes_on(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_cancelled_request_is_answered_once_and_the_prompt_goes_on(server: RunningServer) -> None:
+    async with wired(server) as wire:
         session = await wire.create(
             scripted(calls("ask_me"), {"text": "done"}), tools=[{"name": "ask_me", "skipPermission": True}]
         )
@@ -274,29 +287,35 @@ async def test_cancelled_request_is_answered_once_and_the_prompt_goes_on(tmp_pat
         b"Content-Length: %d\r\nX-Anything: 7\r\n\r\n%s",
     ],
 )
-async def test_header_in_any_case_and_beside_others_is_read(tmp_path: Path, template: bytes) -> None:
-    async with wired(tmp_path) as wire:
+async def test_header_in_any_case_and_beside_others_is_read(server: RunningServer, template: bytes) -> None:
+    async with wired(server) as wire:
         body = b'{"jsonrpc": "2.0", "id": "other", "method": "ping"}'
         await wire.send(template % (len(body), body))
         assert "result" in await wire.response("other")
 
 
-async def test_frame_cut_into_single_bytes_is_put_together(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_frame_cut_into_single_bytes_is_put_together(server: RunningServer) -> None:
+    async with wired(server) as wire:
         for byte in frame(request("slow", "ping", {"message": "grüße"})):
             await wire.send(bytes([byte]))
         assert (await wire.response("slow"))["result"]["message"] == "pong: grüße"
 
 
-async def test_two_frames_in_one_write_are_answered_in_order(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_two_frames_in_one_write_are_answered_in_order(server: RunningServer) -> None:
+    async with wired(server) as wire:
         since = len(wire.messages)
         await wire.send(frame(request("a", "ping", {})) + frame(request("b", "status.get", {})))
         await wire.response("b")
         assert [one["id"] for one in wire.messages[since:]] == ["a", "b"]
 
 
-async def test_good_frame_right_behind_a_broken_one_is_answered(tmp_path: Path) -> None:
-    async with wired(tmp_path) as wire:
+async def test_good_frame_right_behind_a_broken_one_is_answered(server: RunningServer) -> None:
+    async with wired(server) as wire:
         await wire.send(b"Content-Length: x\r\n\r\n{}" + frame(b"{") + frame(request("good", "ping", {})))
         assert "result" in await wire.response("good")
+
+
+async def test_broken_frames_on_stdio_do_not_end_the_server(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as stdio:
+        for broken in (b"Hello\r\n\r\n", b"Content-Length: -5\r\n\r\n{}", frame(b"{not json"), frame([])):
+            await complaint(stdio.wire, broken)

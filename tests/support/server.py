@@ -73,6 +73,8 @@ class Wire:
         """Set when the server has closed the connection."""
         self._stream = stream
         self._news = anyio.Event()
+        self._may_read = anyio.Event()
+        self._may_read.set()
         self._last_id = 0
 
     # --- out ----------------------------------------------------------------------------------------------------
@@ -174,6 +176,13 @@ class Wire:
         await self.event("session.idle", session=session, since=since)
         return self.events(session, since=since)
 
+    def stop_reading(self) -> None:
+        """Take nothing more from the connection after the message that is being read."""
+        self._may_read = anyio.Event()
+
+    def go_on_reading(self) -> None:
+        self._may_read.set()
+
     # --- the reader ---------------------------------------------------------------------------------------------
 
     async def read(self) -> None:
@@ -181,6 +190,7 @@ class Wire:
         stream = BufferedByteReceiveStream(self._stream)
         try:
             while True:
+                await self._may_read.wait()
                 head = await stream.receive_until(b"\r\n\r\n", 100)
                 name, _, length = head.partition(b": ")
                 assert name == b"Content-Length", f"not the one header the SDKs read: {head!r}"
@@ -360,14 +370,15 @@ async def running_server(
                 assert process.stdout is not None
                 server.attach(Wire(StapledByteStream(process.stdin, process.stdout)))
                 tasks.start_soon(server.wire.read)
-                if handshake:
-                    await server.wire.call("connect", {})
             try:
+                if handshake and not tcp:
+                    await server.wire.call("connect", {})
                 yield server
-            except BaseException:
+                await server.end()
+            except BaseException as error:
+                error.add_note(f"stderr of the server:\n{server.stderr}")
                 tasks.cancel_scope.cancel()
                 raise
-            await server.end()
         assert tcp or server.wire.problem is None, server.wire.problem
         assert "Traceback" not in server.stderr, server.stderr
 

@@ -2,13 +2,14 @@
 
 ::
 
-    async with anyio.create_task_group() as tasks:
-        made = make_session(tasks, script=[{"tool_calls": [{"name": "add"}]}, {"text": "3"}], tools=[ADD])
-        made.send("What is 1 + 2?")
-        asked = await made.client.heard(events.ExternalToolRequested)
-        made.answer_tool(asked, result="3")
-        await made.idle()
-        assert made.client.types() == [...]
+    made = make_session(tasks, script=[{"tool_calls": [{"name": "add"}]}, {"text": "3"}], tools=[ADD])
+    made.send("What is 1 + 2?")
+    asked = await made.client.heard(events.ExternalToolRequested)
+    made.answer_tool(asked, result="3")
+    await made.idle()
+    assert made.client.types() == [...]
+
+``tasks`` is the fixture of that name.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session import Prompt, Session, Surroundings
@@ -182,6 +184,7 @@ def make_session(
         make_tools=lambda session: ToolOrchestrator(
             session, Environment(tuple(builtin), {}), settings.cwd / "temp"
         ),
+        run_prompt=run_prompt,
         retry=retry or RetryPolicy(first_wait_s=0),
         allow_unasked=allow_unasked,
         on_change=lambda session: changes.append(session.id),

@@ -34,10 +34,14 @@ INTERRUPTED: Final = "The execution of this tool, or a previous tool was interru
 
 @dataclass(slots=True)
 class _Step:
-    """One message of the user or the model; with the model's, the results of its calls so far."""
+    """One message of the user or the model; with the model's, its calls and their results so far.
+
+    Results stand at the places of their calls: a model may use one id twice in an answer.
+    """
 
     message: UserMessage | AssistantMessage
-    results: dict[str, ToolResultBlock] = field(default_factory=dict[str, ToolResultBlock])
+    calls: list[ToolUseBlock] = field(default_factory=list[ToolUseBlock])
+    results: list[ToolResultBlock | None] = field(default_factory=list[ToolResultBlock | None])
 
 
 class Conversation:
@@ -57,7 +61,9 @@ class Conversation:
             case events.AssistantMessage():
                 blocks = _assistant_blocks(payload)
                 if blocks:
-                    self._steps.append(_Step(AssistantMessage(blocks)))
+                    message = AssistantMessage(blocks)
+                    calls = message.tool_uses()
+                    self._steps.append(_Step(message, calls, [None] * len(calls)))
             case events.ToolExecutionComplete():
                 self._settle(payload)
             case _:
@@ -68,26 +74,39 @@ class Conversation:
         out: list[Message] = []
         for step in self._steps:
             out.append(step.message)
-            if isinstance(step.message, AssistantMessage) and (calls := step.message.tool_uses()):
-                out.append(ToolMessage([step.results.get(call.id) or _interrupted(call) for call in calls]))
+            if step.calls:
+                answers = zip(step.calls, step.results, strict=True)
+                out.append(ToolMessage([result or _interrupted(call) for call, result in answers]))
         return out
 
     def open_calls(self) -> list[ToolUseBlock]:
         """Calls of the last assistant message that have no result yet."""
         for step in reversed(self._steps):
             if isinstance(step.message, AssistantMessage):
-                return [call for call in step.message.tool_uses() if call.id not in step.results]
+                return [call for call, result in zip(step.calls, step.results, strict=True) if result is None]
         return []
 
     def _settle(self, payload: events.ToolExecutionComplete) -> None:
         # From the end, because some providers use the same ids in every answer.
         for step in reversed(self._steps):
-            if not isinstance(step.message, AssistantMessage):
-                continue
-            for call in step.message.tool_uses():
-                if call.id == payload.tool_call_id and call.id not in step.results:
-                    step.results[call.id] = _result(call, payload)
+            for place, call in enumerate(step.calls):
+                if call.id == payload.tool_call_id and step.results[place] is None:
+                    step.results[place] = _result(call, payload)
                     return
+
+
+def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
+    """What an ``assistant.message`` event keeps of ``message`` so that its provider gets its own words back."""
+    kept: list[JsonObject] = []
+    for block in message.blocks:
+        match block:
+            case ReasoningBlock(provider_data=data) if data is not None:
+                kept.append({"type": "reasoning", "text": block.text, "provider": block.provider, "data": data})
+            case ToolUseBlock(provider_data=data) if data is not None:
+                kept.append({"type": "tool_use", "id": block.id, "provider": block.provider, "data": data})
+            case _:
+                pass
+    return kept or None
 
 
 def canonical_json(arguments: Any) -> str:
@@ -102,6 +121,7 @@ def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
         if attachment.get("type") != "blob" or not isinstance(data, str) or not isinstance(mime_type, str):
             continue  # files and selections are part of the text
         name = attachment.get("displayName")
+        name = name if isinstance(name, str) else None
         if mime_type.startswith("image/"):
             blocks.append(ImageBlock(data, mime_type, label=name))
         else:
@@ -110,18 +130,23 @@ def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
 
 
 def _assistant_blocks(payload: events.AssistantMessage) -> list[AssistantBlock]:
+    kept = payload.provider_blocks or []
     blocks: list[AssistantBlock] = [
         ReasoningBlock(str(raw.get("text", "")), raw.get("provider"), raw.get("data"))
-        for raw in payload.provider_blocks or []
+        for raw in kept
         if raw.get("type") == "reasoning"
     ]
+    of_calls = {str(raw.get("id")): raw for raw in kept if raw.get("type") == "tool_use"}
     if payload.content:
         blocks.append(TextBlock(payload.content))
     for request in payload.tool_requests:
         raw: Any = request.arguments
         arguments = cast("JsonObject", raw) if isinstance(raw, dict) else None
         text = request.arguments_json if request.arguments_json is not None else canonical_json(arguments or {})
-        blocks.append(ToolUseBlock(request.tool_call_id, request.name, text, arguments))
+        own = of_calls.get(request.tool_call_id, {})
+        blocks.append(
+            ToolUseBlock(request.tool_call_id, request.name, text, arguments, own.get("provider"), own.get("data"))
+        )
     return blocks
 
 

@@ -90,6 +90,6 @@ class ToolRunner(Protocol):
         """
         ...
 
-    async def close(self) -> None:
-        """End what the tools left running."""
+    async def close(self, grace_s: float | None = None) -> None:
+        """End what the tools have running; commands get ``grace_s`` to do so by themselves."""
         ...

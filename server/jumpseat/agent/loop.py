@@ -16,15 +16,15 @@ from typing import Any
 import anyio
 
 from jumpseat.agent import tokens
-from jumpseat.agent.blocks import ReasoningBlock, ToolUseBlock
+from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.conversation import canonical_json, provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.prompt import wrap_prompt
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt
-from jumpseat.errors import JumpseatError, ProviderError
+from jumpseat.errors import JumpseatError, ProviderError, StoreError
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
@@ -55,9 +55,12 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
                 return
             turn += 1
     except anyio.get_cancelled_exc_class():
-        session.record_abort()
-        if open_turn is not None:
-            session.emit(events.TurnEnd(turn_id=open_turn))
+        try:
+            session.record_abort()
+            if open_turn is not None:
+                session.emit(events.TurnEnd(turn_id=open_turn))
+        except StoreError:
+            log.exception("session %s: its abort could not be written", session.id)
         raise
     except Exception as exc:
         _fail(session, prompt, open_turn, exc)
@@ -223,12 +226,7 @@ def _publish_answer(
             interaction_id=prompt.interaction_id,
             output_tokens=output_tokens,
             reasoning_text=reasoning or None,
-            provider_blocks=[
-                {"type": "reasoning", "text": block.text, "provider": block.provider, "data": block.provider_data}
-                for block in message.blocks
-                if isinstance(block, ReasoningBlock) and block.provider_data is not None
-            ]
-            or None,
+            provider_blocks=provider_blocks(message),
             originating_message_id=prompt.id,
         )
     )

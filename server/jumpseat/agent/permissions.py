@@ -40,6 +40,9 @@ _COMPLETED: Final[dict[str, CompletedKind]] = {
     "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
     "cancelled": "cancelled",
 }
+_REMEMBERED: Final = frozenset(
+    {"approve-for-session", "approve-for-location", "approved-for-session", "approved-for-location"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class Permissions:
         self._approvals.clear()
 
     def _remember(self, decision: PermissionDecision, request: PermissionRequest) -> None:
-        if decision.kind in ("approve-for-session", "approve-for-location", "approved-for-session"):
+        if decision.kind in _REMEMBERED:
             approval = decision.approval or _approval_of(request)
             if approval is not None:
                 self._approvals.append(approval)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -182,7 +182,7 @@ class Session:
         """Queue a prompt and return at once. ``immediate`` slips it into the prompt that runs now."""
         if self._closed:
             raise SessionNotFoundError(self.id)
-        if mode == "immediate" and self._current is not None:
+        if mode == "immediate" and self._current is not None and not self._scope.cancel_called:
             prompt.delivery = "steering"
             self._steering.append(prompt)
             self.emit(events.PendingMessagesModified())
@@ -190,9 +190,7 @@ class Session:
         prompt.delivery = "queued" if self.running else "idle"
         self._queue.append(prompt)
         if not self.running:
-            self._stopped = anyio.Event()
-            self._scope = anyio.CancelScope()
-            self.around.tasks.start_soon(self._run_queue)
+            self._start()
         self.emit(events.PendingMessagesModified())
 
     def take_steering(self) -> list[Prompt]:
@@ -203,23 +201,45 @@ class Session:
     def has_steering(self) -> bool:
         return bool(self._steering)
 
-    async def abort(self, reason: str) -> None:
-        """Stop what runs and forget what waits; returns when all is quiet. Does nothing when idle."""
-        if self.running:
-            self._abort_reason = reason
-            self._scope.cancel()
-        await self._stopped.wait()
+    def abort(self, reason: str) -> Awaitable[None]:
+        """Stop what runs and forget what waits, at once: a prompt sent after this call is not touched.
 
-    async def close(self) -> None:
-        """End the session's work; its log stays. Nothing can be sent to it any more."""
+        Returns:
+            What to await for all to be quiet. Nothing is done when idle.
+        """
+        if self.running:
+            if not self._scope.cancel_called:
+                self._abort_reason = reason
+            # A run that has not begun yet has its first prompt still in the queue: it ends as any aborted one.
+            first = [self._queue.popleft()] if self._current is None else []
+            self._drop_waiting()
+            self._queue.extend(first)
+            self._scope.cancel()
+        return self._stopped.wait()
+
+    async def close(self, grace_s: float | None = None) -> None:
+        """End the session's work; its log stays. Nothing can be sent to it any more.
+
+        ``grace_s`` is how long commands may take to end by themselves, where it is not to be the usual time.
+        """
         self._closed = True
-        await self.abort("user_initiated")
+        stopped = self.abort("user_initiated")
+        # Before the run has ended, because it may wait for just these commands.
+        await self.tools.close(grace_s)
+        await stopped
         self.permissions.pending.close_all(CANCELLED)
-        await self.tools.close()
         self._log.sync_soon()
 
+    def _start(self) -> None:
+        self._stopped = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self.around.tasks.start_soon(self._run_queue)
+
     async def _run_queue(self) -> None:
-        """Run prompts until none is left, then say so. Nothing that goes wrong in one stops the next."""
+        """Run prompts until none is left, then say so. Nothing that goes wrong in one stops the next.
+
+        An abort ends the run; prompts that were sent after it are run in another one.
+        """
         aborted = False
         last: Prompt | None = None
         try:
@@ -228,16 +248,18 @@ class Session:
                 with self._scope:
                     await self.around.run_prompt(self, prompt)
                 aborted = prompt.run.aborted = self._scope.cancelled_caught
-                if aborted:
-                    self._drop_waiting(prompt)
+                if self._scope.cancel_called:
+                    break
                 if self._queue:
                     prompt.run.done.set()
                     self._scope = anyio.CancelScope()
         finally:
             self._current = None
-            self._drop_waiting(last)
+            self._drop_steering()
             self._stopped.set()
             self._finish(last, aborted)
+        if self._queue:
+            self._start()
 
     def _finish(self, last: Prompt | None, aborted: bool) -> None:
         """The end of a run: `session.idle` is its last word."""
@@ -251,14 +273,13 @@ class Session:
             last.run.done.set()
         self._log.sync_soon()
 
-    def _drop_waiting(self, current: Prompt | None) -> None:
-        waiting = [*self._queue, *self._steering]
-        self._queue.clear()
-        self._steering.clear()
-        for prompt in waiting:
-            if prompt is not current:
-                prompt.run.aborted = True
-                prompt.run.done.set()
+    def _drop_waiting(self) -> None:
+        waiting, self._queue = self._queue, deque()
+        _forget(waiting)
+        self._drop_steering()
+
+    def _drop_steering(self) -> None:
+        _forget(self.take_steering())
 
     def _announce_ephemeral(self, payload: events.EventPayload) -> events.Event:
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
@@ -277,3 +298,9 @@ class Session:
         except StoreError:
             log.exception("session %s: its log cannot be written", self.id)
             return self._announce_ephemeral(payload)
+
+
+def _forget(prompts: Iterable[Prompt]) -> None:
+    for prompt in prompts:
+        prompt.run.aborted = True
+        prompt.run.done.set()

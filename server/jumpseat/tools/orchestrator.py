@@ -25,7 +25,7 @@ from jumpseat.tools.client_tools import run_client_tool
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.shell_syntax import parse_shell
-from jumpseat.tools.shells import Shells
+from jumpseat.tools.shells import GRACE_S, Shells
 from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
@@ -146,8 +146,8 @@ class ToolOrchestrator:
                     self._publish(call, failure(INTERRUPTED), turn_id)
         return any(outcome is not None and outcome.ends_turn for outcome in outcomes)
 
-    async def close(self) -> None:
-        await self._shells.close()
+    async def close(self, grace_s: float | None = None) -> None:
+        await self._shells.close(GRACE_S if grace_s is None else grace_s)
 
     async def _outcome(self, call: ToolUseBlock) -> ToolOutcome:
         tools = self._offered()

@@ -66,21 +66,25 @@ class Shells:
             raise anyio.ClosedResourceError
         # Cancellation between fork and registration would lose the process.
         with anyio.CancelScope(shield=True):
-            return await self._start(command, cwd, environ, stdin=stdin)
-        raise AssertionError("nobody cancels this scope")
+            shell = await self._start(command, cwd, environ, stdin=stdin)
+            if not self._closed:
+                return shell
+            # Closing did not see this one yet.
+            await shell.stop(0)
+        raise anyio.ClosedResourceError
 
     def release(self, shell: Shell) -> None:
         """Forget ``shell`` now that its end has been told; one that left processes behind stays listed."""
         if shell.finished and not shell.alive:
             self._shells.pop(shell.id, None)
 
-    async def close(self) -> None:
+    async def close(self, grace_s: float = GRACE_S) -> None:
         """Kill everything. Not interruptible, but bounded by the two waits of :meth:`Shell.stop`."""
         self._closed = True
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 for shell in self:
-                    tasks.start_soon(shell.stop)
+                    tasks.start_soon(shell.stop, grace_s)
         self._shells.clear()
 
     async def _start(self, command: str, cwd: Path, environ: dict[str, str], *, stdin: bool) -> Shell:

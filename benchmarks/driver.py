@@ -1,0 +1,224 @@
+"""The client half of the bench: starts a server, speaks the protocol to it over stdio, and counts.
+
+It does as little as a client can, because what it does is part of every figure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import subprocess
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+# What the SDKs pass, from the first to the latest.
+SDK_FLAGS: Final = ("--headless", "--no-auto-update", "--log-level", "none", "--stdio", "--no-auto-login")
+CALL_S: Final = 60.0
+TURN_S: Final = 120.0
+METHOD_NOT_FOUND: Final = -32601
+
+ADD_TOOL: Final = {
+    "name": "add",
+    "description": "add numbers",
+    "parameters": {"type": "object", "properties": {"a": {"type": "number"}}},
+    "skipPermission": True,
+}
+
+
+class ServerError(Exception):
+    """The server answered with an error, or a turn ended in one."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Turn:
+    """One prompt on its way: what has come of it so far, and the seconds it took once it is done."""
+
+    done: asyncio.Future[None] = field(repr=False)
+    deltas: int = 0
+    persisted: int = 0
+    seconds: float = 0.0
+
+
+class Server:
+    """A server process. ``model_url`` is where its sessions find the model."""
+
+    def __init__(self, process: asyncio.subprocess.Process, model_url: str) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.pid = process.pid
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._provider = {"type": "openai", "baseUrl": model_url, "apiKey": "none"}
+        self._ids = 0
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._turns: dict[str, Turn] = {}
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls, command: str, home: Path, model_url: str) -> Server:
+        """Start ``command`` with ``home`` as its state and as its working directory."""
+        process = await asyncio.create_subprocess_exec(
+            *shlex.split(command),
+            *SDK_FLAGS,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=home,
+            env=_environment(home),
+            limit=1 << 20,
+        )
+        return cls(process, model_url)
+
+    # --- what the measures ask for ------------------------------------------------------------------------------
+
+    async def call(self, method: str, params: dict[str, Any]) -> Any:
+        """Send a request and return its result.
+
+        Raises:
+            ServerError: it was answered with an error, or the server is gone.
+        """
+        answer = asyncio.get_running_loop().create_future()
+        self._answers[self._request(method, params)] = answer
+        await self._stdin.drain()
+        async with asyncio.timeout(CALL_S):
+            return await answer
+
+    async def create(self, **options: Any) -> str:
+        """Create a session with one client tool, or with ``options`` instead; returns its id."""
+        session_id = str(uuid.uuid4())
+        await self.call("session.create", self._options(session_id, options or None))
+        return session_id
+
+    async def resume(self, session_id: str) -> None:
+        """Bring a session back from the disk."""
+        await self.call("session.resume", self._options(session_id))
+
+    async def turn(self, session_id: str, prompt: str) -> Turn:
+        """Send a prompt, answer the tool calls it leads to, and wait for the session to be idle.
+
+        Raises:
+            ServerError: the turn failed, or the server is gone.
+        """
+        turn = self._turns[session_id] = Turn(asyncio.get_running_loop().create_future())
+        started = time.perf_counter()
+        await self.call("session.send", {"sessionId": session_id, "prompt": prompt})
+        async with asyncio.timeout(TURN_S):
+            await turn.done
+        turn.seconds = time.perf_counter() - started
+        return turn
+
+    async def hang_up(self) -> float:
+        """Close the server's stdin; returns the seconds until it has gone."""
+        started = time.perf_counter()
+        self._stdin.close()
+        async with asyncio.timeout(CALL_S):
+            await self._process.wait()
+        return time.perf_counter() - started
+
+    async def kill(self) -> None:
+        """End the server whatever it does; fine where it has ended already."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        await self._reading
+
+    # --- the wire -----------------------------------------------------------------------------------------------
+
+    def _options(self, session_id: str, tools: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {
+            "sessionId": session_id,
+            "model": "fake-model",
+            "provider": self._provider,
+            "streaming": True,
+            "requestPermission": True,
+            "envValueMode": "direct",
+            **({"tools": [ADD_TOOL], "availableTools": ["add"]} if tools is None else tools),
+        }
+
+    def _request(self, method: str, params: dict[str, Any]) -> int:
+        self._ids += 1
+        self._send({"jsonrpc": "2.0", "id": self._ids, "method": method, "params": params})
+        return self._ids
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = orjson.dumps(message)
+        self._stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    async def _read(self) -> None:
+        buffer = b""
+        while data := await self._stdout.read(1 << 18):
+            buffer += data
+            start = 0
+            while (end := buffer.find(b"\r\n\r\n", start)) >= 0:
+                length = int(buffer[start:end].rpartition(b":")[2])
+                if len(buffer) < end + 4 + length:
+                    break
+                start = end + 4 + length
+                self._take(orjson.loads(buffer[end + 4 : start]))
+            buffer = buffer[start:]
+        gone = ServerError("the server has closed its stdout")
+        for waiting in (*self._answers.values(), *(turn.done for turn in self._turns.values())):
+            _fail(waiting, gone)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        method = message.get("method")
+        if method == "session.event":
+            self._event(message["params"]["sessionId"], message["params"]["event"])
+        elif method is None:
+            # Nobody waits for the answers to tool results.
+            answer = self._answers.pop(message["id"], None)
+            if answer is None:
+                return
+            if error := message.get("error"):
+                _fail(answer, ServerError(error["message"], error["code"]))
+            elif not answer.done():
+                answer.set_result(message.get("result"))
+        elif "id" in message:
+            self._send({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+
+    def _event(self, session_id: str, event: dict[str, Any]) -> None:
+        turn = self._turns.get(session_id)
+        if turn is None:
+            return
+        kind = event["type"]
+        if kind == "assistant.message_delta":
+            turn.deltas += 1
+            return
+        if not event.get("ephemeral"):
+            turn.persisted += 1
+        if kind == "external_tool.requested":
+            answer = {"sessionId": session_id, "requestId": event["data"]["requestId"], "result": "42"}
+            self._request("session.tools.handlePendingToolCall", answer)
+        elif kind == "session.error":
+            _fail(turn.done, ServerError(event["data"]["message"]))
+        elif kind == "session.idle" and not turn.done.done():
+            turn.done.set_result(None)
+
+
+def _fail(waiting: asyncio.Future[Any], error: ServerError) -> None:
+    if not waiting.done():
+        waiting.set_exception(error)
+        # It may be that nobody waits for it any more.
+        waiting.exception()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """The environment of a server: no credentials, no proxy, and no state but in ``home``."""
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COPILOT", "GITHUB", "GH_")) and not name.lower().endswith("_proxy")
+    }
+    folders = dict.fromkeys(("COPILOT_HOME", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), str(home))
+    return own | folders

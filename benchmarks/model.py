@@ -1,0 +1,129 @@
+"""A model on loopback that answers at once: what a server takes on top of it is the server's own time.
+
+It speaks streaming chat completions. The last user message says what it answers:
+
+* ``deltas=N`` anywhere in it: a text in N deltas;
+* ``calls=N``: N calls of the tool ``add`` in one answer, and a short text once their results are there;
+* anything else: the text ``pong``.
+
+``GET /sizes`` tells the sizes in bytes of the requests since it was last asked. Run as a program it takes any free
+port and prints it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import orjson
+
+MODEL: Final = "fake-model"
+HEADERS_LIMIT: Final = 1 << 20
+BUFFERED_LIMIT: Final = 1 << 16
+
+_CHUNK: Final[dict[str, Any]] = {"id": "answer", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
+_USAGE: Final = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+_DELTAS: Final = re.compile(r"deltas=(\d+)")
+_CALLS: Final = re.compile(r"calls=(\d+)")
+
+
+class FakeModel:
+    """The endpoint behind all connections."""
+
+    def __init__(self) -> None:
+        self._sizes: list[int] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection until its peer hangs up."""
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                found = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+                body = await reader.readexactly(int(found[1])) if found else b""
+                if head.startswith(b"GET "):
+                    taken, self._sizes = self._sizes, []
+                    writer.write(_whole(taken))
+                else:
+                    self._sizes.append(len(body))
+                    await _answer(orjson.loads(body), writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+async def _answer(request: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    deltas = list(_deltas(request["messages"]))
+    calls = any("tool_calls" in delta for delta in deltas)
+    finish = "tool_calls" if calls else "stop"
+    if not request.get("stream"):
+        text = "".join(delta.get("content", "") for delta in deltas)
+        message = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
+        writer.write(_whole({**_CHUNK, "object": "chat.completion", "choices": [message], "usage": _USAGE}))
+        return
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    # One write for each delta, as real models send them.
+    for part in _parts(deltas, finish):
+        writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+        if writer.transport.get_write_buffer_size() > BUFFERED_LIMIT:
+            await writer.drain()
+    writer.write(b"0\r\n\r\n")
+
+
+def _deltas(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What is answered to a conversation."""
+    last_user = max(i for i, message in enumerate(messages) if message["role"] == "user")
+    prompt = _text(messages[last_user]["content"])
+    answered = any(message["role"] == "tool" for message in messages[last_user:])
+    if found := _DELTAS.search(prompt):
+        for number in range(int(found[1])):
+            yield {"content": f"word{number} "}
+    elif (found := _CALLS.search(prompt)) and not answered:
+        for index in range(int(found[1])):
+            # Ids must not come again in the same conversation.
+            name = {"name": "add", "arguments": ""}
+            yield {
+                "tool_calls": [
+                    {"index": index, "id": f"call_{len(messages)}_{index}", "type": "function", "function": name}
+                ]
+            }
+            yield {"tool_calls": [{"index": index, "function": {"arguments": '{"a":%d}' % index}}]}
+    else:
+        yield {"content": "done" if answered else "pong"}
+
+
+def _parts(deltas: Iterable[dict[str, Any]], finish: str) -> Iterator[bytes]:
+    """An answer as server-sent events."""
+    yield _event([{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}])
+    for delta in deltas:
+        yield _event([{"index": 0, "delta": delta, "finish_reason": None}])
+    yield _event([{"index": 0, "delta": {}, "finish_reason": finish}])
+    yield _event([], usage=_USAGE)
+    yield b"data: [DONE]\n\n"
+
+
+def _event(choices: list[dict[str, Any]], **more: Any) -> bytes:
+    return b"data: %b\n\n" % orjson.dumps({**_CHUNK, "choices": choices, **more})
+
+
+def _whole(value: Any) -> bytes:
+    body = orjson.dumps(value)
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+async def main() -> None:
+    server = await asyncio.start_server(FakeModel().serve, "127.0.0.1", 0, limit=HEADERS_LIMIT)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

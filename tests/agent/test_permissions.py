@@ -1,0 +1,310 @@
+"""Who may do what: decisions, what is remembered of them, and what happens where nobody can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.permissions import ALLOWED, CANCELLED, COULD_NOT_ASK, Permissions, Verdict
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import (
+    CustomToolPermission,
+    PermissionDecision,
+    PermissionRequest,
+    PermissionResult,
+    ReadPermission,
+    ShellPermission,
+    WritePermission,
+)
+from tests.tools.session import permission, tool_session
+
+pytestmark = pytest.mark.anyio
+
+READ = ReadPermission(intention="Read", path="/a", tool_call_id="c1")
+WRITE = WritePermission(intention="Write", file_name="/a", diff="")
+ASK = CustomToolPermission(tool_name="ask", tool_description="Ask", args={"q": 1})
+REJECTED = "The user rejected this tool call."
+BY_RULE = "Permission denied by a rule"
+
+
+class Desk:
+    """The permissions of a session with a client that can be asked; ``said`` is what was published."""
+
+    def __init__(self, tasks: TaskGroup, *, asks: bool = True, allow_unasked: bool = False) -> None:
+        self.said: list[events.EventPayload] = []
+        self.permissions = Permissions(self.said.append, lambda: asks, allow_unasked=allow_unasked)
+        self._tasks = tasks
+
+    async def judge(self, request: PermissionRequest, decision: dict[str, Any] | None = None) -> Verdict:
+        """The verdict on ``request``, which is answered with ``decision`` where one is given."""
+        with anyio.fail_after(5):
+            if decision is None:
+                return await self.permissions.decide(request)
+            async with self.asked(request) as (asked, verdicts):
+                self.answer(asked, decision)
+        return verdicts[0]
+
+    @asynccontextmanager
+    async def asked(
+        self, request: PermissionRequest
+    ) -> AsyncGenerator[tuple[events.PermissionRequested, list[Verdict]], None]:
+        """Ask, and have the verdict at the end of the block."""
+        verdicts: list[Verdict] = []
+
+        async def decide() -> None:
+            verdicts.append(await self.permissions.decide(request))
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as waiting:
+                waiting.start_soon(decide)
+                await anyio.wait_all_tasks_blocked()
+                asked = self.said[-1]
+                assert isinstance(asked, events.PermissionRequested)
+                yield asked, verdicts
+
+    def answer(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
+        return self.permissions.pending.answer(asked.request_id, PermissionDecision.model_validate(decision))
+
+
+@pytest.fixture
+def desk(tasks: TaskGroup) -> Desk:
+    return Desk(tasks)
+
+
+async def shell(cwd: Path, command: str) -> ShellPermission:
+    """The request of the real tool for a real line."""
+    async with tool_session(cwd) as ctx:
+        return cast("ShellPermission", permission(ctx, "bash", command=command, description="x"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "completed", "verdict"),
+    [
+        ("approve-once", "approved", ALLOWED),
+        ("approve-for-session", "approved-for-session", ALLOWED),
+        ("approve-for-location", "approved-for-location", ALLOWED),
+        ("approve-permanently", "approved", ALLOWED),
+        ("approved", "approved", ALLOWED),
+        ("approved-for-session", "approved-for-session", ALLOWED),
+        ("approved-for-location", "approved-for-location", ALLOWED),
+        ("reject", "denied-interactively-by-user", Verdict("rejected", REJECTED)),
+        ("denied-interactively-by-user", "denied-interactively-by-user", Verdict("rejected", REJECTED)),
+        (
+            "user-not-available",
+            "denied-no-approval-rule-and-could-not-request-from-user",
+            Verdict("denied", COULD_NOT_ASK),
+        ),
+        (
+            "denied-no-approval-rule-and-could-not-request-from-user",
+            "denied-no-approval-rule-and-could-not-request-from-user",
+            Verdict("denied", COULD_NOT_ASK),
+        ),
+        ("denied-by-rules", "denied-by-rules", Verdict("denied", BY_RULE)),
+        ("denied-by-content-exclusion-policy", "denied-by-content-exclusion-policy", Verdict("denied", BY_RULE)),
+        ("denied-by-permission-request-hook", "denied-by-permission-request-hook", Verdict("denied", BY_RULE)),
+        ("cancelled", "cancelled", Verdict("denied", "Permission request cancelled")),
+    ],
+)
+async def test_a_decision_has_its_completed_kind_and_its_verdict(
+    desk: Desk, kind: str, completed: str, verdict: Verdict
+) -> None:
+    assert await desk.judge(READ, {"kind": kind}) == verdict
+
+    (asked, answered) = desk.said
+    assert isinstance(asked, events.PermissionRequested)
+    assert asked == events.PermissionRequested(request_id=asked.request_id, permission_request=READ)
+    assert answered == events.PermissionCompleted(
+        request_id=asked.request_id, tool_call_id="c1", result=PermissionResult(kind=completed)
+    )
+
+
+async def test_feedback_and_approval_are_published_with_the_decision(desk: Desk) -> None:
+    verdict = await desk.judge(READ, {"kind": "reject", "feedback": "use b"})
+
+    assert verdict == Verdict("denied", "The user rejected this tool call. User feedback: use b")
+    assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(
+        kind="denied-interactively-by-user", feedback="use b"
+    )
+    approval = {"kind": "read"}
+    await desk.judge(READ, {"kind": "approve-for-location", "approval": approval, "locationKey": "/repo"})
+    assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(
+        kind="approved-for-location", approval={"kind": "read", "commandIdentifiers": []}, location_key="/repo"
+    )
+
+
+async def test_one_approval_allows_one_call(desk: Desk) -> None:
+    await desk.judge(READ, {"kind": "approve-once"})
+
+    assert await desk.judge(READ, {"kind": "user-not-available"}) == Verdict("denied", COULD_NOT_ASK)
+
+
+@pytest.mark.parametrize(
+    "kind", ["approve-for-session", "approve-for-location", "approved-for-session", "approved-for-location"]
+)
+@pytest.mark.parametrize("asked_for", [READ, WRITE, ASK], ids=["read", "write", "custom-tool"])
+async def test_an_approval_for_the_session_is_remembered_for_calls_of_its_kind(
+    desk: Desk, kind: str, asked_for: PermissionRequest
+) -> None:
+    await desk.judge(asked_for, {"kind": kind})
+    published = len(desk.said)
+
+    assert await desk.judge(asked_for) == ALLOWED
+    assert len(desk.said) == published
+    for other in (READ, WRITE, ASK):
+        if other is not asked_for:
+            assert (await desk.judge(other, {"kind": "reject"})).status == "rejected"
+
+
+async def test_an_approved_client_tool_covers_no_other_client_tool(desk: Desk) -> None:
+    await desk.judge(ASK, {"kind": "approve-for-session", "approval": {"kind": "custom-tool", "toolName": "ask"}})
+
+    assert await desk.judge(CustomToolPermission(tool_name="ask", tool_description="other")) == ALLOWED
+    other = CustomToolPermission(tool_name="asks", tool_description="Ask")
+    assert (await desk.judge(other, {"kind": "reject"})).status == "rejected"
+
+
+async def test_an_approved_command_covers_the_same_command_with_other_arguments_only(
+    desk: Desk, tmp_path: Path
+) -> None:
+    first = await shell(tmp_path, "git status")
+    await desk.judge(first, {"kind": "approve-for-session"})
+
+    assert await desk.judge(await shell(tmp_path, "git status --short")) == ALLOWED
+    for line in ("git push", "git", "gitstatus", "status"):
+        assert (await desk.judge(await shell(tmp_path, line), {"kind": "reject"})).status == "rejected"
+
+
+async def test_the_approval_that_the_client_names_is_what_is_remembered(desk: Desk, tmp_path: Path) -> None:
+    approval = {"kind": "commands", "commandIdentifiers": ["git status", "git log"]}
+    await desk.judge(await shell(tmp_path, "git diff"), {"kind": "approve-for-session", "approval": approval})
+
+    assert await desk.judge(await shell(tmp_path, "git log -1")) == ALLOWED
+    assert (await desk.judge(await shell(tmp_path, "git diff"), {"kind": "reject"})).status == "rejected"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status && git status",
+        "git status; git status",
+        "git status | git status",
+        "git status > out.txt",
+        "git status $(git status)",
+        "(git status)",
+        "git status\ngit status",
+    ],
+)
+async def test_a_compound_line_is_asked_about_each_time(desk: Desk, tmp_path: Path, line: str) -> None:
+    request = await shell(tmp_path, line)
+    approval = {"kind": "commands", "commandIdentifiers": ["git status"]}
+    await desk.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
+    await desk.judge(request, {"kind": "approve-for-session"})
+    await desk.judge(request, {"kind": "approve-for-session", "approval": approval})
+
+    assert (await desk.judge(request, {"kind": "reject"})).status == "rejected"
+
+
+async def test_an_approval_of_a_kind_that_is_unknown_here_covers_nothing(desk: Desk) -> None:
+    await desk.judge(READ, {"kind": "approve-for-session", "approval": {"kind": "mcp", "serverName": "s"}})
+
+    assert (await desk.judge(READ, {"kind": "reject"})).status == "rejected"
+
+
+async def test_reset_forgets_what_was_approved(desk: Desk) -> None:
+    await desk.judge(WRITE, {"kind": "approve-for-session"})
+    desk.permissions.reset()
+
+    assert (await desk.judge(WRITE, {"kind": "reject"})).status == "rejected"
+
+
+async def test_with_approve_all_nothing_is_asked_and_without_it_everything_again(desk: Desk) -> None:
+    desk.permissions.approve_all = True
+
+    assert [await desk.judge(one) for one in (READ, WRITE, ASK)] == [ALLOWED] * 3
+    assert desk.said == []
+    desk.permissions.approve_all = False
+    assert (await desk.judge(READ, {"kind": "reject"})).status == "rejected"
+
+
+async def test_requests_in_flight_are_answered_in_any_order(desk: Desk) -> None:
+    async with (
+        desk.asked(READ) as (first, read),
+        desk.asked(WRITE) as (second, wrote),
+        desk.asked(ASK) as (third, ran),
+    ):
+        assert [one.question for one in desk.permissions.pending.open()] == [READ, WRITE, ASK]
+        assert desk.answer(third, {"kind": "reject"})
+        assert desk.answer(first, {"kind": "approve-once"})
+        assert desk.answer(second, {"kind": "user-not-available"})
+
+    assert (read, wrote, ran) == ([ALLOWED], [Verdict("denied", COULD_NOT_ASK)], [Verdict("rejected", REJECTED)])
+    assert desk.permissions.pending.open() == []
+
+
+async def test_the_first_answer_wins(desk: Desk) -> None:
+    async with desk.asked(READ) as (asked, verdicts):
+        assert desk.answer(asked, {"kind": "approve-once"})
+        assert not desk.answer(asked, {"kind": "reject"})
+
+    assert verdicts == [ALLOWED]
+    assert not desk.answer(asked, {"kind": "reject"})
+    assert [one.type for one in desk.said] == ["permission.requested", "permission.completed"]
+
+
+async def test_an_answer_to_no_question_is_told_so(desk: Desk) -> None:
+    assert not desk.permissions.pending.answer("nobody", CANCELLED)
+
+
+async def test_without_a_handler_calls_are_denied_with_one_warning(tasks: TaskGroup) -> None:
+    desk = Desk(tasks, asks=False)
+
+    assert [await desk.judge(one) for one in (READ, WRITE, ASK)] == [Verdict("denied", COULD_NOT_ASK)] * 3
+    (warning,) = desk.said
+    assert isinstance(warning, events.SessionWarning)
+    assert warning.warning_type == "permission"
+    assert "--yolo" in warning.message
+    assert "permissions.allow_unasked" in warning.message
+
+
+async def test_allow_unasked_allows_what_nobody_can_be_asked_and_nothing_more(tasks: TaskGroup) -> None:
+    unattended = Desk(tasks, asks=False, allow_unasked=True)
+    attended = Desk(tasks, allow_unasked=True)
+
+    assert await unattended.judge(READ) == ALLOWED
+    assert unattended.said == []
+    assert (await attended.judge(READ, {"kind": "reject"})).status == "rejected"
+
+
+async def test_cancellation_closes_the_question(desk: Desk) -> None:
+    with anyio.CancelScope() as scope:
+        async with desk.asked(READ):
+            scope.cancel()
+
+    (asked,) = desk.said
+    assert isinstance(asked, events.PermissionRequested)
+    assert desk.permissions.pending.open() == []
+    assert not desk.answer(asked, {"kind": "approve-for-session"})
+
+
+async def test_closing_all_questions_denies_their_calls(desk: Desk) -> None:
+    async with desk.asked(READ) as (_, read), desk.asked(WRITE) as (_, wrote):
+        desk.permissions.pending.close_all(CANCELLED)
+
+    assert read == wrote == [Verdict("denied", "Permission request cancelled")]
+
+
+async def test_a_question_that_cannot_be_published_stays_not_open(tasks: TaskGroup) -> None:
+    def refuse(_payload: events.EventPayload) -> None:
+        raise OSError("disk full")
+
+    permissions = Permissions(refuse, lambda: True, allow_unasked=False)
+    with pytest.raises(OSError, match="disk full"):
+        await permissions.decide(READ)
+
+    assert permissions.pending.open() == []

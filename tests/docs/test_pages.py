@@ -1,0 +1,132 @@
+"""The examples in the pages are true: each is run, loaded or looked up."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+import yaml
+
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.scripted import Script
+from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
+from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.config import load_config
+from jumpseat.tools.tool import BuiltinTool
+from jumpseat_protocol.events import ToolExecutionComplete
+from tests.support.server import frame, running_server
+from tests.support.sessions import make_session
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
+)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def contains(actual: Any, expected: Any) -> bool:
+    """Whether ``actual`` says all that ``expected`` says; objects may say more."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        have = cast("dict[str, Any]", actual)
+        return all(
+            key in have and contains(have[key], value) for key, value in cast("dict[str, Any]", expected).items()
+        )
+    return actual == expected
+
+
+@pytest.mark.anyio
+async def test_the_exchange_in_the_readme_is_what_goes_over_the_wire(tmp_path: Path) -> None:
+    (exchange,) = blocks("README.md", "wire")
+    assert (ROOT / "README.md").read_text().splitlines().index("```wire") < 40
+    async with running_server(tmp_path, handshake=False) as server:
+        for line in exchange.splitlines():
+            direction, message = line[:2], json.loads(line[3:])
+            if direction == "->":
+                await server.wire.send(frame({"jsonrpc": "2.0", **message}))
+                continue
+
+            def expected(actual: dict[str, Any], wanted: Any = message) -> bool:
+                return contains(actual, wanted)
+
+            await server.wire.until(expected, what=line)
+
+
+def test_the_configuration_in_the_operators_page_is_accepted_as_it_stands(tmp_path: Path) -> None:
+    (example,) = blocks("docs/operators.md", "toml")
+    (tmp_path / "config.toml").write_text(example)
+    config = load_config(tmp_path)
+    assert config.default_model in config.models
+    assert [one.id for one in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
+    assert tomllib.loads(example)["permissions"] == {"allow_unasked": False}
+
+
+def test_the_script_in_the_adapters_page_is_a_script() -> None:
+    (example,) = blocks("docs/adapters.md", "yaml")
+    script = Script.model_validate(yaml.safe_load(example))
+    assert script.prompts is not None
+    assert [entry.when for entry in script.prompts] == ["order", "."]
+
+
+def test_the_adapter_in_the_adapters_page_reads_and_writes() -> None:
+    (example,) = blocks("docs/adapters.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(example, "docs/adapters.md", "exec"), names)
+    adapter = names["EchoAdapter"]()
+    request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])])
+    written = adapter.request(Endpoint("http://localhost:8080"), request)
+    assert (written.url, written.body) == ("http://localhost:8080/echo", {"text": "hello"})
+    assert adapter.decoder(request).whole({"text": "hi"}) == [
+        Completed(AssistantMessage([TextBlock("hi")]), stop_reason="end_turn")
+    ]
+
+
+@pytest.mark.anyio
+async def test_the_tool_in_the_tools_page_is_a_tool_the_model_can_call(tmp_path: Path) -> None:
+    (example,) = blocks("docs/tools.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(example, "docs/tools.md", "exec"), names)
+    tool = cast("BuiltinTool[Any]", names["COUNT_LINES"])
+    assert tool.spec.parameters == {
+        "type": "object",
+        "properties": {
+            "path": {
+                "type": "string",
+                "description": "File to count, absolute or relative to the working directory",
+            }
+        },
+        "required": ["path"],
+    }
+    (tmp_path / "three.txt").write_text("a\nb\nc\n")
+    script = [{"tool_calls": [{"name": "count_lines", "arguments": {"path": "three.txt"}}]}, {"text": "done"}]
+    async with anyio.create_task_group() as tasks:
+        made = make_session(
+            tasks, script=script, settings=SessionSettings(cwd=tmp_path), builtin=(tool,), approve_all=True
+        )
+        await made.ask("How many lines?")
+        (done,) = made.client.payloads(ToolExecutionComplete)
+        assert done.result is not None
+        assert done.result.content == "3"
+        await made.session.close()
+
+
+@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in PAGES])
+def test_every_link_to_a_file_of_ours_leads_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text()
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_the_pages_name_only_files_that_exist() -> None:
+    named = re.findall(r"`((?:server|protocol|clients|tests)/[\w./]+\.\w+)`", "".join(p.read_text() for p in PAGES))
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -1,0 +1,494 @@
+"""Clients that stop reading, die, stop the server, or abort at a bad moment."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat_protocol.envelope import AUTHENTICATION_FAILED, METHOD_NOT_FOUND
+from tests.support.server import (
+    WAIT_S,
+    JsonObject,
+    RunningServer,
+    Wire,
+    calls,
+    frame,
+    gone,
+    request,
+    running_server,
+    scripted,
+)
+
+pytestmark = pytest.mark.anyio
+
+INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
+LOOKUP: JsonObject = {"name": "lookup", "skipPermission": True}
+SLEEPS = "echo started; sleep 300"
+# The shell and what it runs ignore the polite signal.
+STUBBORN = "trap '' TERM; echo started; sleep 300"
+
+
+def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+async def answer(wire: Wire, session: str, request_id: str, result: Any) -> bool:
+    params = {"sessionId": session, "requestId": request_id, "result": result}
+    return (await wire.call("session.tools.handlePendingToolCall", params))["success"]
+
+
+async def decide(wire: Wire, session: str, request_id: str, kind: str) -> bool:
+    params = {"sessionId": session, "requestId": request_id, "result": {"kind": kind}}
+    return (await wire.call("session.permissions.handlePendingPermissionRequest", params))["success"]
+
+
+async def run_bash(wire: Wire, command: str) -> str:
+    """A session in which ``command`` runs now."""
+    session = await wire.create(scripted(calls("bash", command=command), {"text": "done"}))
+    await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+    await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+    await wire.event("tool.execution_partial_result", session=session)
+    return session
+
+
+# --- clients that stop reading or go away ---------------------------------------------------------------------------
+
+
+async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_else(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True, limit_s=50) as server:
+        async with server.connect() as stuck, server.connect() as other:
+            # Some 60 MiB of deltas, and an answer of less than one.
+            session = await stuck.create(scripted({"deltas": ["words "] * 150_000}), streaming=True)
+            before = server.rss_bytes()
+            await stuck.call("session.send", {"sessionId": session, "prompt": "talk"})
+            stuck.stop_reading()
+            own = await other.create(scripted({"text": "quick"}))
+            assert of_type(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
+            # The stuck client is waited for once; then its session ends without it, and all hear of that.
+            since = len(other.messages)
+            for _ in range(3):
+                with anyio.move_on_after(WAIT_S / 2):
+                    await other.until(
+                        lambda one: one.get("method") == "session.lifecycle" and one["params"]["sessionId"] == session,
+                        since=since,
+                    )
+                    break
+            else:
+                pytest.fail("the session of the stuck client has not ended")
+            assert server.rss_bytes() - before < 48 << 20
+            # When it reads again, it finds what matters: the whole answer and the end.
+            stuck.go_on_reading()
+            await stuck.event("session.idle", session=session)
+            message = await stuck.event("assistant.message", session=session)
+            assert len(message["data"]["content"]) == 900_000
+
+
+async def test_client_that_sends_half_a_frame_and_dies_hurts_nobody(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
+        async with server.connect() as dying:
+            await dying.send(frame(request(1, "ping"))[:-5])
+        await other.alive()
+
+
+async def test_client_that_dies_in_a_stream_leaves_a_session_that_others_can_take_over(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
+        own = await other.create(scripted(calls("lookup"), {"text": "mine"}), tools=[LOOKUP])
+        await other.call("session.send", {"sessionId": own, "prompt": "go"})
+        asked = await other.event("external_tool.requested", session=own)
+        async with server.connect() as dying:
+            session = await dying.create(
+                scripted({"deltas": ["one ", "two "], "hang": True}, {"text": "back"}), streaming=True
+            )
+            await dying.call("session.send", {"sessionId": session, "prompt": "talk"})
+            await dying.event("assistant.message_delta", deltaContent="two ")
+        assert await answer(other, own, asked["data"]["requestId"], "ok")
+        await other.event("session.idle", session=own)
+        await other.call("session.resume", {"sessionId": session})
+        await other.call("session.abort", {"sessionId": session})
+        await other.event("session.idle", session=session, aborted=True)
+        # The scripted model counts the answers of the conversation, and the one that was cut off is none.
+        await other.call(
+            "session.resume", {"sessionId": session, "provider": scripted({"text": "back"}), "streaming": False}
+        )
+        assert of_type(await other.prompt(session), "assistant.message")[0]["content"] == "back"
+
+
+async def test_client_that_dies_during_its_tool_can_be_replaced_by_one_that_answers_the_call(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
+        async with server.connect() as dying:
+            session = await dying.create(
+                scripted(calls("lookup"), {"text": "found {{last_tool_result}}"}), tools=[LOOKUP]
+            )
+            await dying.call("session.send", {"sessionId": session, "prompt": "go"})
+            asked = await dying.event("external_tool.requested")
+        params = {"sessionId": session, "continuePendingWork": True, "tools": [LOOKUP]}
+        await other.call("session.resume", params)
+        assert await answer(other, session, asked["data"]["requestId"], "gold")
+        await other.event("assistant.message", session=session, content="found gold")
+        await other.event("session.idle", session=session)
+
+
+async def test_client_that_dies_during_an_approval_lets_nothing_run_until_another_one_decides(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
+        async with server.connect() as dying:
+            session = await dying.create(
+                scripted(calls("bash", command="touch ran"), {"text": "done"}), requestPermission=True
+            )
+            await dying.call("session.send", {"sessionId": session, "prompt": "go"})
+            asked = await dying.event("permission.requested")
+        await other.alive()
+        assert not (tmp_path / "ran").exists()
+        params = {"sessionId": session, "continuePendingWork": True, "requestPermission": True}
+        await other.call("session.resume", params)
+        pending = await other.call("session.permissions.pendingRequests", {"sessionId": session})
+        assert [one["requestId"] for one in pending["items"]] == [asked["data"]["requestId"]]
+        assert not (tmp_path / "ran").exists()
+        assert await decide(other, session, pending["items"][0]["requestId"], "approve-once")
+        await other.event("session.idle", session=session)
+        assert (tmp_path / "ran").exists()
+        assert not await decide(other, session, pending["items"][0]["requestId"], "reject")
+
+
+async def test_client_that_detaches_and_hangs_up_at_once_still_ends_its_commands(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
+        async with server.connect() as leaving:
+            behind = {"name": "bash", "arguments": {"command": STUBBORN, "mode": "async"}}
+            ahead = {"name": "bash", "arguments": {"command": STUBBORN}}
+            session = await leaving.create(scripted({"tool_calls": [behind]}, {"tool_calls": [ahead]}))
+            await leaving.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+            await leaving.call("session.send", {"sessionId": session, "prompt": "go"})
+            await leaving.event("tool.execution_partial_result")
+            commands = server.descendants()
+            assert len(commands) >= 2
+            await leaving.send(frame(request("bye", "session.detach", {"sessionId": session})))
+        for pid in commands:
+            await gone(pid)
+        assert server.descendants() == []
+        # And it is as any session that was left in peace.
+        await other.call("session.resume", {"sessionId": session})
+        await other.call("session.detach", {"sessionId": session})
+        assert not list(server.log_of(session).parent.glob("inuse.*"))
+
+
+# --- the end of the server ------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def serving(folder: Path, transport: str) -> AsyncGenerator[tuple[RunningServer, Wire]]:
+    async with running_server(folder, tcp=transport == "tcp") as server:
+        if transport == "stdio":
+            yield server, server.wire
+        else:
+            async with server.connect() as wire:
+                yield server, wire
+
+
+def stored(server: RunningServer, session: str) -> list[str]:
+    """The types of the events in the session's log."""
+    return [json.loads(line)["type"] for line in server.log_of(session).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
+async def test_end_of_stdin_during_a_command_ends_both_in_time(tmp_path: Path, command: str) -> None:
+    async with running_server(tmp_path) as server:
+        session = await run_bash(server.wire, command)
+        assert server.descendants()
+        await server.close_stdin()
+        assert await server.exited() == 0
+        assert server.descendants() == []
+        assert stored(server, session).count("tool.execution_complete") == 1
+
+
+async def test_end_of_stdin_in_a_stream_is_written_down(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"deltas": ["one "], "hang": True}), streaming=True)
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "talk"})
+        await server.wire.event("assistant.message_delta")
+        await server.close_stdin()
+        assert await server.exited() == 0
+        assert stored(server, session)[-2:] == ["abort", "assistant.turn_end"]
+
+
+async def test_end_of_stdin_during_an_approval_runs_nothing(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(
+            scripted(calls("bash", command="touch ran"), {"text": "done"}), requestPermission=True
+        )
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await server.wire.event("permission.requested")
+        await server.close_stdin()
+        assert await server.exited() == 0
+        assert not (tmp_path / "ran").exists()
+        assert stored(server, session).count("tool.execution_complete") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("transport", ["stdio", "tcp"])
+@pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
+async def test_signal_during_a_command_ends_both_in_time(
+    tmp_path: Path, transport: str, number: signal.Signals, command: str
+) -> None:
+    async with serving(tmp_path, transport) as (server, wire):
+        session = await run_bash(wire, command)
+        server.signal(number)
+        assert await server.exited() == 0
+        assert server.descendants() == []
+        assert stored(server, session).count("tool.execution_complete") == 1
+
+
+@pytest.mark.parametrize("transport", ["stdio", "tcp"])
+@pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
+async def test_shutdown_is_answered_and_then_the_process_goes_in_time(
+    tmp_path: Path, transport: str, command: str
+) -> None:
+    async with serving(tmp_path, transport) as (server, wire):
+        session = await run_bash(wire, command)
+        assert await wire.call("runtime.shutdown", {}) is None
+        assert await server.exited() == 0
+        assert server.descendants() == []
+        assert stored(server, session).count("tool.execution_complete") == 1
+
+
+async def test_shutdown_ends_the_server_though_its_client_does_not_wait_for_the_answer(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server:
+        async with server.connect() as wire:
+            await run_bash(wire, STUBBORN)
+            await wire.send(frame(request("bye", "runtime.shutdown", {})))
+        assert await server.exited(1.0) == 0
+
+
+async def test_shutdown_is_answered_though_much_is_still_to_be_read(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as wire, server.connect() as watcher:
+        session = await wire.create(scripted({"text": "x" * 4_000_000}))
+        await wire.prompt(session)
+        wire.stop_reading()
+        answers = [request("all", "session.getMessages", {"sessionId": session}), request("bye", "runtime.shutdown")]
+        since = len(watcher.messages)
+        await wire.send(b"".join(map(frame, answers)))
+        await watcher.alive()
+        assert len(watcher.messages) > since
+        wire.go_on_reading()
+        assert len(str((await wire.response("all"))["result"])) > 4_000_000
+        assert (await wire.response("bye"))["result"] is None
+        assert await server.exited(1.0) == 0
+
+
+async def test_shutdown_does_not_wait_for_a_client_that_has_stopped_reading(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as wire, server.connect() as stuck:
+        session = await stuck.create(scripted({"text": "x" * 8_000_000}))
+        since = len(wire.messages)
+        stuck.stop_reading()
+        await stuck.ask("session.send", {"sessionId": session, "prompt": "talk"})
+        await wire.until(lambda one: one.get("method") == "session.lifecycle", since=since)
+        assert await wire.call("runtime.shutdown", {}) is None
+        assert await server.exited(1.0) == 0
+
+
+# --- the handshake --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"token": ""}, {"token": "sesam"}, {"token": "sesame "}, {"token": "ü"}], ids=repr
+)
+async def test_wrong_token_is_refused_and_opens_nothing(tmp_path: Path, params: JsonObject) -> None:
+    async with (
+        running_server(tmp_path, tcp=True, token="sesame") as server,
+        server.connect(handshake=False) as wire,
+        server.connect(token="sesame") as trusted,
+    ):
+        error = await wire.refused("connect", params)
+        assert error["code"] == AUTHENTICATION_FAILED
+        assert "AUTHENTICATION_FAILED" in error["message"]
+        assert "sesame" not in error["message"]
+        for method in ("ping", "session.list", "session.create", "runtime.shutdown", "account.getQuota"):
+            assert "AUTHENTICATION_FAILED" in (await wire.refused(method, {}))["message"]
+        # It hears nothing of what others do, and may try again.
+        session = await trusted.create(scripted({"text": "hello"}))
+        await trusted.prompt(session)
+        assert all("error" in message for message in wire.messages)
+        await wire.call("connect", {"token": "sesame"})
+        await wire.alive()
+
+
+async def test_unknown_method_before_the_handshake_is_not_served_either(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True, token="sesame") as server,
+        server.connect(handshake=False) as wire,
+    ):
+        assert (await wire.refused("no.such.method", {}))["code"] == METHOD_NOT_FOUND
+
+
+async def test_second_handshake_is_answered_like_the_first(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        again = await server.wire.call("connect", {"token": "any token will do where none is set"})
+        assert (again["ok"], again["protocolVersion"]) == (True, 3)
+        await server.wire.alive()
+
+
+# --- aborts ---------------------------------------------------------------------------------------------------------
+
+
+async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"hang": True}))
+        await wire.send(
+            frame(request("send", "session.send", {"sessionId": session, "prompt": "go"}))
+            + frame(request("abort", "session.abort", {"sessionId": session}))
+        )
+        assert (await wire.response("abort"))["result"] == {"success": True}
+        await wire.event("session.idle", aborted=True)
+        kinds = [event["type"] for event in wire.events()]
+        assert kinds.count("user.message") == kinds.count("abort") == kinds.count("session.idle") == 1
+
+
+async def test_abort_when_idle_and_abort_twice_change_nothing(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"hang": True}))
+        assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await wire.event("assistant.turn_start")
+        both = [await wire.ask("session.abort", {"sessionId": session}) for _ in range(2)]
+        for one in both:
+            assert (await wire.response(one))["result"] == {"success": True}
+        assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
+        await wire.alive()
+        kinds = [event["type"] for event in wire.events()]
+        assert kinds.count("abort") == kinds.count("session.idle") == 1
+        assert kinds[-1] == "session.idle"
+
+
+async def test_prompt_after_an_abort_is_answered(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        script = {"prompts": [{"when": "wait", "turns": [{"hang": True}]}, {"turns": [{"text": "back"}]}]}
+        session = await wire.create({"type": "scripted", "script": script})
+        await wire.call("session.send", {"sessionId": session, "prompt": "wait"})
+        await wire.event("assistant.turn_start")
+        await wire.call("session.abort", {"sessionId": session})
+        events = await wire.prompt(session, "again")
+        assert of_type(events, "assistant.message")[0]["content"] == "back"
+        assert "aborted" not in of_type(events, "session.idle")[0]
+
+
+async def test_prompt_sent_right_behind_an_abort_is_not_taken_for_a_waiting_one(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        script = {"prompts": [{"when": "wait", "turns": [{"hang": True}]}, {"turns": [{"text": "back"}]}]}
+        session = await wire.create({"type": "scripted", "script": script})
+        for number in range(2):
+            await wire.call("session.send", {"sessionId": session, "prompt": f"wait {number}"})
+        await wire.event("assistant.turn_start")
+        await wire.send(
+            frame(request("abort", "session.abort", {"sessionId": session}))
+            + frame(request("again", "session.send", {"sessionId": session, "prompt": "again"}))
+        )
+        await wire.event("assistant.message", content="back")
+        assert (await wire.response("abort"))["result"] == {"success": True}
+        sent = (await wire.response("again"))["result"]["messageId"]
+        await wire.until(
+            lambda one: one.get("method") == "session.event"
+            and one["params"]["event"]["type"] == "session.idle"
+            and "aborted" not in one["params"]["event"]["data"]
+        )
+        events = wire.events(session)
+        # The waiting prompt was forgotten; the one after the abort was answered in a run of its own.
+        assert [data["content"] for data in of_type(events, "user.message")] == ["wait 0", "again"]
+        assert of_type(events, "user.message")[1]["messageId"] == sent
+        assert [data.get("aborted") for data in of_type(events, "session.idle")] == [True, None]
+
+
+async def aborted(wire: Wire, session: str) -> list[JsonObject]:
+    """Abort the run; its events, which must end with exactly one ``session.idle``."""
+    await wire.call("session.abort", {"sessionId": session})
+    await wire.event("session.idle", session=session, aborted=True)
+    await wire.alive()
+    events = wire.events(session)
+    assert [event["type"] for event in events].count("session.idle") == 1
+    assert events[-1]["type"] == "session.idle"
+    kinds = [event["type"] for event in events if not event.get("ephemeral")]
+    assert kinds[-2:] == ["abort", "assistant.turn_end"]
+    return events
+
+
+def interrupted(events: list[JsonObject], *call_ids: str) -> None:
+    """Each call has exactly one result, which says that it was interrupted."""
+    completed = of_type(events, "tool.execution_complete")
+    assert sorted(data["toolCallId"] for data in completed) == sorted(call_ids)
+    for data in completed:
+        assert data["success"] is False
+        assert data["error"]["message"] == INTERRUPTED
+
+
+async def test_abort_while_a_client_tool_is_pending_settles_the_call_once(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted(calls("lookup"), {"text": "next"}), tools=[LOOKUP])
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        asked = await wire.event("external_tool.requested")
+        interrupted(await aborted(wire, session), "call-1")
+        assert not await answer(wire, session, asked["data"]["requestId"], "too late")
+        events = await wire.prompt(session)
+        assert of_type(events, "assistant.message")[0]["content"] == "next"
+        assert of_type(events, "tool.execution_complete") == []
+
+
+async def test_abort_while_a_permission_is_pending_settles_the_call_once_and_runs_nothing(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted(calls("bash", command="touch ran")), requestPermission=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        asked = await wire.event("permission.requested")
+        interrupted(await aborted(wire, session), "call-1")
+        assert not await decide(wire, session, asked["data"]["requestId"], "approve-once")
+        pending = await wire.call("session.permissions.pendingRequests", {"sessionId": session})
+        assert pending["items"] == []
+        await wire.alive()
+        assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
+async def test_abort_while_a_command_runs_ends_its_whole_process_group(tmp_path: Path, command: str) -> None:
+    async with running_server(tmp_path) as server:
+        session = await run_bash(server.wire, f"({command}) & wait")
+        assert len(server.descendants()) >= 2
+        events = await aborted(server.wire, session)
+        assert server.descendants() == []
+        interrupted(events, "call-1")
+
+
+async def test_abort_while_several_calls_are_open_settles_each_of_them_once(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        several = {
+            "tool_calls": [
+                {"id": "quick", "name": "lookup", "arguments": {}},
+                {"id": "asked", "name": "lookup", "arguments": {}},
+                {"id": "shell", "name": "bash", "arguments": {"command": SLEEPS}},
+                {"id": "again", "name": "bash", "arguments": {"command": SLEEPS}},
+            ]
+        }
+        session = await wire.create(scripted(several, {"text": "next"}), tools=[LOOKUP], requestPermission=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        quick = await wire.event("external_tool.requested", toolCallId="quick")
+        assert await answer(wire, session, quick["data"]["requestId"], "ok")
+        await wire.event("tool.execution_complete", toolCallId="quick", success=True)
+        requested = await wire.until(
+            lambda one: one.get("method") == "session.event"
+            and one["params"]["event"]["type"] == "permission.requested"
+            and one["params"]["event"]["data"]["permissionRequest"]["toolCallId"] == "shell"
+        )
+        await decide(wire, session, requested["params"]["event"]["data"]["requestId"], "approve-once")
+        await wire.event("tool.execution_partial_result", toolCallId="shell")
+        events = await aborted(wire, session)
+        assert server.descendants() == []
+        interrupted([e for e in events if e["data"].get("toolCallId") != "quick"], "asked", "shell", "again")
+        assert of_type(await wire.prompt(session), "assistant.message")[0]["content"] == "next"
