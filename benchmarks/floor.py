@@ -1,8 +1,8 @@
 """The floor: the least that a server in Python can do to pass the bench.
 
-Frames in, one httpx stream to the model, frames out. It checks nothing, writes nothing down and keeps nothing beyond
-where the model is, so that the time it takes is the time of Python, its event loop and httpx. What a real server
-takes is told as a multiple of it.
+Frames in, one httpx stream to the model, frames out. It checks nothing, writes nothing down and keeps nothing
+beyond where the model is, so that the time it takes is the time of Python, its event loop and httpx. What a real
+server takes is told as a multiple of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Floor:
             return
 
     def _handle(self, message: dict[str, Any]) -> None:
-        params = message.get("params") or {}
+        params = message["params"]
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
         match message["method"]:
             case "connect" | "ping":

@@ -90,7 +90,7 @@ def _deltas(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                     {"index": index, "id": f"call_{len(messages)}_{index}", "type": "function", "function": name}
                 ]
             }
-            yield {"tool_calls": [{"index": index, "function": {"arguments": '{"a":%d}' % index}}]}
+            yield {"tool_calls": [{"index": index, "function": {"arguments": f'{{"a":{index}}}'}}]}
     else:
         yield {"content": "done" if answered else "pong"}
 

@@ -145,11 +145,12 @@ def run(options: Options) -> int:
     _log_to_stderr(options.log_level)
     # Before anything can print: on stdio, fd 1 belongs to the protocol.
     pipes = take_stdio() if options.port is None else None
+    code = 1
     try:
         code = anyio.run(_serve, options, pipes)
-    except JumpseatError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
-        code = 1
+    except* JumpseatError as group:
+        for error in group.exceptions:
+            print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
     sys.stderr.flush()
     # All is written and closed. What is left is the interpreter taking itself apart, which nobody waits for.
     os._exit(code)

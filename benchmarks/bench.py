@@ -1,0 +1,412 @@
+"""Measure servers of the Copilot SDK protocol side by side, against a model on loopback that answers at once.
+
+    bench.py [NAME=COMMAND ...] [--rounds N] [--json FILE]
+
+It measures the ``jumpseat`` that is installed beside this Python and the floor (see ``floor.py``), and each COMMAND
+that is given besides: any server that speaks the protocol over stdio, started with the flags of the SDKs. The
+servers take turns, round after round; what is printed are the medians of the rounds and their ratios to the floor.
+``docs/benchmarks.md`` says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import httpx
+import orjson
+from driver import METHOD_NOT_FOUND, Server, ServerError
+
+HERE: Final = Path(__file__).resolve().parent
+FLOOR: Final = "floor"
+DEFAULT_ROUNDS: Final = 3
+
+STREAM_DELTAS: Final = 5000
+SESSIONS_AT_ONCE: Final = 50
+RESUME_EVENTS: Final = 2000
+
+
+class NotMeasurableError(Exception):
+    """This server has no such thing, or this system cannot tell."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One server in one round. The measures are taken in the order of :data:`MEASURES` and build on each other."""
+
+    command: str
+    home: Path
+    model_port: int
+    session: str = ""
+    long_session: str = ""
+    _server: Server | None = None
+
+    @property
+    def server(self) -> Server:
+        assert self._server is not None
+        return self._server
+
+    async def start(self) -> None:
+        self._server = await Server.start(self.command, self.home, f"http://127.0.0.1:{self.model_port}/v1")
+
+    async def end(self) -> None:
+        if self._server is not None:
+            await self._server.kill()
+
+    async def ping(self) -> None:
+        await self.server.call("ping", {"message": "x"})
+
+    async def request_sizes(self) -> list[int]:
+        """The sizes of the requests that the model had since this was asked last."""
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return (await client.get(f"http://127.0.0.1:{self.model_port}/sizes")).json()
+
+    def log_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.home.rglob("events.jsonl"))
+
+
+# --- the measures -----------------------------------------------------------------------------------------------
+
+
+async def start(run: Run) -> float:
+    """From starting the process to its first answer to `ping`, in seconds; the handshake is part of it."""
+    started = time.perf_counter()
+    await run.start()
+    await run.server.call("connect", {})
+    await run.ping()
+    return time.perf_counter() - started
+
+
+async def idle_memory(run: Run) -> float:
+    """Memory of the whole process tree before the first session, in MiB (PSS)."""
+    return _memory(run.server.pid)
+
+
+async def first_create(run: Run) -> float:
+    """The first `session.create` of the process, in milliseconds."""
+    started = time.perf_counter()
+    run.session = await run.server.create()
+    return (time.perf_counter() - started) * 1e3
+
+
+async def first_turn(run: Run) -> float:
+    """The first turn of the process, in milliseconds: what is loaded at first use is loaded here."""
+    return (await run.server.turn(run.session, "Hello")).seconds * 1e3
+
+
+async def create(run: Run) -> float:
+    """`session.create`, in milliseconds; median of 10."""
+    return await _median(10, run.server.create) * 1e3
+
+
+async def plain_turn(run: Run) -> float:
+    """From sending a prompt to `session.idle`, for an answer of one word, in milliseconds; median of 20."""
+    return statistics.median([(await run.server.turn(run.session, "Hello")).seconds for _ in range(20)]) * 1e3
+
+
+async def tool_turn(run: Run) -> float:
+    """The same with one call of a client tool, so two calls of the model, in milliseconds; median of 10."""
+    return statistics.median([(await run.server.turn(run.session, "calls=1")).seconds for _ in range(10)]) * 1e3
+
+
+async def log_per_turn(run: Run) -> float:
+    """What a plain turn adds to the event log, in bytes; mean of 10."""
+    session = await run.server.create()
+    await run.server.turn(session, "Hello")
+    before = run.log_bytes()
+    for _ in range(10):
+        await run.server.turn(session, "Hello")
+    return (run.log_bytes() - before) / 10
+
+
+async def streaming(run: Run) -> float:
+    """One answer of 5000 deltas: deltas per second as the client gets them, turn and all."""
+    turn = await run.server.turn(await run.server.create(), f"deltas={STREAM_DELTAS}")
+    if turn.deltas != STREAM_DELTAS:
+        raise ServerError(f"{turn.deltas} deltas arrived of {STREAM_DELTAS}")
+    return turn.deltas / turn.seconds
+
+
+async def fifty_sessions(run: Run) -> float:
+    """50 sessions at once, each with an answer of 100 deltas: until the last is idle, in seconds."""
+    sessions = [await run.server.create() for _ in range(SESSIONS_AT_ONCE)]
+    started = time.perf_counter()
+    await asyncio.gather(*(run.server.turn(session, "deltas=100") for session in sessions))
+    return time.perf_counter() - started
+
+
+async def memory_with_sessions(run: Run) -> float:
+    """Memory of the process tree with the 63 sessions there are by now, in MiB (PSS)."""
+    return _memory(run.server.pid)
+
+
+async def ping(run: Run) -> float:
+    """`ping` and its answer, in microseconds; median of 200."""
+    return await _median(200, run.ping) * 1e6
+
+
+async def request_size(run: Run) -> float:
+    """The first request to the model of a session with the server's own tools, in bytes."""
+    return await _first_request(run, await run.server.create(tools=[]))
+
+
+async def request_size_without_tools(run: Run) -> float:
+    """The same with `availableTools: []`: the system message, the prompt, and no tools."""
+    return await _first_request(run, await run.server.create(availableTools=[]))
+
+
+async def log_in_all(run: Run) -> float:
+    """All event logs at the end of the run, in KiB, with that of the long session."""
+    run.long_session = await run.server.create()
+    events = 0
+    while events < RESUME_EVENTS:
+        turn = await run.server.turn(run.long_session, "calls=8")
+        if not turn.persisted:
+            raise NotMeasurableError("it writes no events")
+        events += turn.persisted
+    return run.log_bytes() / 1024
+
+
+async def exit_time(run: Run) -> float:
+    """From the end of stdin to the end of the process, with all those sessions live, in seconds."""
+    return await run.server.hang_up()
+
+
+async def resume(run: Run) -> float:
+    """`session.resume` of a session of 2000 events in a new process, in milliseconds."""
+    await run.start()
+    await run.server.call("connect", {})
+    await run.ping()
+    started = time.perf_counter()
+    await run.server.resume(run.long_session)
+    return (time.perf_counter() - started) * 1e3
+
+
+async def _median(times: int, work: Callable[[], Awaitable[object]]) -> float:
+    """The median seconds of doing ``work`` so many times."""
+    taken: list[float] = []
+    for _ in range(times):
+        started = time.perf_counter()
+        await work()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+async def _first_request(run: Run, session: str) -> float:
+    await run.request_sizes()
+    await run.server.turn(session, "Hello")
+    return (await run.request_sizes())[0]
+
+
+def _memory(pid: int) -> float:
+    """The proportional set size of a process and all that it started, in MiB."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        raise NotMeasurableError("this system does not tell the proportional set size")
+    total_kib = 0
+    waiting = [pid]
+    while waiting:
+        process = Path(f"/proc/{waiting.pop()}")
+        try:
+            for children in process.glob("task/*/children"):
+                waiting += map(int, children.read_text().split())
+            rollup = (process / "smaps_rollup").read_text()
+        except OSError:
+            continue  # it has ended since
+        total_kib += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    return total_kib / 1024
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A row. ``limit`` is what we allow ourselves, as a multiple of the floor; ``ceiling`` is one in the unit."""
+
+    title: str
+    unit: str
+    take: Callable[[Run], Awaitable[float]]
+    limit: float | None = None
+    ceiling: float | None = None
+    more_is_better: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.take.__name__
+
+    def allowed(self) -> str:
+        if self.limit is not None:
+            return f"at least {self.limit:.2f}x" if self.more_is_better else f"{self.limit:.1f}x"
+        return "" if self.ceiling is None else _figure(self.ceiling, self.unit)
+
+    def broken(self, value: float, floor: float | None) -> bool:
+        if self.ceiling is not None and value > self.ceiling:
+            return True
+        if self.limit is None or not floor:
+            return False
+        return value / floor < self.limit if self.more_is_better else value / floor > self.limit
+
+
+MEASURES: Final = (
+    Measure("start to first `ping`", "s", start, limit=4.3),
+    Measure("memory, idle", "MiB", idle_memory, limit=3),
+    Measure("first `session.create`", "ms", first_create),
+    Measure("first turn", "ms", first_turn),
+    Measure("`session.create`", "ms", create),
+    Measure("plain turn", "ms", plain_turn, limit=3.4),
+    Measure("turn with one client tool call", "ms", tool_turn, limit=3.4),
+    Measure("event log of a plain turn", "bytes", log_per_turn),
+    Measure("streaming one answer", "deltas/s", streaming, limit=0.40, more_is_better=True),
+    Measure("50 sessions at once, 100 deltas each", "s", fifty_sessions, limit=3.2),
+    Measure("memory with 63 sessions", "MiB", memory_with_sessions, limit=3.4),
+    Measure("`ping`", "us", ping),
+    Measure("first request, own tools", "bytes", request_size, ceiling=12 * 1024),
+    Measure("first request, no tools", "bytes", request_size_without_tools),
+    Measure("event logs of the whole run", "KiB", log_in_all),
+    Measure("exit after stdin has ended", "s", exit_time),
+    Measure("`session.resume`, 2000 events", "ms", resume),
+)
+
+Values: TypeAlias = dict[str, float]
+"""Figures by the name of their measure."""
+
+
+@dataclass(slots=True)
+class Results:
+    """What the rounds of one server gave."""
+
+    rounds: list[Values] = field(default_factory=list[Values])
+    problems: list[str] = field(default_factory=list[str])
+
+    def medians(self) -> Values:
+        found: Values = {}
+        for measure in MEASURES:
+            if values := [one[measure.name] for one in self.rounds if measure.name in one]:
+                found[measure.name] = statistics.median(values)
+        return found
+
+
+async def one_round(command: str, model_port: int, results: Results) -> None:
+    """Take all measures of a server once; the first one that fails ends the round."""
+    values: Values = {}
+    results.rounds.append(values)
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as home:
+        run = Run(command, Path(home), model_port)
+        try:
+            for measure in MEASURES:
+                try:
+                    values[measure.name] = await measure.take(run)
+                except NotMeasurableError:
+                    pass
+                except Exception as error:
+                    if isinstance(error, ServerError) and error.code == METHOD_NOT_FOUND:
+                        continue
+                    results.problems.append(f"{measure.title}: {type(error).__name__}: {error}")
+                    return
+        finally:
+            await run.end()
+
+
+async def measure_all(servers: dict[str, str], rounds: int) -> dict[str, Results]:
+    results = {name: Results() for name in servers}
+    model = await asyncio.create_subprocess_exec(sys.executable, str(HERE / "model.py"), stdout=subprocess.PIPE)
+    assert model.stdout is not None
+    try:
+        port = int(await model.stdout.readline())
+        for number in range(1, rounds + 1):
+            for name, command in servers.items():
+                print(f"round {number} of {rounds}: {name}", file=sys.stderr)
+                await one_round(command, port, results[name])
+    finally:
+        model.kill()
+        await model.wait()
+    return results
+
+
+def table(results: dict[str, Results]) -> list[str]:
+    """The medians as Markdown, with ratios to the floor."""
+    medians = {name: one.medians() for name, one in results.items()}
+    floor = medians.get(FLOOR, {})
+    rows = [["measure", "our limit", *medians], ["---"] * (len(medians) + 2)]
+    for measure in MEASURES:
+        row = [measure.title, measure.allowed()]
+        base = floor.get(measure.name)
+        for name, values in medians.items():
+            value = values.get(measure.name)
+            if value is None:
+                row.append("-")
+                continue
+            cell = _figure(value, measure.unit)
+            if name != FLOOR and base:
+                cell += f" ({_ratio(value / base)})"
+            row.append(cell)
+        rows.append(row)
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def broken_limits(results: dict[str, Results], name: str) -> list[str]:
+    """The limits that a server breaks."""
+    floor = results[FLOOR].medians() if FLOOR in results else {}
+    values = results[name].medians()
+    return [
+        f"{measure.title}: {_figure(values[measure.name], measure.unit)} breaks the limit of {measure.allowed()}"
+        for measure in MEASURES
+        if measure.name in values and measure.broken(values[measure.name], floor.get(measure.name))
+    ]
+
+
+def _figure(value: float, unit: str) -> str:
+    digits = 0 if value >= 100 or unit == "bytes" else 1 if value >= 10 else 2 if value >= 0.1 else 3
+    return f"{value:,.{digits}f} {unit}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.0f}x" if value >= 10 else f"{value:.1f}x" if value >= 1 else f"{value:.2f}x"
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Measure servers of the Copilot SDK protocol side by side.")
+    parser.add_argument("servers", nargs="*", metavar="NAME=COMMAND", help="a server to measure besides ours")
+    parser.add_argument("--rounds", type=int, default=DEFAULT_ROUNDS, help="how many (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures of every round")
+    options = parser.parse_args(argv)
+    python = Path(sys.executable)
+    servers = {
+        "jumpseat": shlex.quote(str(python.with_name("jumpseat"))),
+        FLOOR: shlex.join([str(python), str(HERE / "floor.py")]),
+    }
+    for given in options.servers:
+        name, equals, command = given.partition("=")
+        if not name or not equals or not command:
+            parser.error(f"expected NAME=COMMAND, got {given!r}")
+        servers[name] = command
+    results = asyncio.run(measure_all(servers, max(1, options.rounds)))
+    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of {options.rounds} rounds\n")
+    print("\n".join(table(results)))
+    problems = [f"{name}: {problem}" for name, one in results.items() for problem in one.problems]
+    for line in [*problems, *broken_limits(results, "jumpseat")]:
+        print(f"\n{line}")
+    if options.json is not None:
+        figures = {
+            name: {"medians": one.medians(), "rounds": one.rounds, "problems": one.problems}
+            for name, one in results.items()
+        }
+        options.json.write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+    # A broken limit is for people to judge, as machines differ; a measure that fails is a fault.
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,412 @@
+"""Every session method over the real wire, as a client in any language would call it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.server import Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HELLO = scripted({"text": "Hello!"}, {"text": "Hello again!"})
+
+
+def types(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+async def lifecycle(wire: Wire, kind: str, session: str) -> dict[str, Any]:
+    def fits(message: dict[str, Any]) -> bool:
+        params: dict[str, Any] = message.get("params", {})
+        return (
+            message.get("method") == "session.lifecycle"
+            and params["type"] == kind
+            and params["sessionId"] == session
+        )
+
+    return (await wire.until(fits, what=kind))["params"]
+
+
+async def test_create_answers_with_the_id_it_was_given_after_announcing_the_session(tmp_path: Path) -> None:
+    session = str(uuid.uuid4())
+    async with running_server(tmp_path) as server:
+        answer = await server.wire.call("session.create", {"sessionId": session, "provider": HELLO})
+        started = await server.wire.event("session.start", session=session)
+        created = await lifecycle(server.wire, "session.created", session)
+    assert answer["sessionId"] == session
+    assert answer["capabilities"] == {"ui": {"elicitation": False, "mcpApps": False, "canvases": False}}
+    assert (answer["mode"], answer["isRemote"]) == ("interactive", False)
+    assert Path(answer["workspacePath"]) == tmp_path / "home" / "session-state" / session
+    assert started["data"]["sessionId"] == session
+    assert started["data"]["context"] == {"cwd": str(tmp_path)}
+    assert started["parentId"] is None
+    assert created["metadata"]["startTime"] == answer["startTime"]
+    messages = [message.get("id") or message["method"] for message in server.wire.messages]
+    assert messages.index("session.lifecycle") < messages.index("session.event")
+    assert messages[-1] != "session.event"
+
+
+async def test_create_refuses_an_id_that_is_taken_and_one_that_is_no_plain_word(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        taken = await server.wire.refused("session.create", {"sessionId": session, "provider": HELLO})
+        hostile = await server.wire.refused("session.create", {"sessionId": "../../etc", "provider": HELLO})
+    assert taken["message"] == f"session {session!r} exists already"
+    assert hostile["code"] == -32602
+    assert "sessionId" in hostile["message"]
+    assert "etc" not in hostile["message"]
+
+
+async def test_create_reports_an_elicitation_handler_as_capability(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        answer = await server.wire.call("session.create", {"provider": HELLO, "requestElicitation": True})
+    assert answer["capabilities"]["ui"]["elicitation"] is True
+
+
+async def test_create_refuses_a_working_directory_that_is_not_there(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("session.create", {"workingDirectory": str(tmp_path / "no")})
+    assert "workingDirectory" in error["message"]
+
+
+async def test_send_answers_at_once_with_the_id_of_the_message_to_come(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"hang": True}))
+        answer = await server.wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        user = await server.wire.event("user.message", session=session)
+    assert user["id"] == user["data"]["messageId"] == answer["messageId"]
+    assert user["data"]["content"] == "hi"
+    assert user["data"]["transformedContent"].startswith("<current_datetime>")
+
+
+async def test_send_and_wait_answers_with_the_answer_when_all_is_over(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        answer = await server.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
+        idle = await server.wire.event("session.idle", session=session)
+    assert answer["response"]["data"]["content"] == "Hello!"
+    assert answer["response"]["data"]["originatingMessageId"] == answer["messageId"]
+    assert (answer["aborted"], answer["completionEventId"]) == (False, idle["id"])
+
+
+async def test_send_and_wait_fails_with_the_error_of_the_run(tmp_path: Path) -> None:
+    failing = scripted({"text": "-", "errors": [{"status": 401, "message": "who are you"}]})
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(failing)
+        error = await server.wire.refused("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
+        told = await server.wire.event("session.error", session=session)
+    assert "who are you" in error["message"]
+    assert error["data"] == {"completionEventId": told["id"]}
+    assert told["data"]["errorType"] == "authentication"
+
+
+async def test_messages_are_the_persisted_events_in_the_shape_they_were_announced_in(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, streaming=True)
+        await server.wire.prompt(session)
+        answer = await server.wire.call("session.getMessages", {"sessionId": session})
+        announced = [event for event in server.wire.events(session) if not event.get("ephemeral")]
+    assert answer["events"] == announced
+    assert types(announced) == [
+        "session.start",
+        "user.message",
+        "assistant.turn_start",
+        "assistant.message",
+        "assistant.turn_end",
+    ]
+
+
+async def test_a_session_shows_in_lists_from_its_first_prompt_on(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        assert await wire.call("session.getLastId", {}) == {}
+        session = await wire.create(HELLO)
+        assert await wire.call("session.list", {}) == {"sessions": []}
+        await wire.prompt(session, "Tell me\nabout it")
+        (listed,) = (await wire.call("session.list", {}))["sessions"]
+        assert listed["sessionId"] == session
+        assert listed["summary"] == "Tell me about it"
+        assert listed["context"] == {"cwd": str(tmp_path)}
+        assert await wire.call("session.getMetadata", {"sessionId": session}) == {"session": listed}
+        assert await wire.call("session.getMetadata", {"sessionId": "unknown"}) == {}
+        assert await wire.call("session.getLastId", {}) == {"sessionId": session}
+        assert await wire.call("session.list", {"filter": {"cwd": "/elsewhere"}}) == {"sessions": []}
+
+
+async def test_delete_removes_live_and_stored_sessions_and_says_so_to_everybody(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        live = await wire.create(HELLO)
+        await wire.prompt(live)
+        stored = await wire.create(HELLO)
+        await wire.prompt(stored)
+        await wire.call("session.destroy", {"sessionId": stored})
+        for session in (live, stored):
+            assert await wire.call("session.delete", {"sessionId": session}) == {"success": True}
+            assert "metadata" not in await lifecycle(wire, "session.deleted", session)
+        again = await wire.call("session.delete", {"sessionId": live})
+        assert again == {"success": False, "error": f"Session not found: {live}"}
+        assert await wire.call("session.list", {}) == {"sessions": []}
+    assert list((tmp_path / "home" / "session-state").iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["session.destroy", "session.detach"])
+async def test_leaving_a_session_keeps_its_files_and_may_be_done_twice(tmp_path: Path, method: str) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO)
+        await wire.prompt(session)
+        assert await wire.call(method, {"sessionId": session}) == {"success": True}
+        assert await wire.call(method, {"sessionId": session}) == {"success": True}
+        assert await wire.call(method, {"sessionId": "unknown"}) == {"success": True}
+        gone = await wire.refused("session.send", {"sessionId": session, "prompt": "hi"})
+        assert gone["message"] == f"Session not found: {session}"
+        assert server.log_of(session).exists()
+
+
+async def test_a_session_that_was_never_prompted_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        await server.wire.call("session.destroy", {"sessionId": session})
+        assert not server.log_of(session).parent.exists()
+
+
+async def test_a_session_resumes_in_a_new_process_where_it_was(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, model="first")
+        await server.wire.prompt(session)
+        await server.wire.call("session.mode.set", {"sessionId": session, "mode": "plan"})
+        await server.wire.call("session.model.switchTo", {"sessionId": session, "modelId": "second"})
+        before = await server.wire.call("session.getMessages", {"sessionId": session})
+    async with running_server(tmp_path) as server:
+        answer = await server.wire.call("session.resume", {"sessionId": session, "provider": HELLO})
+        resumed = await server.wire.event("session.resume", session=session)
+        current = await server.wire.call("session.model.getCurrent", {"sessionId": session})
+        await server.wire.prompt(session)
+        after = await server.wire.call("session.getMessages", {"sessionId": session})
+    assert (answer["sessionId"], answer["mode"]) == (session, "plan")
+    assert current["modelId"] == "second"
+    assert resumed["data"]["eventCount"] == len(before["events"])
+    assert resumed["data"]["sessionWasActive"] is False
+    assert after["events"][: len(before["events"])] == before["events"]
+    answers = [event["data"]["content"] for event in after["events"] if event["type"] == "assistant.message"]
+    assert answers == ["Hello!", "Hello again!"]
+
+
+async def test_resume_can_be_silent_and_unknown_ids_are_an_error(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        await server.wire.prompt(session)
+        await server.wire.call("session.resume", {"sessionId": session, "disableResume": True})
+        assert "session.resume" not in types(server.wire.events(session))
+        error = await server.wire.refused("session.resume", {"sessionId": "nobody"})
+    assert error["message"] == "Session not found: nobody"
+
+
+async def test_a_second_client_joins_sees_everything_and_leaves_without_ending_it(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True) as server,
+        server.connect() as first,
+        server.connect() as second,
+    ):
+        session = await first.create(HELLO, tools=[{"name": "one"}])
+        await second.call("session.resume", {"sessionId": session, "tools": [{"name": "two"}]})
+        clash = await second.refused("session.resume", {"sessionId": session, "tools": [{"name": "one"}]})
+        assert clash["message"] == "tool 'one' is already registered by another client"
+        await first.call("session.send", {"sessionId": session, "prompt": "hi"})
+        await second.event("session.idle", session=session)
+        await second.call("session.detach", {"sessionId": session})
+        await first.prompt(session, "again")
+        assert "assistant.message" in types(first.events(session))
+        assert [
+            event["data"]["content"] for event in second.events(session) if event["type"] == "user.message"
+        ] == ["hi"]
+
+
+async def test_events_of_a_session_go_to_attached_clients_only_and_lifecycle_to_all(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True) as server,
+        server.connect() as owner,
+        server.connect() as other,
+    ):
+        session = await owner.create(HELLO)
+        await owner.prompt(session)
+        await lifecycle(other, "session.updated", session)
+        assert other.events() == []
+
+
+async def test_mode_set_persists_the_change_and_tells_everybody(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO)
+        assert await wire.call("session.mode.get", {"sessionId": session}) == "interactive"
+        answer = await wire.call("session.mode.set", {"sessionId": session, "mode": "autopilot"})
+        assert answer["modelChanged"] is False
+        changed = await wire.event("session.mode_changed", session=session)
+        assert changed["data"] == {"newMode": "autopilot", "previousMode": "interactive"}
+        await lifecycle(wire, "session.updated", session)
+        assert await wire.call("session.mode.get", {"sessionId": session}) == "autopilot"
+        wrong = await wire.refused("session.mode.set", {"sessionId": session, "mode": "sideways"})
+    assert wrong["code"] == -32602
+
+
+async def test_a_server_without_a_screen_has_no_foreground_session(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        assert await server.wire.call("session.getForeground", {}) == {}
+        answer = await server.wire.call("session.setForeground", {"sessionId": "any"})
+    assert answer == {"success": False, "error": "Not running in TUI+server mode"}
+
+
+async def test_a_built_in_tool_runs_after_approval_and_its_result_is_written_down(tmp_path: Path) -> None:
+    script = scripted(calls("create", path="made.txt", file_text="hello"), {"text": "made"})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(script, requestPermission=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "make it"})
+        asked = await wire.event("permission.requested", session=session)
+        assert asked["data"]["permissionRequest"]["kind"] == "write"
+        assert asked["data"]["permissionRequest"]["toolCallId"] == "call-1"
+        assert not (tmp_path / "made.txt").exists()
+        request = asked["data"]["requestId"]
+        pending = await wire.call("session.permissions.pendingRequests", {"sessionId": session})
+        assert [item["requestId"] for item in pending["items"]] == [request]
+        decision = {"sessionId": session, "requestId": request, "result": {"kind": "approve-once"}}
+        method = "session.permissions.handlePendingPermissionRequest"
+        assert await wire.call(method, decision) == {"success": True}
+        await wire.event("session.idle", session=session)
+        assert await wire.call(method, decision) == {"success": False}
+    assert (tmp_path / "made.txt").read_text() == "hello"
+    lines = [json.loads(line) for line in server.log_of(session).read_text().splitlines()]
+    order = [line["type"] for line in lines if line["type"].startswith(("tool.", "permission."))]
+    assert order == [
+        "tool.execution_start",
+        "permission.requested",
+        "permission.completed",
+        "tool.execution_complete",
+    ]
+
+
+async def test_without_a_permission_handler_a_call_is_denied_and_the_setting_is_named_once(tmp_path: Path) -> None:
+    script = scripted(calls("bash", command="touch no"), calls("bash", command="touch no"), {"text": "I could not"})
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(script)
+        events = await server.wire.prompt(session)
+    assert not (tmp_path / "no").exists()
+    completions = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
+    assert [done["error"] for done in completions] == [
+        {"code": "denied", "message": "Permission denied and could not request permission from user"}
+    ] * 2
+    (warning,) = [event["data"] for event in events if event["type"] == "session.warning"]
+    assert "--yolo" in warning["message"]
+    assert "permissions.allow_unasked" in warning["message"]
+
+
+@pytest.mark.parametrize(
+    ("args", "config"), [(["--yolo"], None), ([], "[permissions]\nallow_unasked = true\n")], ids=["flag", "config"]
+)
+async def test_the_operator_can_allow_what_nobody_can_be_asked_about(
+    tmp_path: Path, args: list[str], config: str | None
+) -> None:
+    async with running_server(tmp_path, args=args, config=config) as server:
+        session = await server.wire.create(scripted(calls("bash", command="touch yes"), {"text": "done"}))
+        await server.wire.prompt(session)
+    assert (tmp_path / "yes").exists()
+
+
+async def test_approve_all_lets_calls_run_without_a_question(tmp_path: Path) -> None:
+    script = scripted(calls("bash", command="echo hi"), {"text": "{{last_tool_result}}"})
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(script, requestPermission=True)
+        params = {"sessionId": session, "enabled": True}
+        assert await server.wire.call("session.permissions.setApproveAll", params) == {"success": True}
+        events = await server.wire.prompt(session)
+    assert "permission.requested" not in types(events)
+    assert events[-1]["type"] == "session.idle"
+    answers = [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
+    assert answers[-1] == "hi\n<exited with exit code 0>"
+
+
+async def test_tools_are_offered_as_the_filters_say(tmp_path: Path) -> None:
+    def offering(*names: str) -> dict[str, Any]:
+        return scripted({"text": "ok", "expect": {"tools": list(names)}})
+
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(
+            offering("view", "mine"), availableTools=["view", "custom:*"], tools=[{"name": "mine"}]
+        )
+        assert "session.error" not in types(await wire.prompt(session))
+        session = await wire.create(offering("bash"), excludedTools=["bash"])
+        (error,) = [e for e in await wire.prompt(session) if e["type"] == "session.error"]
+    assert "bash" in error["data"]["message"]
+
+
+async def test_a_client_tool_may_take_the_place_of_a_built_in_one_only_if_it_says_so(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("session.create", {"provider": HELLO, "tools": [{"name": "grep"}]})
+        assert "overridesBuiltInTool" in error["message"]
+        await server.wire.create(HELLO, tools=[{"name": "grep", "overridesBuiltInTool": True}])
+
+
+async def test_a_script_in_the_configuration_serves_programs_that_name_no_provider(tmp_path: Path) -> None:
+    config = 'default_model = "play"\n[adapters.scripted]\nscript = "s.json"\n'
+    config += '[models.play]\nadapter = "scripted"\nmodel = "one"\n'
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "s.json").write_text(json.dumps({"turns": [{"text": "from {{model}}"}]}))
+    async with running_server(tmp_path, config=config) as server:
+        session = (await server.wire.call("session.create", {}))["sessionId"]
+        events = await server.wire.prompt(session)
+        models = (await server.wire.call("models.list", {}))["models"]
+        status = await server.wire.call("auth.getStatus", {})
+    assert [e["data"]["content"] for e in events if e["type"] == "assistant.message"] == ["from one"]
+    assert [model["id"] for model in models] == ["play"]
+    assert status == {
+        "isAuthenticated": True,
+        "authType": "api-key",
+        "statusMessage": "Configured providers: scripted",
+    }
+
+
+async def test_with_nothing_configured_the_session_says_what_to_do(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = (await server.wire.call("session.create", {}))["sessionId"]
+        events = await server.wire.prompt(session)
+        assert "no model is configured" in (await server.wire.refused("models.list", {}))["message"]
+    (error,) = [event["data"] for event in events if event["type"] == "session.error"]
+    assert "config.toml" in error["message"]
+    assert events[-1]["type"] == "session.idle"
+
+
+async def test_an_old_sdk_that_never_connects_gets_the_time_as_a_number(tmp_path: Path) -> None:
+    async with running_server(tmp_path, handshake=False) as server:
+        answer = await server.wire.call("ping", {"message": "x"})
+        assert isinstance(answer["timestamp"], int)
+        await server.wire.call("connect", {})
+        answer = await server.wire.call("ping", {"message": "x"})
+    assert answer["timestamp"].endswith("Z")
+    assert (answer["message"], answer["protocolVersion"]) == ("pong: x", 3)
+
+
+async def test_tcp_listens_on_both_loopback_addresses(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server:
+        for host in ("127.0.0.1", "::1"):
+            assert server.port is not None
+            async with await anyio.connect_tcp(host, server.port):
+                pass
+
+
+async def test_a_broken_configuration_file_stops_the_start_with_its_name_and_the_field(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[adapters.x]\nbase_urll = 'y'\n")
+    command = [str(Path(sys.executable).with_name("jumpseat")), "--stdio"]
+    with anyio.fail_after(20):
+        done = await anyio.run_process(command, env={"COPILOT_HOME": str(tmp_path)}, input=b"", check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode().startswith("error: ")
+    assert "config.toml: adapters.x.base_urll" in done.stderr.decode()
