@@ -349,7 +349,7 @@ def table(results: dict[str, Results]) -> list[str]:
                 row.append("-")
                 continue
             cell = _figure(value, measure.unit)
-            if name != FLOOR and base:
+            if name != FLOOR and base and measure.unit != "bytes":
                 cell += f" ({_ratio(value / base)})"
             row.append(cell)
         rows.append(row)
@@ -368,12 +368,18 @@ def broken_limits(results: dict[str, Results], name: str) -> list[str]:
 
 
 def _figure(value: float, unit: str) -> str:
-    digits = 0 if value >= 100 or unit == "bytes" else 1 if value >= 10 else 2 if value >= 0.1 else 3
+    digits = 0 if value >= 100 or not value or unit == "bytes" else 1 if value >= 10 else 2 if value >= 0.1 else 3
     return f"{value:,.{digits}f} {unit}"
 
 
 def _ratio(value: float) -> str:
     return f"{value:.0f}x" if value >= 10 else f"{value:.1f}x" if value >= 1 else f"{value:.2f}x"
+
+
+def _from_anywhere(command: str) -> str:
+    """A command with its relative paths made absolute: servers do not run where the bench does."""
+    words = shlex.split(command)
+    return shlex.join(str(Path(word).absolute()) if "/" in word and Path(word).exists() else word for word in words)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -391,9 +397,9 @@ def main(argv: Sequence[str]) -> int:
         name, equals, command = given.partition("=")
         if not name or not equals or not command:
             parser.error(f"expected NAME=COMMAND, got {given!r}")
-        servers[name] = command
+        servers[name] = _from_anywhere(command)
     results = asyncio.run(measure_all(servers, max(1, options.rounds)))
-    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of {options.rounds} rounds\n")
+    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, rounds: {options.rounds}\n")
     print("\n".join(table(results)))
     problems = [f"{name}: {problem}" for name, one in results.items() for problem in one.problems]
     for line in [*problems, *broken_limits(results, "jumpseat")]:

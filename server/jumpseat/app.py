@@ -75,7 +75,7 @@ class App:
             tasks,
             self.announce,
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
-            retry=RetryPolicy(),
+            retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
         )
 
     def connect(self) -> Wire:

@@ -16,6 +16,12 @@
 
     [permissions]
     allow_unasked = false               # true: run what no attached client can be asked about (as --yolo)
+
+    [retry]                             # of failed model calls; what is not set here is as in agent.retry
+    attempts = 5                        # all in all; 1: never try again
+    first_wait_s = 0.5                  # doubles with every attempt
+    longest_wait_s = 8.0
+    longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
 """
 
 from __future__ import annotations
@@ -74,11 +80,19 @@ class PermissionsConfig(_Section):
     allow_unasked: bool = False
 
 
+class RetryConfig(_Section):
+    attempts: int | None = Field(default=None, ge=1)
+    first_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    longest_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    longest_asked_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
 class Config(_Section):
     default_model: str | None = None
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
+    retry: RetryConfig = Field(default_factory=RetryConfig)
 
 
 def load_config(home: Path) -> Config:

@@ -56,6 +56,7 @@ class SessionRegistry:
         self._environment = environment
         self._announce = announce
         self._live: dict[str, Session] = {}
+        self._closing: dict[str, anyio.Event] = {}
         self._folders: dict[str, SessionFolder] = {}
         # Live sessions that were on the disk before: those are never removed unasked, whatever their logs say.
         self._loaded: set[str] = set()
@@ -104,7 +105,7 @@ class SessionRegistry:
                 )
             )
         except BaseException:
-            self._forget(session)
+            self.forget(session)
             raise
         return session
 
@@ -119,7 +120,10 @@ class SessionRegistry:
             raise SessionNotFoundError(session_id)
         return session
 
-    def find_live(self, session_id: str) -> Session | None:
+    async def settled(self, session_id: str) -> Session | None:
+        """The session if it is live; waits where it is just being closed, until its log is complete."""
+        while (closed := self._closing.get(session_id)) is not None:
+            await closed.wait()
         return self._live.get(session_id)
 
     def load(self, session_id: str, settings: SessionSettings) -> Session:
@@ -177,7 +181,8 @@ class SessionRegistry:
         self._live[session_id] = session
         return session
 
-    def _forget(self, session: Session) -> None:
+    def forget(self, session: Session) -> None:
+        """Take back a session whose opening failed; what is on the disk stays."""
         self._live.pop(session.id, None)
         folder = self._folders.pop(session.id, None)
         if folder is not None:
@@ -207,16 +212,21 @@ class SessionRegistry:
         if self._live.get(session.id) is not session:
             return
         folder = self._folders[session.id]
-        # Off the table first: whoever resumes it from here on gets it from the disk.
+        # Off the table first: whoever resumes it from here on gets it from the disk, once its log is complete.
         del self._live[session.id]
-        await session.close(grace_s)
-        self._folders.pop(session.id, None)
-        folder.log.sync()
-        if session.first_prompt is not None or session.id in self._loaded:
-            self._loaded.discard(session.id)
-            folder.release()
-        else:
-            folder.remove()
+        closed = self._closing[session.id] = anyio.Event()
+        try:
+            await session.close(grace_s)
+        finally:
+            self._folders.pop(session.id, None)
+            folder.log.sync()
+            if session.first_prompt is not None or session.id in self._loaded:
+                self._loaded.discard(session.id)
+                folder.release()
+            else:
+                folder.remove()
+            del self._closing[session.id]
+            closed.set()
 
     async def delete(self, session_id: str) -> None:
         """End a session and remove it from the disk.

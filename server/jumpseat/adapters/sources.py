@@ -9,6 +9,7 @@ network before a session needs it.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from jumpseat.adapters.http import HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.cli import Options
+
+log = logging.getLogger(__name__)
 
 SCRIPTED: Final = "scripted"
 COPILOT: Final = "copilot"
@@ -101,11 +104,18 @@ class Models:
         found = [ModelInfo(id=name, name=name) for name in self._config.models]
         for adapter_name, adapter in self._adapters.items():
             found += [_info(f"{adapter_name}/{one.id}", one) for one in self._declared(adapter_name, adapter)]
-        if self._token is not None:
-            found += await self._account(self._token).models()
-        elif not self._adapters:
-            raise _nothing_configured()
-        return found
+        if self._token is None:
+            if not self._adapters:
+                raise _nothing_configured()
+            return found
+        try:
+            return found + await self._account(self._token).models()
+        except ProviderError:
+            if not self._adapters:
+                raise
+            # One provider that does not answer must not hide the others.
+            log.warning("the Copilot API did not list its models", exc_info=True)
+            return found
 
     async def auth_status(self) -> AuthStatusResult:
         """Who is logged in; without a login, whether there are configured providers."""

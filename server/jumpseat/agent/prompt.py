@@ -13,6 +13,8 @@ from typing import Any, Final, cast
 
 REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"
 
+READ_BYTES: Final = 1 << 20
+
 
 def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path) -> str:
     """The full text of a user message. ``now`` is an ISO 8601 time."""
@@ -50,11 +52,11 @@ def _tagged_file(item: dict[str, Any], cwd: Path) -> str | None:
     if item["type"] == "directory":
         try:
             return f"* {shown} ({sum(1 for _ in path.iterdir())} items)"
-        except OSError:
+        except (OSError, ValueError):
             return f"* {shown}"
     try:
-        lines = len(path.read_bytes().splitlines())
-    except OSError:
+        lines = _count_lines(path)
+    except (OSError, ValueError):
         return f"* {shown}"
     span: Any = item.get("lineRange")
     if isinstance(span, dict):
@@ -63,6 +65,22 @@ def _tagged_file(item: dict[str, Any], cwd: Path) -> str | None:
         which = f"line {start}" if start == end else f"lines {start}-{end}"
         return f"* {shown} ({which} of {lines} lines)"
     return f"* {shown} ({lines} lines)"
+
+
+def _count_lines(path: Path) -> int:
+    """How many lines a text file has, a last one without an end included.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no regular file, or no path at all: a pipe must not be waited for.
+    """
+    if not path.is_file():
+        raise ValueError(f"{str(path)!r} is not a file")
+    lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        while piece := file.read(READ_BYTES):
+            lines, last = lines + piece.count(b"\n"), piece
+    return lines if last.endswith(b"\n") else lines + 1
 
 
 def _github_reference(item: dict[str, Any]) -> str | None:

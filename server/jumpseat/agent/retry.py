@@ -25,7 +25,7 @@ class RetryPolicy:
         attempts = self.attempts
         if isinstance(error, ProviderTransportError) and error.refused:
             # Where nothing listens, nothing will answer in the next half minute either.
-            attempts = self.attempts_refused
+            attempts = min(attempts, self.attempts_refused)
         if not error.retryable or attempt >= attempts:
             return None
         if error.retry_after_s is not None:

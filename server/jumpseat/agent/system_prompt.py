@@ -57,25 +57,19 @@ def system_prompt(config: SystemMessageConfig, cwd: Path) -> str:
 
 def _edit(sections: dict[str, str], config: SystemMessageConfig) -> None:
     kept = {name for name, edit in config.sections.items() if edit.action == "preserve"}
-    for name, edit in config.sections.items():
+    # Groups before their members: some SDKs send the edits in no particular order.
+    for name, edit in sorted(config.sections.items(), key=lambda item: item[0] not in GROUPS):
         text = edit.content or ""
         members = GROUPS.get(name, (name,))
-        if edit.action in ("preserve", "transform"):
-            continue
-        targets = [member for member in members if member not in kept or member == name]
-        if not targets:
-            continue
-        first = targets[0]
+        first, last = members[0], members[-1]
+        if edit.action in ("replace", "remove"):
+            for member in members:
+                if member not in kept:
+                    sections[member] = ""
         match edit.action:
-            case "replace":
-                for member in targets:
-                    sections[member] = ""
-                sections[first] = text
-            case "remove":
-                for member in targets:
-                    sections[member] = ""
-            case "append":
-                last = targets[-1]
+            case "replace" | "append":
                 sections[last] = "\n".join(part for part in (sections.get(last, ""), text) if part)
             case "prepend":
                 sections[first] = "\n".join(part for part in (text, sections.get(first, "")) if part)
+            case "remove" | "preserve" | "transform":
+                pass

@@ -18,23 +18,29 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     """Attach this connection to a session. Options given here replace those the session had."""
     registry = ctx.registry
     attachment = attachment_of(ctx, params)
-    session = registry.find_live(params.session_id)
+    wanted = SessionSettings(cwd=Path.cwd())
+    apply_options(wanted, params)
+    ctx.models.check(wanted)
+    await ctx.models.authenticate(wanted)
+    session = await registry.settled(params.session_id)
+    # From here to the attachment nothing waits, so that two clients cannot bring one session back twice.
     was_active = session is not None and session.running and bool(session.attachments)
-    if session is None:
-        settings = SessionSettings(cwd=registry.stored_cwd(params.session_id) or Path.cwd())
-        apply_options(settings, params)
-        await ctx.models.authenticate(settings)
-        ctx.models.check(settings)
-        session = registry.load(params.session_id, settings)
-        # After the log is read: the model asked for here wins over the one that was used before.
-        apply_options(settings, params)
+    if session is not None:
         session.attach(attachment)
-        if not params.continue_pending_work:
-            registry.close_open_calls(session)
-    else:
         apply_options(session.settings, params)
-        ctx.models.check(session.settings)
-        session.attach(attachment)
+    else:
+        session = registry.load(
+            params.session_id, SessionSettings(cwd=registry.stored_cwd(params.session_id) or Path.cwd())
+        )
+        try:
+            session.attach(attachment)
+            # After the log is read: the model asked for here wins over the one that was used before.
+            apply_options(session.settings, params)
+            if not params.continue_pending_work:
+                registry.close_open_calls(session)
+        except BaseException:
+            registry.forget(session)
+            raise
     if not params.disable_resume:
         settings = session.settings
         session.emit(

@@ -1,0 +1,236 @@
+"""Model providers that refuse, stumble, break off or never end: each failure is a typed error of one session."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
+from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+KEY = "very-secret-provider-key-0123456789"  # not a real one
+ATTEMPTS = 3
+RETRY = f"[retry]\nattempts = {ATTEMPTS}\nfirst_wait_s = 0.01\n"
+DONE = b"data: [DONE]\n\n"
+STOP = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
+
+
+def delta(text: str) -> bytes:
+    return b"data: %s\n\n" % json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}).encode()
+
+
+def failure(status: int, message: str = "no", **headers: str) -> Reply:
+    return json_reply({"error": {"message": message}}, status=status, headers=headers)
+
+
+FINE = event_stream(delta("all "), delta("is well"), STOP, DONE)
+
+
+@dataclass
+class Failing:
+    """A session with a provider of the test's own."""
+
+    wire: Wire
+    session: str
+
+    async def prompt(self) -> list[JsonObject]:
+        return await self.wire.prompt(self.session, "hello")
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """As everywhere, for longer than one test."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
+    """One server for all tests of this file: none of these providers may leave a trace in it."""
+    async with running_server(
+        tmp_path_factory.mktemp("providers"),
+        tcp=True,
+        config=RETRY,
+        args=("--log-level", "debug"),
+        limit_s=120,
+    ) as server:
+        yield server
+
+
+@asynccontextmanager
+async def failing(server: RunningServer, base_url: str, *, streaming: bool = True) -> AsyncGenerator[Failing]:
+    """A session with the provider at ``base_url``, while another session of the server is in the middle of a turn."""
+    async with server.connect() as wire:
+        busy = await wire.create(
+            scripted(calls("lookup"), {"text": "{{last_tool_result}}"}), tools=[{"name": "lookup", "skipPermission": True}]
+        )
+        await wire.call("session.send", {"sessionId": busy, "prompt": "look it up"})
+        asked = await wire.event("external_tool.requested", session=busy)
+        provider = {"type": "openai", "baseUrl": base_url, "apiKey": KEY, "headers": {"X-Secret": KEY[::-1]}}
+        session = await wire.create(provider, model="m", streaming=streaming)
+        yield Failing(wire, session)
+        # The other session has waited through all of it, and goes on.
+        answer = {"sessionId": busy, "requestId": asked["data"]["requestId"], "result": "found"}
+        await wire.call("session.tools.handlePendingToolCall", answer)
+        await wire.event("assistant.message", session=busy, content="found")
+        await wire.event("session.idle", session=busy)
+        await wire.alive()
+        for secret in (KEY, KEY[::-1]):
+            assert secret not in json.dumps(wire.messages)
+            for path in server.home.rglob("*"):
+                assert path.is_dir() or secret.encode() not in path.read_bytes(), path
+            assert secret not in server.stderr
+
+
+def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+def error_of(events: list[JsonObject], *, attempts: int) -> JsonObject:
+    """The one ``session.error`` of a failed run, behind as many failed calls."""
+    kinds = [event["type"] for event in events]
+    assert [kind for kind in kinds if kind.startswith(("session.error", "assistant.turn_end", "session.idle"))] == [
+        "session.error",
+        "assistant.turn_end",
+        "session.idle",
+    ]
+    assert kinds[-1] == "session.idle"
+    assert "aborted" not in events[-1]["data"]
+    assert "assistant.message" not in kinds
+    assert kinds.count("model.call_failure") == attempts
+    (error,) = of_type(events, "session.error")
+    return error
+
+
+HALF_A_FRAME = b'data: {"choices": [{"index": 0, "del'
+ERROR_EVENT = b'data: {"error": {"message": "the model fell over", "type": "server_error", "code": 503}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("reply", "attempts", "error_type", "status", "words"),
+    [
+        pytest.param(failure(429, "slow down"), ATTEMPTS, "rate_limit", 429, "slow down", id="429 for ever"),
+        pytest.param(failure(500, "oops"), ATTEMPTS, "query", 500, "oops", id="500 for ever"),
+        pytest.param(failure(503, "busy"), ATTEMPTS, "query", 503, "busy", id="503 for ever"),
+        pytest.param(failure(401, f"bad key {KEY}"), 1, "authentication", 401, "bad key", id="401 that quotes the key"),
+        pytest.param(failure(403, "no"), 1, "authentication", 403, "no", id="403"),
+        pytest.param(failure(404, "no such model"), 1, "query", 404, "no such model", id="404"),
+        pytest.param(failure(402, "pay first"), 1, "quota", 402, "pay first", id="402"),
+        pytest.param(failure(429, "later", **{"Retry-After": "3600"}), 1, "rate_limit", 429, "later", id="429 in 1 h"),
+        pytest.param(text_reply("<html>hi</html>"), ATTEMPTS, "query", None, "expected JSON", id="no JSON"),
+        pytest.param(json_reply({"hello": 1}), ATTEMPTS, "query", None, "", id="JSON of another shape"),
+        pytest.param(json_reply([1, 2]), ATTEMPTS, "query", None, "expected a JSON object", id="a JSON list"),
+        pytest.param(json_reply({"choices": 5}), ATTEMPTS, "query", None, "", id="choices that are none"),
+        pytest.param(event_stream(HALF_A_FRAME), ATTEMPTS, "query", None, "", id="half a frame, then the end"),
+        pytest.param(event_stream(HALF_A_FRAME, ending="cut"), ATTEMPTS, "query", None, "broke", id="half a frame, cut"),
+        pytest.param(event_stream(b"data: {]\n\n"), ATTEMPTS, "query", None, "", id="an event that is no JSON"),
+        pytest.param(event_stream(), ATTEMPTS, "query", None, "", id="an empty stream"),
+        pytest.param(Reply(silent=True, ending="cut"), ATTEMPTS, "query", None, "broke", id="no answer at all"),
+        pytest.param(event_stream(delta("par"), ending="cut"), 1, "query", None, "broke", id="cut after a delta"),
+        pytest.param(event_stream(delta("par")), 1, "query", None, "", id="the end after a delta"),
+        pytest.param(event_stream(ERROR_EVENT), ATTEMPTS, "query", 503, "fell over", id="an error in the stream"),
+        pytest.param(event_stream(delta("par"), ERROR_EVENT), 1, "query", 503, "fell over", id="an error after a delta"),
+    ],
+)  # fmt: skip
+async def test_failed_call_is_a_typed_error_and_nothing_else_breaks(
+    server: RunningServer, reply: Reply, attempts: int, error_type: str, status: int | None, words: str
+) -> None:
+    async with ModelServer(*[reply] * attempts) as provider, failing(server, provider.url) as at:
+        error = error_of(await at.prompt(), attempts=attempts)
+        assert error["errorType"] == error_type
+        assert error.get("statusCode") == status
+        assert error["message"].startswith("Execution failed: ")
+        assert words in error["message"]
+        assert len(provider.requests) == attempts
+        assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
+        # The same session can go on, and does not repeat half an answer to the model.
+        provider.replies.append(FINE)
+        events = await at.prompt()
+        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+        assert [one["role"] for one in provider.requests[-1].json["messages"]] == ["system", "user", "user"]
+
+
+async def test_provider_that_is_not_there_is_a_typed_error(server: RunningServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    async with failing(server, f"http://127.0.0.1:{port}") as at:
+        error = error_of(await at.prompt(), attempts=ATTEMPTS)
+        assert error["errorType"] == "query"
+        assert "connection refused" in error["message"]
+        assert f"tried {ATTEMPTS} times" in error["message"]
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/x", "http://", "http://127.0.0.1:99999"])
+async def test_provider_with_an_impossible_address_is_a_typed_error(server: RunningServer, url: str) -> None:
+    async with failing(server, "http://127.0.0.1:9") as at:
+        params = {"sessionId": at.session, "provider": {"type": "openai", "baseUrl": url, "apiKey": KEY}}
+        await at.wire.call("session.options.update", params)
+        events = await at.prompt()
+        assert of_type(events, "session.error")[0]["errorType"] == "query"
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
+async def test_call_that_fails_once_is_tried_again(server: RunningServer, streaming: bool) -> None:
+    async with ModelServer(failure(500), FINE) as provider, failing(server, provider.url, streaming=streaming) as at:
+        events = await at.prompt()
+        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+        assert [data["statusCode"] for data in of_type(events, "model.call_failure")] == [500]
+        assert of_type(events, "session.error") == []
+        assert len(provider.requests) == 2
+
+
+@pytest.mark.parametrize("header", [{"Retry-After-Ms": "400"}, {"Retry-After": "1"}], ids=repr)
+async def test_wait_that_the_provider_asks_for_is_kept(server: RunningServer, header: dict[str, str]) -> None:
+    async with ModelServer(failure(429, **header), FINE) as provider, failing(server, provider.url) as at:
+        events = await at.prompt()
+        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+        times = {event["type"]: datetime.fromisoformat(event["timestamp"]) for event in events}
+        waited = times["assistant.message_start"] - times["model.call_failure"]
+        assert waited.total_seconds() >= 0.39
+
+
+async def test_wait_between_attempts_can_be_aborted(server: RunningServer) -> None:
+    async with ModelServer(failure(429, **{"Retry-After": "50"})) as provider, failing(server, provider.url) as at:
+        await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
+        await at.wire.event("model.call_failure", session=at.session)
+        await at.wire.call("session.abort", {"sessionId": at.session})
+        await at.wire.event("session.idle", session=at.session, aborted=True)
+        assert of_type(at.wire.events(at.session), "session.error") == []
+
+
+ENDLESS: dict[str, Any] = {
+    "silence from the start": Reply(silent=True, ending="hang"),
+    "headers alone": event_stream(ending="hang"),
+    "half a frame": event_stream(HALF_A_FRAME, ending="hang"),
+    "deltas without end": event_stream(*[delta("la ")] * 1000, ending="hang"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+async def test_answer_that_never_ends_can_be_aborted(server: RunningServer, name: str) -> None:
+    async with ModelServer(ENDLESS[name]) as provider, failing(server, provider.url) as at:
+        await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
+        await at.wire.event("assistant.turn_start", session=at.session)
+        if name == "deltas without end":
+            await at.wire.event("assistant.message_delta", session=at.session)
+        await at.wire.call("session.abort", {"sessionId": at.session})
+        await at.wire.event("session.idle", session=at.session, aborted=True)
+        provider.replies[:] = [FINE]
+        events = await at.prompt()
+        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+
+
+async def test_abort_hangs_up_on_the_provider(server: RunningServer) -> None:
+    async with ModelServer(event_stream(delta("la "), ending="hang")) as provider, failing(server, provider.url) as at:
+        await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
+        await at.wire.event("assistant.message_delta", session=at.session)
+        await at.wire.call("session.abort", {"sessionId": at.session})
+        await provider.hung_up()
