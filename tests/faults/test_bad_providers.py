@@ -98,8 +98,8 @@ def error_of(events: list[JsonObject], *, attempts: int) -> JsonObject:
     """The one ``session.error`` of a failed run, behind as many failed calls."""
     kinds = [event["type"] for event in events]
     assert [kind for kind in kinds if kind.startswith(("session.error", "assistant.turn_end", "session.idle"))] == [
-        "session.error",
         "assistant.turn_end",
+        "session.error",
         "session.idle",
     ]
     assert kinds[-1] == "session.idle"

@@ -61,6 +61,10 @@ class Timeouts:
     total: float | None = 3600.0
 
 
+LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
+"""Lists and accounts are quick to answer or not worth waiting for."""
+
+
 class HttpTransport:
     """The connections of the process, made at the first request. Use it in one event loop; close it at the end."""
 
@@ -94,13 +98,13 @@ class HttpTransport:
     async def get_json(
         self, url: str, headers: Mapping[str, str], *, timeouts: Timeouts | None = None
     ) -> dict[str, Any] | list[Any]:
-        """GET ``url`` and parse the answer.
+        """GET ``url`` and parse the answer; without ``timeouts``, those for look-ups hold.
 
         Raises:
             ProviderError: no connection, a status that is not 2xx, or an answer that is not JSON; values of
                 ``headers`` never appear in its text.
         """
-        limits = timeouts or self.timeouts
+        limits = timeouts or LOOKUP_TIMEOUTS
         async with _opened(self, lambda: Veil(headers=[headers]), "GET", url, headers, None, limits) as answer:
             await answer.check_status()
             value = parse_json(await answer.body(self.max_body_bytes))

@@ -288,12 +288,12 @@ def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exceptio
         log.error("session %s: internal error in a turn", session.id, exc_info=exc)
         payload = events.SessionError(error_type="internal", message="Execution failed: internal error")
     payload.originating_message_id = prompt.id
-    prompt.run.error = session.fail(payload)
     try:
         if open_turn is not None:
             session.emit(events.TurnEnd(turn_id=open_turn))
-    except StoreError:
+    except JumpseatError:
         log.debug("session %s: the end of a failed turn could not be written", session.id)
+    prompt.run.error = session.fail(payload)
 
 
 def _ms_since(started: float) -> int:

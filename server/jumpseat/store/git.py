@@ -41,7 +41,8 @@ def _repository(dot_git: Path) -> str | None:
         config = dot_git / common.read_text().strip() / "config"
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
-        parser.read_string(config.read_text())
+        # Git does not mind how lines are indented, the parser does.
+        parser.read_string("\n".join(line.strip() for line in config.read_text().splitlines()))
         url = parser.get('remote "origin"', "url", fallback=None)
     except (OSError, configparser.Error):
         return None

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 SUMMARY_LENGTH: Final = 100
 # Where an old folder has no summary, this much of its log is searched for a first prompt.
 SCAN_BYTES: Final = 1 << 18
+# What YAML readers refuse or fold where it stands in a string as it is, though JSON allows it.
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 @dataclass(slots=True)
@@ -84,13 +87,13 @@ class SessionFolder:
     def _write_workspace(self, workspace: Workspace) -> None:
         """Replace ``workspace.yaml`` in one step: readers see the old or the new one."""
         lines = [
-            f"{name}: {json.dumps(value, ensure_ascii=False)}\n"
+            f"{name}: {_yaml(value)}\n"
             for name in Workspace.__slots__
             if (value := getattr(workspace, name)) is not None
         ]
         target = self.path / "workspace.yaml"
         draft = target.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text("".join(lines))
+        draft.write_text("".join(lines), encoding="utf-8")
         draft.replace(target)
         self._workspace = workspace
 
@@ -99,8 +102,9 @@ class SessionFolder:
         import yaml
 
         try:
-            raw: Any = yaml.safe_load((self.path / "workspace.yaml").read_text())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            raw: Any = yaml.safe_load((self.path / "workspace.yaml").read_text(encoding="utf-8"))
+        except Exception:
+            # Not only YAMLError: impossible dates and numbers, say, are raised as they come.
             return None
         if not isinstance(raw, dict):
             return None
@@ -109,26 +113,26 @@ class SessionFolder:
         texts = {name: values.get(name) for name in ("git_root", "repository", "branch", "summary")}
         return Workspace(
             id=self.path.name,
-            cwd=str(values.get("cwd") or ""),
+            cwd=_text(values.get("cwd")) or "",
             created_at=times["created_at"] or times["updated_at"] or iso_time(0),
             updated_at=times["updated_at"] or times["created_at"] or iso_time(0),
             summary_count=values["summary_count"] if isinstance(values.get("summary_count"), int) else 0,
-            **{name: text if isinstance(text, str) else None for name, text in texts.items()},
+            **{name: _text(text) for name, text in texts.items()},
         )
 
     def metadata(self) -> SessionMetadata | None:
         """The session as lists show it; ``None`` where it was never prompted or is no session."""
+        try:
+            changed_s = self.log.path.stat().st_mtime
+        except OSError:
+            return None
         workspace = self.read_workspace()
         if workspace is None or (workspace.summary is None and not self._has_prompt()):
             return None
-        try:
-            modified = iso_time((self.path / "events.jsonl").stat().st_mtime)
-        except OSError:
-            modified = workspace.updated_at
         return SessionMetadata(
             session_id=workspace.id,
             start_time=workspace.created_at,
-            modified_time=modified,
+            modified_time=iso_time(changed_s),
             summary=workspace.summary,
             context=SessionContext(
                 cwd=workspace.cwd,
@@ -146,7 +150,7 @@ class SessionFolder:
         """Whether a living process other than this one has marked the session as its own. Advisory only."""
         for lock in self.path.glob("inuse.*.lock"):
             pid = lock.name.split(".")[1]
-            if pid.isdigit() and int(pid) != os.getpid() and Path(f"/proc/{pid}").exists():
+            if pid.isdecimal() and int(pid) != os.getpid() and Path(f"/proc/{pid}").exists():
                 return True
         return False
 
@@ -155,7 +159,7 @@ class SessionFolder:
 
     def _has_prompt(self) -> bool:
         try:
-            with (self.path / "events.jsonl").open("rb") as file:
+            with self.log.path.open("rb") as file:
                 return b'"type":"user.message"' in file.read(SCAN_BYTES)
         except OSError:
             return False
@@ -177,7 +181,7 @@ class SessionStore:
         Raises:
             SessionNotFoundError: the id cannot be the name of a folder.
         """
-        if session_id in ("", ".", "..") or "/" in session_id or "\0" in session_id or len(session_id) > 200:
+        if not _is_name(session_id):
             raise SessionNotFoundError(session_id[:200])
         return SessionFolder(self._root / session_id, self._tasks)
 
@@ -207,7 +211,7 @@ class SessionStore:
             names = os.listdir(self._root)
         except OSError:
             return
-        for name in names:
+        for name in filter(_is_name, names):
             yield SessionFolder(self._root / name, self._tasks)
 
 
@@ -233,8 +237,27 @@ def shorten(prompt: str) -> str:
     return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"
 
 
+def _is_name(session_id: str) -> bool:
+    """Whether an id can be the name of one folder, on the disk and in JSON."""
+    try:
+        size = len(session_id.encode())
+    except UnicodeEncodeError:
+        return False
+    return 0 < size <= 200 and session_id not in (".", "..") and not re.search(r"[/\\\0]", session_id)
+
+
+def _yaml(value: str | int) -> str:
+    """A scalar as JSON that is YAML too."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def _text(value: Any) -> str | None:
+    """A text as other programs may have written it, in a form that JSON can carry."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
 def _iso(value: Any) -> str | None:
-    # YAML reads unquoted times as dates; other programs may have written the file.
+    # YAML reads unquoted times as dates, in UTC where they name no zone; other programs may have written the file.
     if isinstance(value, datetime):
-        return iso_time(value.timestamp())
-    return value if isinstance(value, str) else None
+        return iso_time((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+    return _text(value)

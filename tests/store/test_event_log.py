@@ -1,0 +1,190 @@
+"""The log of a session: what is written, what is read back, and what a crash leaves of it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import stat
+from pathlib import Path
+
+import anyio
+import orjson
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat.errors import StoreError
+from jumpseat.store.event_log import FileEventLog, Replay, read_log, repair_log
+from jumpseat_protocol import events
+
+NOW = "2026-01-01T00:00:00.000Z"
+
+on_linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are told by /proc")
+
+
+def event(text: str, number: int = 1) -> events.Event:
+    return events.Event(f"id-{number}", NOW, None, events.SessionInfo(info_type="x", message=text))
+
+
+def open_files(path: Path) -> int:
+    """How often this process has ``path`` open."""
+    links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
+    return sum(link.is_symlink() and os.path.realpath(link) == str(path) for link in links)
+
+
+def content_of(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.jsonl"
+
+
+@pytest.fixture
+def log(path: Path, tasks: TaskGroup) -> FileEventLog:
+    return FileEventLog(path, tasks)
+
+
+@pytest.mark.anyio
+async def test_an_event_is_in_the_file_as_one_line_when_append_returns(log: FileEventLog, path: Path) -> None:
+    assert log.size_bytes() == 0
+    log.append(event("one\ntwo", 1))
+    log.append(event("é🙂", 2))
+
+    lines = event("one\ntwo", 1).encode() + b"\n" + event("é🙂", 2).encode() + b"\n"
+    assert content_of(path) == lines
+    assert log.size_bytes() == len(lines)
+    assert read_log(path) == Replay([event("one\ntwo", 1).wire(), event("é🙂", 2).wire()], 0)
+
+
+@pytest.mark.anyio
+async def test_only_the_user_can_read_the_file(log: FileEventLog, path: Path) -> None:
+    log.append(event("secret"))
+
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+@on_linux
+@pytest.mark.anyio
+async def test_the_file_is_open_only_while_the_session_is_busy(log: FileEventLog, path: Path) -> None:
+    log.append(event("one"))
+    log.append(event("two"))
+    assert open_files(path) == 1
+    log.sync_soon()
+    log.sync_soon()
+    with anyio.fail_after(5):
+        while open_files(path):
+            await anyio.wait_all_tasks_blocked()
+    log.append(event("three"))
+    log.sync()
+    log.sync()
+
+    assert open_files(path) == 0
+    assert [record["data"]["message"] for record in read_log(path).records] == ["one", "two", "three"]
+
+
+@pytest.mark.anyio
+async def test_two_processes_may_write_to_one_log(log: FileEventLog, path: Path, tasks: TaskGroup) -> None:
+    other = FileEventLog(path, tasks)
+    for number in range(3):
+        log.append(event("mine", number))
+        other.append(event("theirs", number))
+    log.sync()
+    other.sync()
+
+    assert [record["data"]["message"] for record in read_log(path).records] == ["mine", "theirs"] * 3
+
+
+@pytest.mark.anyio
+async def test_a_log_that_cannot_be_opened_is_a_store_error(tmp_path: Path, tasks: TaskGroup) -> None:
+    with pytest.raises(StoreError, match="cannot write the session log: No such file or directory"):
+        FileEventLog(tmp_path / "missing" / "events.jsonl", tasks).append(event("x"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.anyio
+async def test_a_full_disk_is_a_store_error(tasks: TaskGroup) -> None:
+    log = FileEventLog(Path("/dev/full"), tasks)
+    with pytest.raises(StoreError, match="cannot write the session log: No space left on device"):
+        log.append(event("x"))
+    log.sync()
+
+
+@pytest.mark.anyio
+async def test_half_a_line_is_taken_back_so_that_the_next_one_is_whole(log: FileEventLog, path: Path) -> None:
+    log.append(event("before"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.size_bytes() + 20, hard))
+    try:
+        with pytest.raises(StoreError, match="cannot write the session log"):
+            log.append(event("does not fit"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    log.append(event("after"))
+
+    assert read_log(path) == Replay([event("before").wire(), event("after").wire()], 0)
+
+
+def test_a_missing_log_is_empty(path: Path) -> None:
+    assert read_log(path) == repair_log(path) == Replay([], 0)
+    assert not path.exists()
+
+
+def test_a_log_that_cannot_be_read_is_a_store_error(path: Path) -> None:
+    path.mkdir()
+
+    for read in (read_log, repair_log):
+        with pytest.raises(StoreError, match="cannot read the session log: Is a directory"):
+            read(path)
+
+
+WHOLE = event("whole").encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "messages", "torn_bytes", "mended"),
+    [
+        (b"", [], 0, b""),
+        (WHOLE + b"\n", ["whole"], 0, WHOLE + b"\n"),
+        (WHOLE, ["whole"], 0, WHOLE + b"\n"),
+        (WHOLE[:-1], [], len(WHOLE) - 1, b""),
+        (WHOLE + b"\n" + WHOLE[:9], ["whole"], 9, WHOLE + b"\n"),
+        (WHOLE + b"\n" + WHOLE, ["whole", "whole"], 0, WHOLE + b"\n" + WHOLE + b"\n"),
+        (WHOLE + b"\n\0\0\0", ["whole"], 3, WHOLE + b"\n"),
+        (WHOLE + b"\n{}", ["whole"], 2, WHOLE + b"\n"),
+        (
+            b"\n[1]\n\xff\n{}\n" + WHOLE + b'\n{"type":7}\n',
+            ["whole"],
+            0,
+            b"\n[1]\n\xff\n{}\n" + WHOLE + b'\n{"type":7}\n',
+        ),
+    ],
+    ids=["empty", "whole", "no end", "torn", "torn second", "second without end", "nulls", "no event", "rubbish"],
+)
+def test_what_a_crash_leaves_is_cut_off_or_completed(
+    path: Path, content: bytes, messages: list[str], torn_bytes: int, mended: bytes
+) -> None:
+    path.write_bytes(content)
+    expected = Replay([orjson.loads(event(message).encode()) for message in messages], torn_bytes)
+
+    assert read_log(path) == expected
+    assert path.read_bytes() == content
+    assert repair_log(path) == expected
+    assert path.read_bytes() == mended
+    assert read_log(path) == Replay(expected.records, 0)
+
+
+@pytest.mark.parametrize("kept", range(len(WHOLE) + 1))
+@pytest.mark.anyio
+async def test_a_log_torn_anywhere_can_be_written_to_again(path: Path, log: FileEventLog, kept: int) -> None:
+    write(path, WHOLE + b"\n" + WHOLE[:kept])
+    replay = repair_log(path)
+    log.append(event("after"))
+    log.sync()
+
+    assert read_log(path) == Replay([*replay.records, event("after").wire()], 0)
+    assert len(replay.records) == (2 if kept == len(WHOLE) else 1)
