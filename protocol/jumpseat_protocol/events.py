@@ -388,13 +388,18 @@ class ToolError(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ToolExecutionComplete(Payload):
-    """The one result of one call. A failed call carries ``result`` too where the model reads another text."""
+    """The one result of one call. A failed call carries ``result`` too where the model reads another text.
+
+    ``effective_arguments`` are those the call was run with, where a hook or the user changed them: the model is
+    shown them as its own from then on.
+    """
 
     type: ClassVar[str] = "tool.execution_complete"
     tool_call_id: str
     success: bool
     result: ToolResult | None = None
     error: ToolError | None = None
+    effective_arguments: dict[str, Any] | None = None
     tool_telemetry: dict[str, Any] | None = None
     session_log: str | None = None
     turn_id: str | None = None
@@ -431,6 +436,47 @@ class ExternalToolRequested(Payload):
 class ExternalToolCompleted(Payload):
     type: ClassVar[str] = "external_tool.completed"
     request_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class HookStart(Payload):
+    type: ClassVar[str] = "hook.start"
+    hook_invocation_id: str
+    hook_type: str
+
+
+@dataclass(slots=True, kw_only=True)
+class HookError(WireDataclass):
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class HookEnd(Payload):
+    type: ClassVar[str] = "hook.end"
+    hook_invocation_id: str
+    hook_type: str
+    success: bool
+    error: HookError | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class UserInputRequested(Payload):
+    type: ClassVar[str] = "user_input.requested"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    question: str
+    choices: list[str] | None = None
+    allow_freeform: bool | None = None
+    tool_call_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class UserInputCompleted(Payload):
+    type: ClassVar[str] = "user_input.completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    answer: str | None = None
+    was_freeform: bool | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -474,6 +520,10 @@ EventPayload: TypeAlias = (
     | PermissionCompleted
     | ExternalToolRequested
     | ExternalToolCompleted
+    | HookStart
+    | HookEnd
+    | UserInputRequested
+    | UserInputCompleted
 )
 
 EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}

@@ -73,7 +73,6 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ValueError(text)
-    return port
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
+    return int(text)

@@ -26,6 +26,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def load_config(home: Path) -> Config:
     """
     path = home / "config.toml"
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
@@ -127,7 +128,8 @@ def load_config(home: Path) -> Config:
             raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
     for adapter in config.adapters.values():
         if adapter.script is not None:
-            adapter.script = str(home / Path(adapter.script).expanduser())
+            # Not Path.expanduser, which raises for an unknown user.
+            adapter.script = str(home / os.path.expanduser(adapter.script))
     return config
 
 

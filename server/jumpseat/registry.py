@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -140,28 +140,16 @@ class SessionRegistry:
         started_at = workspace.created_at if workspace else utc_now()
         session = self._open(session_id, settings, folder, started_at)
         self._loaded.add(session_id)
-        for record in replay.records:
-            payload = events.decode_payload(record["type"], record.get("data"))
-            session.apply(str(record.get("id", "")), payload)
-            match payload:
-                case events.SessionStart():
-                    settings.model = settings.model or payload.selected_model
-                    settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
-                case events.SessionModelChange():
-                    settings.model = payload.new_model
-                    settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
-                case events.SessionModeChanged():
-                    settings.mode = payload.new_mode
-                case _:
-                    pass
-        folder.create(workspace or workspace_of(session_id, working_directory_context(settings.cwd), started_at))
-        if replay.torn_bytes:
-            session.emit(
-                events.SessionWarning(
-                    warning_type="log_repaired",
-                    message=f"The last line of the session log was torn: {replay.torn_bytes} bytes were cut off.",
-                )
-            )
+        try:
+            _replay(session, replay.records)
+            context = working_directory_context(settings.cwd)
+            folder.create(workspace or workspace_of(session_id, context, started_at))
+            if replay.torn_bytes:
+                message = f"The last line of the session log was torn: {replay.torn_bytes} bytes were cut off."
+                session.emit(events.SessionWarning(warning_type="log_repaired", message=message))
+        except BaseException:
+            self.forget(session)
+            raise
         if in_use:
             log.warning("session %s is marked as in use by another process", session_id)
         return session
@@ -184,6 +172,7 @@ class SessionRegistry:
     def forget(self, session: Session) -> None:
         """Take back a session whose opening failed; what is on the disk stays."""
         self._live.pop(session.id, None)
+        self._loaded.discard(session.id)
         folder = self._folders.pop(session.id, None)
         if folder is not None:
             folder.log.sync()
@@ -292,3 +281,23 @@ class SessionRegistry:
         if folder is not None and session.first_prompt is not None:
             folder.summarise(shorten(session.first_prompt))
         self._announce("session.updated", session.id, self._metadata(session))
+
+
+def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
+    """Bring ``session`` to where its log ends: conversation, model and mode."""
+    settings = session.settings
+    for record in records:
+        payload = events.decode_payload(record["type"], record.get("data"))
+        event_id = record.get("id")
+        session.apply(event_id if isinstance(event_id, str) and event_id else session.last_event_id, payload)
+        match payload:
+            case events.SessionStart():
+                settings.model = settings.model or payload.selected_model
+                settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
+            case events.SessionModelChange():
+                settings.model = payload.new_model
+                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
+            case events.SessionModeChanged():
+                settings.mode = payload.new_mode
+            case _:
+                pass

@@ -58,36 +58,39 @@ async def run_bash(wire: Wire, command: str) -> str:
     return session
 
 
-# --- clients that stop reading or go away ---------------------------------------------------------------------------
+# --- clients that stop reading or go away -------------------------------------------------------------------------
 
 
 async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_else(tmp_path: Path) -> None:
-    async with running_server(tmp_path, tcp=True, limit_s=50) as server:
-        async with server.connect() as stuck, server.connect() as other:
-            # Some 60 MiB of deltas, and an answer of less than one.
-            session = await stuck.create(scripted({"deltas": ["words "] * 150_000}), streaming=True)
-            before = server.rss_bytes()
-            await stuck.call("session.send", {"sessionId": session, "prompt": "talk"})
-            stuck.stop_reading()
-            own = await other.create(scripted({"text": "quick"}))
-            assert of_type(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
-            # The stuck client is waited for once; then its session ends without it, and all hear of that.
-            since = len(other.messages)
-            for _ in range(3):
-                with anyio.move_on_after(WAIT_S / 2):
-                    await other.until(
-                        lambda one: one.get("method") == "session.lifecycle" and one["params"]["sessionId"] == session,
-                        since=since,
-                    )
-                    break
-            else:
-                pytest.fail("the session of the stuck client has not ended")
-            assert server.rss_bytes() - before < 48 << 20
-            # When it reads again, it finds what matters: the whole answer and the end.
-            stuck.go_on_reading()
-            await stuck.event("session.idle", session=session)
-            message = await stuck.event("assistant.message", session=session)
-            assert len(message["data"]["content"]) == 900_000
+    async with (
+        running_server(tmp_path, tcp=True, limit_s=50) as server,
+        server.connect() as stuck,
+        server.connect() as other,
+    ):
+        # Some 60 MiB of deltas, and an answer of less than one.
+        session = await stuck.create(scripted({"deltas": ["words "] * 150_000}), streaming=True)
+        before = server.rss_bytes()
+        await stuck.call("session.send", {"sessionId": session, "prompt": "talk"})
+        stuck.stop_reading()
+        own = await other.create(scripted({"text": "quick"}))
+        assert of_type(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
+        # The stuck client is waited for once; then its session ends without it, and all hear of that.
+        since = len(other.messages)
+        for _ in range(3):
+            with anyio.move_on_after(WAIT_S / 2):
+                await other.until(
+                    lambda one: one.get("method") == "session.lifecycle" and one["params"]["sessionId"] == session,
+                    since=since,
+                )
+                break
+        else:
+            pytest.fail("the session of the stuck client has not ended")
+        assert server.rss_bytes() - before < 48 << 20
+        # When it reads again, it finds what matters: the whole answer and the end.
+        stuck.go_on_reading()
+        await stuck.event("session.idle", session=session)
+        message = await stuck.event("assistant.message", session=session)
+        assert len(message["data"]["content"]) == 900_000
 
 
 async def test_client_that_sends_half_a_frame_and_dies_hurts_nobody(tmp_path: Path) -> None:
@@ -120,7 +123,9 @@ async def test_client_that_dies_in_a_stream_leaves_a_session_that_others_can_tak
         assert of_type(await other.prompt(session), "assistant.message")[0]["content"] == "back"
 
 
-async def test_client_that_dies_during_its_tool_can_be_replaced_by_one_that_answers_the_call(tmp_path: Path) -> None:
+async def test_client_that_dies_during_its_tool_can_be_replaced_by_one_that_answers_the_call(
+    tmp_path: Path,
+) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as dying:
             session = await dying.create(
@@ -135,7 +140,9 @@ async def test_client_that_dies_during_its_tool_can_be_replaced_by_one_that_answ
         await other.event("session.idle", session=session)
 
 
-async def test_client_that_dies_during_an_approval_lets_nothing_run_until_another_one_decides(tmp_path: Path) -> None:
+async def test_client_that_dies_during_an_approval_lets_nothing_run_until_another_one_decides(
+    tmp_path: Path,
+) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as dying:
             session = await dying.create(
@@ -159,8 +166,8 @@ async def test_client_that_dies_during_an_approval_lets_nothing_run_until_anothe
 async def test_client_that_detaches_and_hangs_up_at_once_still_ends_its_commands(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as leaving:
-            behind = {"name": "bash", "arguments": {"command": STUBBORN, "mode": "async"}}
-            ahead = {"name": "bash", "arguments": {"command": STUBBORN}}
+            behind: JsonObject = {"name": "bash", "arguments": {"command": STUBBORN, "mode": "async"}}
+            ahead: JsonObject = {"name": "bash", "arguments": {"command": STUBBORN}}
             session = await leaving.create(scripted({"tool_calls": [behind]}, {"tool_calls": [ahead]}))
             await leaving.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
             await leaving.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -177,7 +184,7 @@ async def test_client_that_detaches_and_hangs_up_at_once_still_ends_its_commands
         assert not list(server.log_of(session).parent.glob("inuse.*"))
 
 
-# --- the end of the server ------------------------------------------------------------------------------------------
+# --- the end of the server ----------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -229,11 +236,17 @@ async def test_end_of_stdin_during_an_approval_runs_nothing(tmp_path: Path) -> N
         assert stored(server, session).count("tool.execution_complete") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-@pytest.mark.parametrize("transport", ["stdio", "tcp"])
-@pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
+@pytest.mark.parametrize(
+    ("number", "transport", "command"),
+    [
+        pytest.param(signal.SIGTERM, "stdio", SLEEPS, id="SIGTERM on stdio, polite command"),
+        pytest.param(signal.SIGTERM, "tcp", STUBBORN, id="SIGTERM over TCP, stubborn command"),
+        pytest.param(signal.SIGINT, "stdio", STUBBORN, id="SIGINT on stdio, stubborn command"),
+        pytest.param(signal.SIGINT, "tcp", SLEEPS, id="SIGINT over TCP, polite command"),
+    ],
+)
 async def test_signal_during_a_command_ends_both_in_time(
-    tmp_path: Path, transport: str, number: signal.Signals, command: str
+    tmp_path: Path, number: signal.Signals, transport: str, command: str
 ) -> None:
     async with serving(tmp_path, transport) as (server, wire):
         session = await run_bash(wire, command)
@@ -269,7 +282,10 @@ async def test_shutdown_is_answered_though_much_is_still_to_be_read(tmp_path: Pa
         session = await wire.create(scripted({"text": "x" * 4_000_000}))
         await wire.prompt(session)
         wire.stop_reading()
-        answers = [request("all", "session.getMessages", {"sessionId": session}), request("bye", "runtime.shutdown")]
+        answers = [
+            request("all", "session.getMessages", {"sessionId": session}),
+            request("bye", "runtime.shutdown"),
+        ]
         since = len(watcher.messages)
         await wire.send(b"".join(map(frame, answers)))
         await watcher.alive()
@@ -291,7 +307,7 @@ async def test_shutdown_does_not_wait_for_a_client_that_has_stopped_reading(tmp_
         assert await server.exited(1.0) == 0
 
 
-# --- the handshake --------------------------------------------------------------------------------------------------
+# --- the handshake ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -332,7 +348,7 @@ async def test_second_handshake_is_answered_like_the_first(tmp_path: Path) -> No
         await server.wire.alive()
 
 
-# --- aborts ---------------------------------------------------------------------------------------------------------
+# --- aborts -------------------------------------------------------------------------------------------------------
 
 
 async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(tmp_path: Path) -> None:
@@ -395,9 +411,11 @@ async def test_prompt_sent_right_behind_an_abort_is_not_taken_for_a_waiting_one(
         assert (await wire.response("abort"))["result"] == {"success": True}
         sent = (await wire.response("again"))["result"]["messageId"]
         await wire.until(
-            lambda one: one.get("method") == "session.event"
-            and one["params"]["event"]["type"] == "session.idle"
-            and "aborted" not in one["params"]["event"]["data"]
+            lambda one: (
+                one.get("method") == "session.event"
+                and one["params"]["event"]["type"] == "session.idle"
+                and "aborted" not in one["params"]["event"]["data"]
+            )
         )
         events = wire.events(session)
         # The waiting prompt was forgotten; the one after the abort was answered in a run of its own.
@@ -468,7 +486,7 @@ async def test_abort_while_a_command_runs_ends_its_whole_process_group(tmp_path:
 async def test_abort_while_several_calls_are_open_settles_each_of_them_once(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
-        several = {
+        several: JsonObject = {
             "tool_calls": [
                 {"id": "quick", "name": "lookup", "arguments": {}},
                 {"id": "asked", "name": "lookup", "arguments": {}},
@@ -482,9 +500,11 @@ async def test_abort_while_several_calls_are_open_settles_each_of_them_once(tmp_
         assert await answer(wire, session, quick["data"]["requestId"], "ok")
         await wire.event("tool.execution_complete", toolCallId="quick", success=True)
         requested = await wire.until(
-            lambda one: one.get("method") == "session.event"
-            and one["params"]["event"]["type"] == "permission.requested"
-            and one["params"]["event"]["data"]["permissionRequest"]["toolCallId"] == "shell"
+            lambda one: (
+                one.get("method") == "session.event"
+                and one["params"]["event"]["type"] == "permission.requested"
+                and one["params"]["event"]["data"]["permissionRequest"]["toolCallId"] == "shell"
+            )
         )
         await decide(wire, session, requested["params"]["event"]["data"]["requestId"], "approve-once")
         await wire.event("tool.execution_partial_result", toolCallId="shell")

@@ -103,7 +103,9 @@ async def test_header_without_end_is_given_up_and_the_next_frame_is_read(server:
         pytest.param(b'{"jsonrpc": "2.0"}', INVALID_REQUEST, id="no method, no result"),
     ],
 )
-async def test_body_that_is_no_message_is_refused_without_an_id(server: RunningServer, body: bytes, code: int) -> None:
+async def test_body_that_is_no_message_is_refused_without_an_id(
+    server: RunningServer, body: bytes, code: int
+) -> None:
     async with wired(server) as wire:
         assert (await complaint(wire, frame(body)))["code"] == code
 
@@ -164,7 +166,11 @@ async def test_params_may_be_null_an_object_or_a_list_of_one(server: RunningServ
     [
         ("session.send", {"sessionId": "s", "prompt": {"secret": SECRET}}, "prompt"),
         ("session.send", {"sessionId": "s", "prompt": "x", "mode": SECRET}, "mode"),
-        ("session.send", {"sessionId": "s", "prompt": "x", "requestHeaders": {"Authorization": [SECRET]}}, "Authoriz"),
+        (
+            "session.send",
+            {"sessionId": "s", "prompt": "x", "requestHeaders": {"Authorization": [SECRET]}},
+            "Authoriz",
+        ),
         ("session.send", {"prompt": SECRET}, "sessionId"),
         ("session.create", {"provider": {"apiKey": [SECRET]}}, "provider.apiKey"),
         ("session.create", {"provider": {"type": {"x": SECRET}}}, "provider.type"),

@@ -67,10 +67,11 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Run
 
 @asynccontextmanager
 async def failing(server: RunningServer, base_url: str, *, streaming: bool = True) -> AsyncGenerator[Failing]:
-    """A session with the provider at ``base_url``, while another session of the server is in the middle of a turn."""
+    """A session with the provider at ``base_url``, while another session of the server is in mid-turn."""
     async with server.connect() as wire:
         busy = await wire.create(
-            scripted(calls("lookup"), {"text": "{{last_tool_result}}"}), tools=[{"name": "lookup", "skipPermission": True}]
+            scripted(calls("lookup"), {"text": "{{last_tool_result}}"}),
+            tools=[{"name": "lookup", "skipPermission": True}],
         )
         await wire.call("session.send", {"sessionId": busy, "prompt": "look it up"})
         asked = await wire.event("external_tool.requested", session=busy)
@@ -120,26 +121,34 @@ ERROR_EVENT = b'data: {"error": {"message": "the model fell over", "type": "serv
         pytest.param(failure(429, "slow down"), ATTEMPTS, "rate_limit", 429, "slow down", id="429 for ever"),
         pytest.param(failure(500, "oops"), ATTEMPTS, "query", 500, "oops", id="500 for ever"),
         pytest.param(failure(503, "busy"), ATTEMPTS, "query", 503, "busy", id="503 for ever"),
-        pytest.param(failure(401, f"bad key {KEY}"), 1, "authentication", 401, "bad key", id="401 that quotes the key"),
+        pytest.param(
+            failure(401, f"bad key {KEY}"), 1, "authentication", 401, "bad key", id="401 that quotes the key"
+        ),
         pytest.param(failure(403, "no"), 1, "authentication", 403, "no", id="403"),
         pytest.param(failure(404, "no such model"), 1, "query", 404, "no such model", id="404"),
         pytest.param(failure(402, "pay first"), 1, "quota", 402, "pay first", id="402"),
-        pytest.param(failure(429, "later", **{"Retry-After": "3600"}), 1, "rate_limit", 429, "later", id="429 in 1 h"),
+        pytest.param(
+            failure(429, "later", **{"Retry-After": "3600"}), 1, "rate_limit", 429, "later", id="429 in 1 h"
+        ),
         pytest.param(text_reply("<html>hi</html>"), ATTEMPTS, "query", None, "expected JSON", id="no JSON"),
         pytest.param(json_reply({"hello": 1}), ATTEMPTS, "query", None, "", id="JSON of another shape"),
         pytest.param(json_reply([1, 2]), ATTEMPTS, "query", None, "expected a JSON object", id="a JSON list"),
         pytest.param(json_reply({"choices": 5}), ATTEMPTS, "query", None, "", id="choices that are none"),
         pytest.param(event_stream(HALF_A_FRAME), ATTEMPTS, "query", None, "", id="half a frame, then the end"),
-        pytest.param(event_stream(HALF_A_FRAME, ending="cut"), ATTEMPTS, "query", None, "broke", id="half a frame, cut"),
+        pytest.param(
+            event_stream(HALF_A_FRAME, ending="cut"), ATTEMPTS, "query", None, "broke", id="half a frame, cut"
+        ),
         pytest.param(event_stream(b"data: {]\n\n"), ATTEMPTS, "query", None, "", id="an event that is no JSON"),
         pytest.param(event_stream(), ATTEMPTS, "query", None, "", id="an empty stream"),
         pytest.param(Reply(silent=True, ending="cut"), ATTEMPTS, "query", None, "broke", id="no answer at all"),
         pytest.param(event_stream(delta("par"), ending="cut"), 1, "query", None, "broke", id="cut after a delta"),
         pytest.param(event_stream(delta("par")), 1, "query", None, "", id="the end after a delta"),
         pytest.param(event_stream(ERROR_EVENT), ATTEMPTS, "query", 503, "fell over", id="an error in the stream"),
-        pytest.param(event_stream(delta("par"), ERROR_EVENT), 1, "query", 503, "fell over", id="an error after a delta"),
+        pytest.param(
+            event_stream(delta("par"), ERROR_EVENT), 1, "query", 503, "fell over", id="an error after a delta"
+        ),
     ],
-)  # fmt: skip
+)
 async def test_failed_call_is_a_typed_error_and_nothing_else_breaks(
     server: RunningServer, reply: Reply, attempts: int, error_type: str, status: int | None, words: str
 ) -> None:
@@ -179,7 +188,10 @@ async def test_provider_with_an_impossible_address_is_a_typed_error(server: Runn
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
 async def test_call_that_fails_once_is_tried_again(server: RunningServer, streaming: bool) -> None:
-    async with ModelServer(failure(500), FINE) as provider, failing(server, provider.url, streaming=streaming) as at:
+    async with (
+        ModelServer(failure(500), FINE) as provider,
+        failing(server, provider.url, streaming=streaming) as at,
+    ):
         events = await at.prompt()
         assert of_type(events, "assistant.message")[0]["content"] == "all is well"
         assert [data["statusCode"] for data in of_type(events, "model.call_failure")] == [500]
@@ -229,7 +241,10 @@ async def test_answer_that_never_ends_can_be_aborted(server: RunningServer, name
 
 
 async def test_abort_hangs_up_on_the_provider(server: RunningServer) -> None:
-    async with ModelServer(event_stream(delta("la "), ending="hang")) as provider, failing(server, provider.url) as at:
+    async with (
+        ModelServer(event_stream(delta("la "), ending="hang")) as provider,
+        failing(server, provider.url) as at,
+    ):
         await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
         await at.wire.event("assistant.message_delta", session=at.session)
         await at.wire.call("session.abort", {"sessionId": at.session})

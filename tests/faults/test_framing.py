@@ -8,10 +8,19 @@ import pytest
 
 from jumpseat_protocol.framing import MAX_HEADER_BYTES, FrameDecoder, FramingError, encode_frame
 
-BODIES = [b"{}", b'{"text":"gr\xc3\xbc\xc3\x9fe"}', b"x" * 5000, b"Content-Length: 3\r\n\r\nabc", b"\r\n\r\n", b"\0"]
+BODIES = [
+    b"{}",
+    b'{"text":"gr\xc3\xbc\xc3\x9fe"}',
+    b"x" * 5000,
+    b"Content-Length: 3\r\n\r\nabc",
+    b"\r\n\r\n",
+    b"\0",
+]
 
 
-def fed(data: bytes, sizes: list[int] | None = None, *, max_body_bytes: int = 1 << 20) -> list[bytes | FramingError]:
+def fed(
+    data: bytes, sizes: list[int] | None = None, *, max_body_bytes: int = 1 << 20
+) -> list[bytes | FramingError]:
     """What a new decoder makes of ``data``, cut into pieces of ``sizes`` (by default: whole)."""
     decoder = FrameDecoder(max_body_bytes)
     out: list[bytes | FramingError] = []

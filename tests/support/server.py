@@ -239,8 +239,8 @@ class RunningServer:
     async def connect(self, *, token: str | None = None, handshake: bool = True) -> AsyncGenerator[Wire]:
         """A new TCP connection, read in the background; hung up at the end."""
         assert self.port is not None
+        wire = Wire(await anyio.connect_tcp("127.0.0.1", self.port))
         async with anyio.create_task_group() as tasks:
-            wire = Wire(await anyio.connect_tcp("127.0.0.1", self.port))
             tasks.start_soon(wire.read)
             try:
                 if handshake:

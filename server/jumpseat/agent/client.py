@@ -1,16 +1,22 @@
-"""A client as a session sees it: someone to deliver events to, with what it declared it can do."""
+"""A client as a session sees it: someone to deliver events to, and to ask what it declared it can answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from jumpseat.agent.blocks import JsonObject
+from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.sessions import ClientTool
 
 
 class Client(Protocol):
-    """One connection. Delivery never blocks and never fails; a client that is gone simply gets nothing."""
+    """One connection.
+
+    Delivery never blocks and never fails; a client that is gone simply gets nothing. The questions raise
+    :class:`~jumpseat.errors.ClientCallError` where the client fails, is gone, or answers what it should not.
+    """
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send one event. Events arrive in the order of the calls."""
@@ -18,6 +24,24 @@ class Client(Protocol):
 
     async def drained(self) -> None:
         """Wait until the client has read most of what it was sent."""
+        ...
+
+    async def invoke_hook(self, session_id: str, hook_type: str, hook_input: JsonObject) -> JsonObject | None:
+        """Let a hook speak; ``None`` where it has nothing to say."""
+        ...
+
+    async def ask_user(
+        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
+    ) -> UserInputResponse:
+        """Put a question to the person behind the client."""
+        ...
+
+    async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
+        """Let the client rewrite sections of the system message."""
+        ...
+
+    async def provider_token(self, session_id: str, provider_name: str) -> str:
+        """Ask for the bearer token of a provider."""
         ...
 
 
@@ -28,4 +52,6 @@ class Attachment:
     client: Client
     handles_permissions: bool = False
     handles_elicitation: bool = False
+    handles_user_input: bool = False
+    has_hooks: bool = False
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])

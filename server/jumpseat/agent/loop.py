@@ -59,8 +59,8 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             session.record_abort()
             if open_turn is not None:
                 session.emit(events.TurnEnd(turn_id=open_turn))
-        except StoreError:
-            log.exception("session %s: its abort could not be written", session.id)
+        except StoreError as error:
+            log.error("session %s: its abort is not in the log: %s", session.id, error)
         raise
     except Exception as exc:
         _fail(session, prompt, open_turn, exc)

@@ -122,7 +122,7 @@ class Session:
             self._report_change()
         return event
 
-    def apply(self, event_id: str, payload: events.EventPayload | events.UnknownPayload) -> None:
+    def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Take a persisted event into account; live ones come from :meth:`emit`, old ones from the log."""
         self.last_event_id = event_id
         self.event_count += 1
@@ -295,8 +295,8 @@ class Session:
         """Publish a final error; one that cannot be written down is announced all the same."""
         try:
             return self.emit(payload)
-        except StoreError:
-            log.exception("session %s: its log cannot be written", self.id)
+        except StoreError as error:
+            log.error("session %s: its error is not in the log: %s", self.id, error)
             return self._announce_ephemeral(payload)
 
 

@@ -81,8 +81,8 @@ class FileEventLog:
 def _sync_and_close(fd: int) -> None:
     try:
         os.fsync(fd)
-    except OSError:
-        log.exception("a session log could not be synced")
+    except OSError as error:
+        log.error("a session log could not be synced: %s", error.strerror or error)
     finally:
         os.close(fd)
 

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,8 +82,8 @@ class SessionFolder:
         workspace.summary, workspace.updated_at = summary, utc_now()
         try:
             self._write_workspace(workspace)
-        except OSError:
-            log.exception("%s cannot be written", self.path / "workspace.yaml")
+        except OSError as error:
+            log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
 
     def _write_workspace(self, workspace: Workspace) -> None:
         """Replace ``workspace.yaml`` in one step: readers see the old or the new one."""
@@ -143,8 +144,9 @@ class SessionFolder:
         )
 
     def release(self) -> None:
-        """Take our advisory mark off the session."""
-        self._lock().unlink(missing_ok=True)
+        """Take our advisory mark off the session, where it could be set at all."""
+        with suppress(OSError):
+            self._lock().unlink()
 
     def in_use(self) -> bool:
         """Whether a living process other than this one has marked the session as its own. Advisory only."""

@@ -1,0 +1,121 @@
+"""Requests that the server sends to its clients: hooks, questions to the user, transforms, tokens.
+
+A client answers only what it declared when it created or joined the session. What a client answers is checked like
+anything that comes in; an answer that does not fit counts as "no opinion".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from jumpseat_protocol.tools import ToolResultObject
+from jumpseat_protocol.wire import WireModel
+
+
+class HooksInvokeParams(WireModel):
+    """``input`` always holds ``sessionId``, ``timestamp`` (Unix milliseconds) and ``cwd``."""
+
+    session_id: str
+    hook_type: str
+    input: dict[str, Any]
+
+
+class HooksInvokeResult(WireModel):
+    output: dict[str, Any] | None = None
+
+
+class SessionStartOutput(WireModel):
+    additional_context: str | None = None
+
+
+class UserPromptSubmittedOutput(WireModel):
+    modified_prompt: str | None = None
+    additional_context: str | None = None
+
+
+class UserPromptTransformedOutput(WireModel):
+    modified_transformed_prompt: str | None = None
+
+
+class PreToolUseOutput(WireModel):
+    permission_decision: Literal["allow", "deny", "ask"] | None = None
+    permission_decision_reason: str | None = None
+    modified_args: dict[str, Any] | None = None
+    additional_context: str | None = None
+
+
+class PostToolUseOutput(WireModel):
+    modified_result: ToolResultObject | None = None
+    additional_context: str | None = None
+
+
+class PostToolUseFailureOutput(WireModel):
+    additional_context: str | None = None
+
+
+class AgentStopOutput(WireModel):
+    decision: Literal["block"] | None = None
+    reason: str | None = None
+
+
+class ErrorOccurredOutput(WireModel):
+    error_handling: Literal["retry", "skip", "abort"] | None = None
+    retry_count: int | None = Field(default=None, ge=0)
+    user_notification: str | None = None
+
+
+class SessionEndOutput(WireModel):
+    session_summary: str | None = None
+
+
+class UserInputRequestParams(WireModel):
+    session_id: str
+    question: str
+    choices: list[str] | None = None
+    allow_freeform: bool | None = None
+
+
+class UserInputResponse(WireModel):
+    answer: str
+    was_freeform: bool = True
+
+
+class SectionContent(WireModel):
+    content: str
+
+
+class SystemMessageTransformParams(WireModel):
+    session_id: str
+    sections: dict[str, SectionContent]
+
+
+class SystemMessageTransformResult(WireModel):
+    sections: dict[str, SectionContent]
+
+
+class ProviderTokenParams(WireModel):
+    """``provider_name`` is ``default`` for a session's own provider, else the name in its registry."""
+
+    session_id: str
+    provider_name: str
+
+
+class ProviderTokenResult(WireModel):
+    token: str = Field(repr=False)
+
+
+class Callback(NamedTuple):
+    params: type[WireModel]
+    result: type[WireModel]
+
+
+SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
+    "hooks.invoke": Callback(HooksInvokeParams, HooksInvokeResult),
+    "userInput.request": Callback(UserInputRequestParams, UserInputResponse),
+    "systemMessage.transform": Callback(SystemMessageTransformParams, SystemMessageTransformResult),
+    "providerToken.getToken": Callback(ProviderTokenParams, ProviderTokenResult),
+}
+"""Every request the server may send to a client."""

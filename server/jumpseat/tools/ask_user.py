@@ -1,0 +1,39 @@
+"""``ask_user``: a question to the person behind the client. Offered only where a client can be asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+
+from jumpseat.errors import ClientCallError
+from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+
+
+class AskUserArgs(ToolArgs):
+    question: str = Field(description="One question, complete in itself")
+    choices: list[str] | None = Field(default=None, description="Answers to choose from")
+    allow_freeform: bool | None = Field(default=None, description="Whether another answer may be typed (default: yes)")
+
+
+async def ask_user(ctx: ToolContext, args: AskUserArgs) -> ToolOutcome:
+    try:
+        response = await ctx.ask_user(args.question, args.choices, args.allow_freeform is not False)
+    except ClientCallError:
+        return failure("The user could not be asked. Go on without an answer, or end your turn with the question.")
+    said = "responded" if response.was_freeform else "selected"
+    return ToolOutcome(text=f"User {said}: {response.answer}")
+
+
+def _intention(args: AskUserArgs) -> str:
+    return args.question
+
+
+ASK_USER: Final = BuiltinTool(
+    name="ask_user",
+    description="Ask the user a question and wait for the answer.",
+    args=AskUserArgs,
+    run=ask_user,
+    intention=_intention,
+    needs="user_input",
+)

@@ -1,0 +1,170 @@
+"""The configuration file: what it may say, and that every mistake is told with file and field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jumpseat.config import (
+    AdapterConfig,
+    AliasConfig,
+    Config,
+    ModelConfig,
+    PermissionsConfig,
+    RetryConfig,
+    home_folder,
+    load_config,
+)
+from jumpseat.errors import ConfigError
+
+GOOD = """
+default_model = "fast"
+
+[adapters.work]
+type = "openai"
+base_url = "https://llm.example.com/v1"
+api_key_env = "WORK_LLM_KEY"
+headers = {X-Team = "blue"}
+options = {api_version = "1"}
+models = ["gpt-5", {id = "gpt-5-mini", name = "Mini", wire_model = "m", vision = true, context_window = 400000}]
+
+[adapters.anthropic]
+
+[models.fast]
+adapter = "work"
+model = "gpt-5-mini"
+
+[permissions]
+allow_unasked = true
+
+[retry]
+attempts = 2
+first_wait_s = 0
+"""
+
+
+def write(home: Path, text: str | bytes) -> Path:
+    path = home / "config.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
+    write(tmp_path, GOOD)
+    config = load_config(tmp_path)
+
+    mini = ModelConfig(id="gpt-5-mini", name="Mini", wire_model="m", vision=True, context_window=400000)
+    assert config == Config(
+        default_model="fast",
+        adapters={
+            "work": AdapterConfig(
+                type="openai",
+                base_url="https://llm.example.com/v1",
+                api_key_env="WORK_LLM_KEY",
+                headers={"X-Team": "blue"},
+                options={"api_version": "1"},
+                models=["gpt-5", mini],
+            ),
+            "anthropic": AdapterConfig(),
+        },
+        models={"fast": AliasConfig(adapter="work", model="gpt-5-mini")},
+        permissions=PermissionsConfig(allow_unasked=True),
+        retry=RetryConfig(attempts=2, first_wait_s=0),
+    )
+    assert config.adapters["work"].model_list() == [ModelConfig(id="gpt-5"), mini]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "[permissions]\n"])
+def test_all_of_it_is_optional(tmp_path: Path, text: str) -> None:
+    write(tmp_path, text)
+
+    assert load_config(tmp_path) == Config()
+
+
+def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
+    assert load_config(tmp_path) == load_config(tmp_path / "missing") == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("default_modle = 'x'", "default_modle: Extra inputs are not permitted"),
+        ("default_model = 7", "default_model: Input should be a valid string"),
+        ("[adapters]\nwork = 'x'", "adapters.work: Input should be"),
+        ("[adapters.work]\nbase_ulr = 'x'", "adapters.work.base_ulr: Extra inputs are not permitted"),
+        ("[adapters.work]\napi_key = 'sk-secret'", "adapters.work.api_key: Extra inputs are not permitted"),
+        ("[adapters.work]\nheaders = {a = 1}", "adapters.work.headers.a: Input should be a valid string"),
+        ("[adapters.work]\nmodels = 'gpt'", "adapters.work.models: Input should be a valid list"),
+        ("[adapters.work]\nmodels = [{name = 'x'}]", "adapters.work.models.0.ModelConfig.id: Field required"),
+        (
+            "[adapters.work]\nmodels = [{id = 'x', visoin = true}]",
+            "adapters.work.models.0.ModelConfig.visoin: Extra",
+        ),
+        ("[models.fast]\nmodel = 'x'", "models.fast.adapter: Field required"),
+        ("[models.fast]\nadapter = 'work'\nmodel = 'x'", "models.fast: there is no adapter 'work'"),
+        ("[permissions]\nallow_unasked = 'perhaps'", "permissions.allow_unasked: Input should be a valid boolean"),
+        ("[permissions]\nallow = true", "permissions.allow: Extra inputs are not permitted"),
+        ("[retry]\nattempts = 0", "retry.attempts: Input should be greater than or equal to 1"),
+        ("[retry]\nfirst_wait_s = inf", "retry.first_wait_s: Input should be a finite number"),
+        ("[adapters", "Expected ']'"),
+        ("a = 1\na = 2", "Cannot overwrite a value"),
+        (b"default_model = '\xff'", "cannot be read: 'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_a_mistake_is_told_with_file_and_field(tmp_path: Path, text: str | bytes, complaint: str) -> None:
+    path = write(tmp_path, text)
+
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path)
+    assert str(caught.value).startswith(f"{path}: {complaint}")
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "a = 1\nb = 2")
+
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path)
+    extra = "Extra inputs are not permitted"
+    assert str(caught.value) == f"{path}: a: {extra}; b: {extra}"
+
+
+def test_a_folder_in_place_of_the_file_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+
+    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read: .*Is a directory"):
+        load_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("script", "path"),
+    [
+        ("demo.yaml", "{home}/demo.yaml"),
+        ("scripts/../demo.yaml", "{home}/scripts/../demo.yaml"),
+        ("/etc/demo.yaml", "/etc/demo.yaml"),
+        ("~/demo.yaml", "{user}/demo.yaml"),
+        ("~nobody-of-this-name/demo.yaml", "{home}/~nobody-of-this-name/demo.yaml"),
+    ],
+)
+def test_the_path_of_a_script_counts_from_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, path: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    write(tmp_path, f"[adapters.demo]\ntype = 'scripted'\nscript = '{script}'")
+
+    config = load_config(tmp_path)
+    assert config.adapters["demo"] == AdapterConfig(
+        type="scripted", script=path.format(home=tmp_path, user=tmp_path / "user")
+    )
+
+
+def test_the_home_folder_is_what_the_environment_says_or_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    assert home_folder({"COPILOT_HOME": "/srv/state"}) == Path("/srv/state")
+    assert home_folder({"COPILOT_HOME": "relative"}) == tmp_path / "relative"
+    assert home_folder({"COPILOT_HOME": ""}) == home_folder({}) == tmp_path / ".jumpseat"
