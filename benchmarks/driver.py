@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import signal
 import subprocess
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -77,6 +79,7 @@ class Server:
             cwd=home,
             env=_environment(home),
             limit=1 << 20,
+            start_new_session=True,
         )
         return cls(process, model_url)
 
@@ -128,8 +131,9 @@ class Server:
 
     async def kill(self) -> None:
         """End the server whatever it does; fine where it has ended already."""
-        if self._process.returncode is None:
-            self._process.kill()
+        with suppress(ProcessLookupError):
+            # Its children too: they would go on, and keep its stdout open.
+            os.killpg(self.pid, signal.SIGKILL)
         await self._process.wait()
         await self._reading
 

@@ -532,13 +532,16 @@ EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_
 
 def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
     """Read a payload from its JSON values; what is unknown or misshapen comes back as :class:`UnknownPayload`."""
+    values = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     cls = EVENT_TYPES.get(kind)
     if cls is not None:
+        # Absent and null mean the same.
+        given = {name: value for name, value in values.items() if value is not None}
         try:
-            return cast("EventPayload", _adapter(cls).validate_python(data))
+            return cast("EventPayload", _adapter(cls).validate_python(given))
         except ValidationError:
             pass
-    return UnknownPayload(type=kind, data=cast("dict[str, Any]", data) if isinstance(data, dict) else {})
+    return UnknownPayload(type=kind, data=values)
 
 
 @cache

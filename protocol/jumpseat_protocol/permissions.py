@@ -85,7 +85,20 @@ class CustomToolPermission(WireDataclass):
     kind: Literal["custom-tool"] = "custom-tool"
 
 
-PermissionRequest: TypeAlias = ShellPermission | WritePermission | ReadPermission | CustomToolPermission
+@dataclass(slots=True, kw_only=True)
+class HookPermission(WireDataclass):
+    """A hook wants a person to decide on this call."""
+
+    tool_name: str
+    tool_args: Any = None
+    hook_message: str | None = None
+    tool_call_id: str | None = None
+    kind: Literal["hook"] = "hook"
+
+
+PermissionRequest: TypeAlias = (
+    ShellPermission | WritePermission | ReadPermission | CustomToolPermission | HookPermission
+)
 
 
 class SessionApproval(WireModel):

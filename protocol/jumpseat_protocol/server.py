@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from jumpseat_protocol.wire import WireModel
 
 
@@ -14,7 +16,7 @@ class EmptyParams(WireModel):
 class ConnectParams(WireModel):
     """``token`` must be the connection token where the server has one."""
 
-    token: str | None = None
+    token: str | None = Field(default=None, repr=False)
 
 
 class ConnectResult(WireModel):
@@ -50,7 +52,7 @@ class AuthStatusResult(WireModel):
 
 class ModelsListParams(WireModel):
     selection_id: str | None = None
-    git_hub_token: str | None = None
+    git_hub_token: str | None = Field(default=None, repr=False)
 
 
 class ModelsListResult(WireModel):

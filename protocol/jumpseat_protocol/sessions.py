@@ -106,10 +106,15 @@ class SessionOptions(WireModel):
     provider: ProviderConfig | None = None
     request_permission: bool | None = None
     request_elicitation: bool | None = None
+    request_user_input: bool | None = None
+    hooks: bool | None = None
     streaming: bool | None = None
     working_directory: str | None = None
     large_output: LargeOutputConfig | None = None
     enable_host_git_operations: bool | None = None
+    skip_custom_instructions: bool | None = None
+    instruction_directories: list[str] | None = None
+    organization_custom_instructions: str | None = None
     git_hub_token: str | None = Field(default=None, repr=False)
 
 

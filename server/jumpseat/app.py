@@ -38,8 +38,6 @@ log = logging.getLogger(__name__)
 CLOSE_S: Final = 0.3
 # How much of that commands get to end by themselves.
 GRACE_S: Final = 0.1
-# How long clients may take to read what they were sent before.
-FLUSH_S: Final = 0.15
 # How long the process waits after `runtime.shutdown` for its client to hang up.
 GOODBYE_S: Final = 0.3
 # Credentials of the server itself, which no child process needs.
@@ -125,11 +123,8 @@ class App:
         """End everything: sessions first, so that their last events still find their clients."""
         with anyio.CancelScope(shield=True):
             await self.close_sessions()
-            with anyio.move_on_after(FLUSH_S):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self.models.close)
-                    for connection in self.connections:
-                        tasks.start_soon(connection.wire.flushed)
+            with anyio.move_on_after(CLOSE_S):
+                await self.models.close()
             for connection in list(self.connections):
                 connection.close()
 

@@ -26,6 +26,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import repair_log
 from jumpseat.store.git import working_directory_context
+from jumpseat.store.instructions import read_instructions
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
@@ -64,6 +65,7 @@ class SessionRegistry:
             tasks=tasks,
             models=models,
             make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
+            read_instructions=read_instructions,
             run_prompt=run_prompt,
             retry=retry,
             allow_unasked=allow_unasked,
@@ -140,6 +142,7 @@ class SessionRegistry:
         started_at = workspace.created_at if workspace else utc_now()
         session = self._open(session_id, settings, folder, started_at)
         self._loaded.add(session_id)
+        session.start_source = "resume"
         try:
             _replay(session, replay.records)
             context = working_directory_context(settings.cwd)
@@ -185,6 +188,9 @@ class SessionRegistry:
         session = self._live.get(session_id)
         if session is None:
             return
+        if client in session.attachments:
+            # While the client is still there to be asked.
+            await session.hooks.session_end("complete")
         session.detach(client)
         if not session.attachments:
             # A client that hangs up right behind its request must not leave half a session behind.

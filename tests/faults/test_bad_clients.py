@@ -35,6 +35,12 @@ SLEEPS = "echo started; sleep 300"
 STUBBORN = "trap '' TERM; echo started; sleep 300"
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """As everywhere, for longer than one test."""
+    return "asyncio"
+
+
 def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
@@ -351,9 +357,15 @@ async def test_second_handshake_is_answered_like_the_first(tmp_path: Path) -> No
 # --- aborts -------------------------------------------------------------------------------------------------------
 
 
-async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
+    """One server for all aborts: what one of them leaves behind would show in the next."""
+    async with running_server(tmp_path_factory.mktemp("aborts"), tcp=True, limit_s=60) as server:
+        yield server
+
+
+async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(server: RunningServer) -> None:
+    async with server.connect() as wire:
         session = await wire.create(scripted({"hang": True}))
         await wire.send(
             frame(request("send", "session.send", {"sessionId": session, "prompt": "go"}))
@@ -365,9 +377,8 @@ async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(tmp_pa
         assert kinds.count("user.message") == kinds.count("abort") == kinds.count("session.idle") == 1
 
 
-async def test_abort_when_idle_and_abort_twice_change_nothing(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
+async def test_abort_when_idle_and_abort_twice_change_nothing(server: RunningServer) -> None:
+    async with server.connect() as wire:
         session = await wire.create(scripted({"hang": True}))
         assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -382,9 +393,8 @@ async def test_abort_when_idle_and_abort_twice_change_nothing(tmp_path: Path) ->
         assert kinds[-1] == "session.idle"
 
 
-async def test_prompt_after_an_abort_is_answered(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
+async def test_prompt_after_an_abort_is_answered(server: RunningServer) -> None:
+    async with server.connect() as wire:
         script = {"prompts": [{"when": "wait", "turns": [{"hang": True}]}, {"turns": [{"text": "back"}]}]}
         session = await wire.create({"type": "scripted", "script": script})
         await wire.call("session.send", {"sessionId": session, "prompt": "wait"})
@@ -395,9 +405,8 @@ async def test_prompt_after_an_abort_is_answered(tmp_path: Path) -> None:
         assert "aborted" not in of_type(events, "session.idle")[0]
 
 
-async def test_prompt_sent_right_behind_an_abort_is_not_taken_for_a_waiting_one(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
+async def test_prompt_sent_right_behind_an_abort_is_not_taken_for_a_waiting_one(server: RunningServer) -> None:
+    async with server.connect() as wire:
         script = {"prompts": [{"when": "wait", "turns": [{"hang": True}]}, {"turns": [{"text": "back"}]}]}
         session = await wire.create({"type": "scripted", "script": script})
         for number in range(2):
@@ -446,9 +455,8 @@ def interrupted(events: list[JsonObject], *call_ids: str) -> None:
         assert data["error"]["message"] == INTERRUPTED
 
 
-async def test_abort_while_a_client_tool_is_pending_settles_the_call_once(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
+async def test_abort_while_a_client_tool_is_pending_settles_the_call_once(server: RunningServer) -> None:
+    async with server.connect() as wire:
         session = await wire.create(scripted(calls("lookup"), {"text": "next"}), tools=[LOOKUP])
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         asked = await wire.event("external_tool.requested")
@@ -459,10 +467,13 @@ async def test_abort_while_a_client_tool_is_pending_settles_the_call_once(tmp_pa
         assert of_type(events, "tool.execution_complete") == []
 
 
-async def test_abort_while_a_permission_is_pending_settles_the_call_once_and_runs_nothing(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
-        session = await wire.create(scripted(calls("bash", command="touch ran")), requestPermission=True)
+async def test_abort_while_a_permission_is_pending_settles_the_call_once_and_runs_nothing(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    async with server.connect() as wire:
+        session = await wire.create(
+            scripted(calls("bash", command="touch ran")), requestPermission=True, workingDirectory=str(tmp_path)
+        )
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         asked = await wire.event("permission.requested")
         interrupted(await aborted(wire, session), "call-1")
@@ -474,18 +485,17 @@ async def test_abort_while_a_permission_is_pending_settles_the_call_once_and_run
 
 
 @pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
-async def test_abort_while_a_command_runs_ends_its_whole_process_group(tmp_path: Path, command: str) -> None:
-    async with running_server(tmp_path) as server:
-        session = await run_bash(server.wire, f"({command}) & wait")
+async def test_abort_while_a_command_runs_ends_its_whole_process_group(server: RunningServer, command: str) -> None:
+    async with server.connect() as wire:
+        session = await run_bash(wire, f"({command}) & wait")
         assert len(server.descendants()) >= 2
-        events = await aborted(server.wire, session)
+        events = await aborted(wire, session)
         assert server.descendants() == []
         interrupted(events, "call-1")
 
 
-async def test_abort_while_several_calls_are_open_settles_each_of_them_once(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        wire = server.wire
+async def test_abort_while_several_calls_are_open_settles_each_of_them_once(server: RunningServer) -> None:
+    async with server.connect() as wire:
         several: JsonObject = {
             "tool_calls": [
                 {"id": "quick", "name": "lookup", "arguments": {}},

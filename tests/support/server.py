@@ -216,9 +216,10 @@ class Wire:
 class RunningServer:
     """A server process. ``expect_exit`` is the exit code that leaving :func:`running_server` asks for."""
 
-    def __init__(self, process: Process, home: Path, mark: str, port: int | None) -> None:
+    def __init__(self, process: Process, home: Path, mark: str) -> None:
         self.home = home
-        self.port = port
+        self.port: int | None = None
+        """Where a TCP server listens; none over stdio."""
         self.expect_exit = 0
         self.process = process
         self._mark = mark
@@ -240,15 +241,21 @@ class RunningServer:
         """A new TCP connection, read in the background; hung up at the end."""
         assert self.port is not None
         wire = Wire(await anyio.connect_tcp("127.0.0.1", self.port))
+        failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wire.read)
             try:
                 if handshake:
                     await wire.call("connect", {"token": token} if token else {})
                 yield wire
+            except Exception as error:
+                # Raised below, or the task group would wrap it.
+                failure = error
             finally:
                 await wire.hang_up()
                 tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
         assert wire.problem is None, wire.problem
 
     def log_of(self, session: str) -> Path:
@@ -357,13 +364,15 @@ async def running_server(
     executable = str(Path(sys.executable).with_name("jumpseat"))
     command = [executable, "--headless", *(["--port", "0"] if tcp else ["--stdio"]), *args]
     if file_limit_blocks is not None:
+        # Python 3.11 does not notice when it writes only half of a module's bytecode, and fails to start from then on.
+        environ["PYTHONDONTWRITEBYTECODE"] = "1"
         command = ["sh", "-c", f'ulimit -f {file_limit_blocks}; exec "$@"', "sh", *command]
     with anyio.fail_after(limit_s):
         process = await anyio.open_process(
             command, stdin=DEVNULL if tcp else PIPE, stdout=PIPE, stderr=PIPE, env=environ, cwd=folder
         )
-        port = await _port(process) if tcp else None
-        async with RunningServer(process, home, mark, port) as server, anyio.create_task_group() as tasks:
+        failure: Exception | None = None
+        async with RunningServer(process, home, mark) as server, anyio.create_task_group() as tasks:
             tasks.start_soon(server.read_stderr)
             if not tcp:
                 assert process.stdin is not None
@@ -371,14 +380,19 @@ async def running_server(
                 server.attach(Wire(StapledByteStream(process.stdin, process.stdout)))
                 tasks.start_soon(server.wire.read)
             try:
-                if handshake and not tcp:
+                if tcp:
+                    server.port = await _port(process)
+                elif handshake:
                     await server.wire.call("connect", {})
                 yield server
                 await server.end()
-            except BaseException as error:
+            except Exception as error:
+                # Raised below, or the task group would wrap it.
                 error.add_note(f"stderr of the server:\n{server.stderr}")
+                failure = error
                 tasks.cancel_scope.cancel()
-                raise
+        if failure is not None:
+            raise failure
         assert tcp or server.wire.problem is None, server.wire.problem
         assert "Traceback" not in server.stderr, server.stderr
 

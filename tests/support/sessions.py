@@ -24,6 +24,7 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from jumpseat.adapters.scripted import Script, ScriptedModel
+from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.interfaces import ResolvedModel
@@ -32,10 +33,11 @@ from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session import Prompt, Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import StoreError
+from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
@@ -52,6 +54,15 @@ class RecordingClient:
     """A client that keeps what it is told, in order."""
 
     events: list[events.Event] = field(default_factory=list[events.Event])
+    hooks: dict[str, list[JsonObject | Exception | None]] = field(
+        default_factory=dict[str, "list[JsonObject | Exception | None]"]
+    )
+    """What the hooks answer, call by call."""
+    asked: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
+    """What the hooks were asked: type and input."""
+    user_answers: list[UserInputResponse] = field(default_factory=list[UserInputResponse])
+    to_transform: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    """The sections it was asked to rewrite; it puts each in capitals."""
     _news: anyio.Event = field(default_factory=anyio.Event)
 
     def deliver(self, session_id: str, event: events.Event) -> None:
@@ -61,6 +72,28 @@ class RecordingClient:
 
     async def drained(self) -> None:
         await anyio.lowlevel.checkpoint()
+
+    async def invoke_hook(self, session_id: str, hook_type: str, hook_input: JsonObject) -> JsonObject | None:
+        self.asked.append((hook_type, hook_input))
+        answers = self.hooks.get(hook_type, [])
+        answer = answers.pop(0) if answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def ask_user(
+        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
+    ) -> UserInputResponse:
+        if not self.user_answers:
+            raise ClientCallError("nobody answers")
+        return self.user_answers.pop(0)
+
+    async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
+        self.to_transform.append(sections)
+        return {name: text.upper() for name, text in sections.items()}
+
+    async def provider_token(self, session_id: str, provider_name: str) -> str:
+        raise ClientCallError("this client has no tokens")
 
     def payloads(self, kind: type[P]) -> list[P]:
         """The payloads of one kind so far."""
@@ -85,6 +118,7 @@ class MemoryLog:
     lines: list[bytes] = field(default_factory=list[bytes])
     broken: bool = False
     syncs: int = 0
+    path: Path = Path("/log/events.jsonl")
 
     def append(self, event: events.Event) -> None:
         if self.broken:
@@ -161,10 +195,13 @@ def make_session(
     tools: Sequence[ClientTool] = (),
     builtin: Sequence[BuiltinTool[Any]] = (),
     handles_permissions: bool = True,
+    handles_user_input: bool = False,
+    hooks: dict[str, list[JsonObject | Exception | None]] | None = None,
     approve_all: bool = False,
     allow_unasked: bool = False,
     model_info: ModelInfo | None = None,
     retry: RetryPolicy | None = None,
+    instructions: str = "",
     session_id: str = "session-1",
 ) -> MadeSession:
     """A live session with one attached client; its tasks run in ``tasks``.
@@ -176,7 +213,7 @@ def make_session(
     """
     settings = settings or SessionSettings(cwd=Path("/project"))
     log = MemoryLog()
-    client = RecordingClient()
+    client = RecordingClient(hooks=hooks or {})
     changes: list[str] = []
     around = Surroundings(
         tasks=tasks,
@@ -184,6 +221,7 @@ def make_session(
         make_tools=lambda session: ToolOrchestrator(
             session, Environment(tuple(builtin), {}), settings.cwd / "temp"
         ),
+        read_instructions=lambda _settings: instructions,
         run_prompt=run_prompt,
         retry=retry or RetryPolicy(first_wait_s=0),
         allow_unasked=allow_unasked,
@@ -192,7 +230,13 @@ def make_session(
     session = Session(session_id, settings, log, around, utc_now())
     session.permissions.approve_all = approve_all
     session.attach(
-        Attachment(client, handles_permissions=handles_permissions, tools={tool.name: tool for tool in tools})
+        Attachment(
+            client,
+            handles_permissions=handles_permissions,
+            handles_user_input=handles_user_input,
+            has_hooks=hooks is not None,
+            tools={tool.name: tool for tool in tools},
+        )
     )
     return MadeSession(session, client, log, changes)
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import anyio
 
+from jumpseat.errors import ClientCallError
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.shells import Shells
 from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome
+from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.permissions import PermissionRequest
 
 
@@ -30,8 +32,13 @@ async def tool_session(cwd: Path, *, path: str | None = None) -> AsyncGenerator[
             shells=shells,
             partial=lambda _text: None,
             progress=lambda _text: None,
+            ask_user=_nobody,
         )
         await shells.close()
+
+
+async def _nobody(_question: str, _choices: list[str] | None, _allow_freeform: bool) -> UserInputResponse:
+    raise ClientCallError("there is nobody to ask")
 
 
 async def call(ctx: ToolContext, name: str, **arguments: Any) -> ToolOutcome:

@@ -17,6 +17,7 @@ def test_the_tools_come_in_the_documented_order() -> None:
         "edit",
         "grep",
         "glob",
+        "ask_user",
     ]
 
 

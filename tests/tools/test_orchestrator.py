@@ -15,8 +15,10 @@ from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
-from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.bash import BASH
+from jumpseat.tools.glob import GLOB
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
+from jumpseat.tools.view import VIEW
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest, ReadPermission
 from jumpseat_protocol.sessions import ClientTool, LargeOutputConfig
@@ -291,27 +293,20 @@ async def test_the_success_of_a_terminal_tool_ends_the_turn_and_its_failure_does
 async def test_a_client_tool_takes_the_place_of_a_builtin_one_where_it_says_so(tasks: TaskGroup) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     mine = tool("view", description="Mine", parameters=schema, overrides_built_in_tool=True)
-    made = make_session(
-        tasks,
-        script=calls(("view", {"path": "x"})),
-        builtin=BUILTIN_TOOLS,
-        tools=[mine],
-    )
+    made = make_session(tasks, script=calls(("view", {"path": "x"})), builtin=[VIEW, GLOB], tools=[mine])
     made.send("go")
     made.answer_tool(await made.client.heard(events.ExternalToolRequested), "from the client")
     await made.idle()
 
     assert told(made) == ["from the client"]
-    specs = made.session.tools.specs()
-    assert [spec for spec in specs if spec.name == "view"] == [ToolSpec("view", "Mine", schema)]
-    assert len(specs) == len(BUILTIN_TOOLS)
+    assert made.session.tools.specs() == [GLOB.spec, ToolSpec("view", "Mine", schema)]
 
 
 async def test_a_client_tool_with_the_name_of_a_builtin_one_is_refused_where_it_does_not_say_so(
     tasks: TaskGroup,
 ) -> None:
     with pytest.raises(InvalidRequestError, match="'view' has the name of a built-in tool") as caught:
-        make_session(tasks, builtin=BUILTIN_TOOLS, tools=[tool("view")])
+        make_session(tasks, builtin=[VIEW], tools=[tool("view")])
 
     assert "overridesBuiltInTool" in str(caught.value)
 
@@ -325,15 +320,12 @@ async def test_a_client_tool_without_a_schema_takes_no_arguments(tasks: TaskGrou
 async def test_a_tool_that_the_filters_hide_is_neither_offered_nor_run(tasks: TaskGroup) -> None:
     settings = SessionSettings(cwd=Path("/project"), available_tools=["builtin:*"], excluded_tools=["glob"])
     made = make_session(
-        tasks, script=calls(("ask", {})), settings=settings, builtin=BUILTIN_TOOLS, tools=[tool("ask")]
+        tasks, script=calls(("ask", {})), settings=settings, builtin=[BASH, VIEW, GLOB], tools=[tool("ask")]
     )
     await made.ask("go")
 
-    offered = [one.name for one in BUILTIN_TOOLS if one.name != "glob"]
-    assert [spec.name for spec in made.session.tools.specs()] == offered
-    assert told(made) == [
-        f"Tool 'ask' does not exist. Available tools that can be called are {', '.join(offered)}."
-    ]
+    assert made.session.tools.specs() == [BASH.spec, VIEW.spec]
+    assert told(made) == ["Tool 'ask' does not exist. Available tools that can be called are bash, view."]
 
 
 async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: TaskGroup) -> None:
@@ -399,7 +391,7 @@ async def test_a_shell_call_tells_the_user_what_its_line_touches(tasks: TaskGrou
         tasks,
         script=calls(("bash", {"command": "echo hi > out.txt", "description": "Say hi"})),
         settings=SessionSettings(cwd=tmp_path),
-        builtin=BUILTIN_TOOLS,
+        builtin=[BASH],
     )
     made.send("go")
     made.decide(await made.client.heard(events.PermissionRequested), {"kind": "user-not-available"})

@@ -92,6 +92,9 @@ class Conversation:
             for place, call in enumerate(step.calls):
                 if call.id == payload.tool_call_id and step.results[place] is None:
                     step.results[place] = _result(call, payload)
+                    if payload.effective_arguments is not None:
+                        call.arguments = payload.effective_arguments
+                        call.arguments_json = canonical_json(payload.effective_arguments)
                     return
 
 

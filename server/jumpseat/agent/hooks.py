@@ -135,8 +135,6 @@ class Hooks:
         if problem is not None:
             log.warning("session %s: %s hook: %s", self._session_id, hook_type, problem)
         self._emit(
-            events.HookEnd(
-                hook_invocation_id=invocation, hook_type=hook_type, success=problem is None, error=error
-            )
+            events.HookEnd(hook_invocation_id=invocation, hook_type=hook_type, success=problem is None, error=error)
         )
         return said

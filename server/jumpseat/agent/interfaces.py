@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from jumpseat.agent.blocks import ToolUseBlock
@@ -15,6 +16,11 @@ from jumpseat_protocol.sessions import ClientTool
 
 class EventLog(Protocol):
     """Where persisted events go."""
+
+    @property
+    def path(self) -> Path:
+        """The file that others may read."""
+        ...
 
     def append(self, event: Event) -> None:
         """Write one event; when this returns, killing the process no longer loses it.

@@ -11,7 +11,7 @@ import logging
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import anyio
 
@@ -23,8 +23,8 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.prompt import wrap_prompt
 from jumpseat.agent.session import Prompt, Session
-from jumpseat.agent.system_prompt import system_prompt
-from jumpseat.errors import JumpseatError, ProviderError, StoreError
+from jumpseat.agent.system_prompt import system_prompt, to_transform
+from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
@@ -39,20 +39,28 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
     open_turn: str | None = None
     try:
         session.emit(events.PendingMessagesModified())
-        _say(session, prompt, turn_id=None)
+        await _say(session, prompt, turn_id=None)
+        system = await _system_message(session)
+        stopped_before = False
         turn = 0
         while True:
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
                 for steering in session.take_steering():
-                    _say(session, steering, turn_id=turn_id)
+                    await _say(session, steering, turn_id=turn_id)
                     steering.run.done.set()
-            more = await _take_turn(session, prompt, turn_id)
+            outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
-            if not more and not session.has_steering():
+            if outcome == "refused" and not session.has_steering():
                 return
+            if outcome == "done" and not session.has_steering():
+                said = await session.hooks.agent_stop(session.transcript_path, again=stopped_before)
+                if said.decision != "block":
+                    return
+                stopped_before = True
+                session.add_context(said.reason or "Go on.")
             turn += 1
     except anyio.get_cancelled_exc_class():
         try:
@@ -66,14 +74,29 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         _fail(session, prompt, open_turn, exc)
 
 
-def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
-    """Put a prompt into the conversation."""
+async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
+    """Put a prompt into the conversation, as the hooks would have it."""
     attachments: list[dict[str, Any]] = prompt.attachments
+    submitted = await session.hooks.user_prompt_submitted(prompt.text)
+    text = wrap_prompt(
+        submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text,
+        attachments,
+        utc_now(),
+        session.settings.cwd,
+    )
+    transformed = await session.hooks.user_prompt_transformed(prompt.text, text)
+    contexts = [submitted.additional_context]
+    if session.start_source is not None:
+        source, session.start_source = session.start_source, None
+        contexts.append((await session.hooks.session_start(source, prompt.text)).additional_context)
+    for context in contexts:
+        if context:
+            session.add_context(context)
     session.emit(
         events.UserMessage(
             content=prompt.text,
             message_id=prompt.id,
-            transformed_content=wrap_prompt(prompt.text, attachments, utc_now(), session.settings.cwd),
+            transformed_content=transformed.modified_transformed_prompt or text,
             attachments=attachments or None,
             agent_mode=prompt.agent_mode or "interactive",
             delivery=prompt.delivery,
@@ -83,25 +106,45 @@ def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     )
 
 
-async def _take_turn(session: Session, prompt: Prompt, turn_id: str) -> bool:
-    """One model call and the tool calls of its answer; returns whether the model is to be called again."""
+async def _system_message(session: Session) -> str:
+    """The system message for one prompt. A client that fails to rewrite a section leaves it as it is."""
+    config, cwd = session.settings.system_message, session.settings.cwd
+    instructions = session.around.read_instructions(session.settings)
+    transformed: dict[str, str] = {}
+    wanted = to_transform(config, cwd, instructions)
+    client = session.latest_client()
+    if wanted and client is not None:
+        try:
+            answer = await client.transform_system_message(session.id, wanted)
+        except ClientCallError as error:
+            log.warning("session %s: the system message was not transformed: %s", session.id, error)
+        else:
+            transformed = {name: text for name, text in answer.items() if name in wanted}
+    return system_prompt(config, cwd, instructions, transformed)
+
+
+TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
+"""After a turn: the model is to be called again, has nothing more to ask for, or was refused a call."""
+
+
+async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
+    """One model call and the tool calls of its answer."""
     resolved = await session.around.models.resolve(session.settings)
-    request = _request(session, prompt, resolved)
+    request = _request(session, prompt, system, resolved)
     answer = await _call_model(session, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
-        return False
-    ends = await session.tools.run(calls, turn_id)
-    return not ends
+        return "done"
+    return "refused" if await session.tools.run(calls, turn_id) else "again"
 
 
-def _request(session: Session, prompt: Prompt, resolved: ResolvedModel) -> ModelRequest:
+def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     settings = session.settings
     return ModelRequest(
         model=resolved.wire_name,
-        system=system_prompt(settings.system_message, settings.cwd),
+        system=system,
         messages=session.conversation.messages(),
         tools=session.tools.specs(),
         stream=settings.streaming,
@@ -133,6 +176,8 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
     An answer of which something was shown already is not started again: its deltas cannot be taken back.
     """
     attempt = 0
+    # Attempts that an errorOccurred hook has asked for beyond those of the policy.
+    asked_for = 0
     while True:
         attempt += 1
         started = time.monotonic()
@@ -152,6 +197,15 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
                 )
             )
             wait_s = None if shown.anything else session.around.retry.wait_s(error, attempt)
+            if wait_s is None and not shown.anything and asked_for == 0:
+                said = await session.hooks.error_occurred(str(error), recoverable=error.retryable)
+                if said.user_notification:
+                    session.emit(events.SessionInfo(info_type="notification", message=said.user_notification))
+                if said.error_handling == "retry":
+                    asked_for = said.retry_count or 1
+            if wait_s is None and asked_for > 0:
+                asked_for -= 1
+                wait_s = 0.0
             if wait_s is None:
                 error.attempts = attempt
                 raise

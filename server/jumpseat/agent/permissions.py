@@ -15,6 +15,7 @@ from jumpseat.agent.pending import PendingRequests
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
+    HookPermission,
     PermissionDecision,
     PermissionRequest,
     PermissionResult,
@@ -169,6 +170,8 @@ def _approval_of(request: PermissionRequest) -> SessionApproval | None:
             return SessionApproval(kind="read")
         case CustomToolPermission():
             return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
+        case HookPermission():
+            return None
 
 
 def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
@@ -187,3 +190,6 @@ def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
             return approval.kind == "read"
         case CustomToolPermission():
             return approval.kind == "custom-tool" and approval.tool_name == request.tool_name
+        case HookPermission():
+            # The hook asks each time; it is for the hook to remember.
+            return False

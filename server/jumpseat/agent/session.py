@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
+from jumpseat.agent.hooks import Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.pending import PendingRequests
@@ -28,6 +29,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
@@ -67,6 +69,7 @@ class Surroundings:
     tasks: TaskGroup
     models: ModelSource
     make_tools: Callable[[Session], ToolRunner]
+    read_instructions: Callable[[SessionSettings], str]
     run_prompt: Callable[[Session, Prompt], Awaitable[None]]
     retry: RetryPolicy
     allow_unasked: bool
@@ -84,6 +87,10 @@ class Session:
         self.conversation = Conversation()
         self.attachments: dict[Client, Attachment] = {}
         self.external_calls = PendingRequests[str, HandlePendingToolCallParams]()
+        self.user_inputs = PendingRequests[str, UserInputResponse]()
+        self.hooks = Hooks(session_id, settings, self.emit, self._hook_client)
+        # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
+        self.start_source: str | None = "new"
         self.permissions = Permissions(self.emit, self._can_ask_permission, allow_unasked=around.allow_unasked)
         self.tools: ToolRunner = around.make_tools(self)
         self.interests: dict[str, str] = {}
@@ -126,7 +133,7 @@ class Session:
         """Take a persisted event into account; live ones come from :meth:`emit`, old ones from the log."""
         self.last_event_id = event_id
         self.event_count += 1
-        if self.first_prompt is None and isinstance(payload, events.UserMessage):
+        if self.first_prompt is None and isinstance(payload, events.UserMessage) and payload.source is None:
             self.first_prompt = payload.content
         self.conversation.apply(payload)
 
@@ -142,6 +149,11 @@ class Session:
         """Wait for the attached clients to keep up."""
         for client in list(self.attachments):
             await client.drained()
+
+    @property
+    def transcript_path(self) -> str:
+        """The file of the session's log."""
+        return str(self._log.path)
 
     # --- clients ------------------------------------------------------------------------------------------------
 
@@ -171,6 +183,26 @@ class Session:
 
     def _can_ask_permission(self) -> bool:
         return any(one.handles_permissions for one in self.attachments.values())
+
+    def user_input_client(self) -> Client | None:
+        """Who can put a question to a person: the client that came last of those that can."""
+        return next((one.client for one in self._latest_first() if one.handles_user_input), None)
+
+    def _hook_client(self) -> Client | None:
+        return next((one.client for one in self._latest_first() if one.has_hooks), None)
+
+    def latest_client(self) -> Client | None:
+        """The client that came last."""
+        return next((one.client for one in self._latest_first()), None)
+
+    def _latest_first(self) -> Iterable[Attachment]:
+        return reversed(list(self.attachments.values()))
+
+    def add_context(self, text: str) -> None:
+        """Tell the model something that is not from the user; it comes in as a message of its own."""
+        self.emit(
+            events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source="hook")
+        )
 
     # --- prompts ------------------------------------------------------------------------------------------------
 

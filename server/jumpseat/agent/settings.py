@@ -31,3 +31,6 @@ class SessionSettings:
     excluded_tools: list[str] = field(default_factory=list[str])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     host_git: bool = True
+    skip_custom_instructions: bool = False
+    instruction_directories: list[str] = field(default_factory=list[str])
+    organization_instructions: str | None = None

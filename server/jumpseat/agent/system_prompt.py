@@ -41,18 +41,46 @@ SECTIONS: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {"identity": ("preamble",)}
 
 
-def system_prompt(config: SystemMessageConfig, cwd: Path) -> str:
-    """The system message of a session, as ``config`` wants it."""
+def to_transform(config: SystemMessageConfig, cwd: Path, instructions: str = "") -> dict[str, str]:
+    """The sections that the client wants to rewrite itself, with their texts as they would be."""
+    if config.mode != "customize":
+        return {}
+    sections = _sections(config, cwd, instructions)
+    return {
+        name: "\n\n".join(text for member in GROUPS.get(name, (name,)) if (text := sections.get(member)))
+        for name, edit in config.sections.items()
+        if edit.action == "transform"
+    }
+
+
+def system_prompt(
+    config: SystemMessageConfig, cwd: Path, instructions: str = "", transformed: Mapping[str, str] | None = None
+) -> str:
+    """The system message of a session, as ``config`` wants it.
+
+    ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them.
+    """
     content = config.content or ""
     if config.mode == "replace":
         return content
+    sections = _sections(config, cwd, instructions)
+    for name, text in (transformed or {}).items():
+        members = GROUPS.get(name, (name,))
+        for member in members:
+            sections[member] = ""
+        sections[members[0]] = text
+    return "\n\n".join(part for part in (*sections.values(), content) if part)
+
+
+def _sections(config: SystemMessageConfig, cwd: Path, instructions: str) -> dict[str, str]:
     sections = dict(SECTIONS)
     sections["environment_context"] = (
         f"Current working directory: {cwd}\nOperating System: {platform.system()} {platform.machine()}"
     )
+    sections["custom_instructions"] = instructions
     if config.mode == "customize":
         _edit(sections, config)
-    return "\n\n".join(part for part in (*sections.values(), content) if part)
+    return sections
 
 
 def _edit(sections: dict[str, str], config: SystemMessageConfig) -> None:

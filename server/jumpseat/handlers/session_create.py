@@ -44,6 +44,8 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
         ctx.connection,
         handles_permissions=params.request_permission or False,
         handles_elicitation=params.request_elicitation or False,
+        handles_user_input=params.request_user_input or False,
+        has_hooks=params.hooks or False,
         tools=by_name,
     )
 

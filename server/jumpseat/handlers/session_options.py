@@ -42,6 +42,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "system_message",
         "streaming",
         "large_output",
+        "skip_custom_instructions",
+        "instruction_directories",
     ):
         value = getattr(options, name)
         if value is not None:
@@ -51,5 +53,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     if options.excluded_tools is not None or options.default_agent is not None:
         agent = options.default_agent.excluded_tools if options.default_agent else []
         settings.excluded_tools = [*(options.excluded_tools or []), *agent]
+    if options.organization_custom_instructions is not None:
+        settings.organization_instructions = options.organization_custom_instructions
     if options.enable_host_git_operations is not None:
         settings.host_git = options.enable_host_git_operations

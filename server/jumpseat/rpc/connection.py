@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import anyio
 import orjson
 from anyio.abc import TaskGroup
+from pydantic import ValidationError
 
+from jumpseat.errors import ClientCallError
 from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
+from jumpseat_protocol.callbacks import (
+    HooksInvokeParams,
+    HooksInvokeResult,
+    ProviderTokenParams,
+    ProviderTokenResult,
+    SectionContent,
+    SystemMessageTransformParams,
+    SystemMessageTransformResult,
+    UserInputRequestParams,
+    UserInputResponse,
+)
 from jumpseat_protocol.envelope import INVALID_REQUEST
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.framing import FramingError
+from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +44,8 @@ DELTAS: Final = frozenset(
 )
 # How long a turn waits for a client that does not read, once, before it goes on without waiting.
 PATIENCE_S: Final = 10.0
+
+R = TypeVar("R", bound=WireModel)
 
 
 class Connection:
@@ -62,6 +78,38 @@ class Connection:
         self._slow = patience.cancelled_caught
         if self._slow:
             log.warning("a client has stopped reading; its deltas may be left out")
+
+    async def invoke_hook(self, session_id: str, hook_type: str, hook_input: dict[str, Any]) -> dict[str, Any] | None:
+        """See :class:`jumpseat.agent.client.Client`, as for the questions that follow."""
+        params = HooksInvokeParams(session_id=session_id, hook_type=hook_type, input=hook_input)
+        return (await self._ask("hooks.invoke", params, HooksInvokeResult)).output
+
+    async def ask_user(
+        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
+    ) -> UserInputResponse:
+        params = UserInputRequestParams(
+            session_id=session_id, question=question, choices=choices, allow_freeform=allow_freeform
+        )
+        return await self._ask("userInput.request", params, UserInputResponse)
+
+    async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
+        params = SystemMessageTransformParams(
+            session_id=session_id,
+            sections={name: SectionContent(content=content) for name, content in sections.items()},
+        )
+        result = await self._ask("systemMessage.transform", params, SystemMessageTransformResult)
+        return {name: section.content for name, section in result.sections.items()}
+
+    async def provider_token(self, session_id: str, provider_name: str) -> str:
+        params = ProviderTokenParams(session_id=session_id, provider_name=provider_name)
+        return (await self._ask("providerToken.getToken", params, ProviderTokenResult)).token
+
+    async def _ask(self, method: str, params: WireModel, result: type[R]) -> R:
+        answer = await self.seam.ask(method, params.wire())
+        try:
+            return result.model_validate({} if answer is None else answer)
+        except ValidationError:
+            raise ClientCallError(f"the client's answer to {method!r} could not be read") from None
 
     def close(self) -> None:
         """Send what is queued and end the connection."""

@@ -106,13 +106,6 @@ class Wire(asyncio.Protocol):
             self._flush()
         await self._drained.wait()
 
-    async def flushed(self) -> None:
-        """Wait until all that is queued is with the system, which delivers it also when we are gone."""
-        self._flush()
-        if self._out is not None and not self._closed:
-            self._out.set_write_buffer_limits(high=0)
-            await self._drained.wait()
-
     def close(self) -> None:
         """Send what is queued and close our side."""
         self._flush()

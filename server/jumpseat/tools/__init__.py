@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jumpseat.tools.ask_user import ASK_USER
 from jumpseat.tools.bash import BASH
 from jumpseat.tools.create import CREATE
 from jumpseat.tools.edit import EDIT
@@ -29,4 +30,5 @@ BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = (
     EDIT,
     GREP,
     GLOB,
+    ASK_USER,
 )

@@ -13,7 +13,9 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome,
 class AskUserArgs(ToolArgs):
     question: str = Field(description="One question, complete in itself")
     choices: list[str] | None = Field(default=None, description="Answers to choose from")
-    allow_freeform: bool | None = Field(default=None, description="Whether another answer may be typed (default: yes)")
+    allow_freeform: bool | None = Field(
+        default=None, description="Whether another answer may be typed (default: yes)"
+    )
 
 
 async def ask_user(ctx: ToolContext, args: AskUserArgs) -> ToolOutcome:

@@ -57,7 +57,7 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
     result: Any = answer.result
     if isinstance(result, dict) and "textResultForLlm" in result:
         try:
-            return _outcome_of_object(call, ToolResultObject.model_validate(result))
+            return outcome_of_object(call, ToolResultObject.model_validate(result))
         except ValidationError:
             return ToolOutcome(
                 text=f"The tool `{call.name}` answered in a form that could not be read.",
@@ -69,7 +69,8 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
     return ToolOutcome(text=result if isinstance(result, str) else canonical_json(result))
 
 
-def _outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutcome:
+def outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutcome:
+    """What a result in its full form means."""
     outcome = ToolOutcome(
         text=result.text_result_for_llm, telemetry=result.tool_telemetry or None, session_log=result.session_log
     )

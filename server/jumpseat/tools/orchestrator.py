@@ -21,14 +21,16 @@ from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, JumpseatError
-from jumpseat.tools.client_tools import run_client_tool
+from jumpseat.tools.client_tools import outcome_of_object, run_client_tool
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
+from jumpseat.tools.questions import ask_user
 from jumpseat.tools.shell_syntax import parse_shell
 from jumpseat.tools.shells import GRACE_S, Shells
 from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
-from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
+from jumpseat_protocol.callbacks import PreToolUseOutput
+from jumpseat_protocol.permissions import CustomToolPermission, HookPermission, PermissionRequest
 from jumpseat_protocol.sessions import ClientTool
 
 log = logging.getLogger(__name__)
@@ -80,12 +82,16 @@ class ToolOrchestrator:
             name: tool
             for name, tool in self._builtin.items()
             if name not in client_tools
+            and self._has(tool.needs)
             and offered(name, "builtin", settings.available_tools, settings.excluded_tools)
         }
         for name, tool in client_tools.items():
             if offered(name, "custom", settings.available_tools, settings.excluded_tools):
                 out[name] = tool
         return out
+
+    def _has(self, need: str | None) -> bool:
+        return need is None or self._session.user_input_client() is not None
 
     # --- what the user is shown ---------------------------------------------------------------------------------
 
@@ -144,12 +150,56 @@ class ToolOrchestrator:
             for call, outcome in zip(calls, outcomes, strict=True):
                 if outcome is None:
                     self._publish(call, failure(INTERRUPTED), turn_id)
-        return any(outcome is not None and outcome.ends_turn for outcome in outcomes)
+        settled = [outcome for outcome in outcomes if outcome is not None]
+        for outcome in settled:
+            for text in outcome.contexts:
+                session.add_context(text)
+        return any(outcome.ends_turn for outcome in settled)
 
     async def close(self, grace_s: float | None = None) -> None:
         await self._shells.close(GRACE_S if grace_s is None else grace_s)
 
     async def _outcome(self, call: ToolUseBlock) -> ToolOutcome:
+        """What ``call`` comes to, with what the hooks before and after it have to say."""
+        hooks = self._session.hooks
+        if not hooks.present:
+            return await self._execute(call, permission=None)
+        before = await hooks.pre_tool_use(call.name, call.arguments or {})
+        if before.permission_decision == "deny":
+            reason = before.permission_decision_reason or "No reason provided"
+            outcome = ToolOutcome(text=f"Denied by preToolUse hook: {reason}", status="denied")
+        else:
+            if before.modified_args is not None:
+                text = canonical_json(before.modified_args)
+                call = ToolUseBlock(call.id, call.name, text, before.modified_args)
+            outcome = await self._execute(call, permission=before)
+            outcome = await self._after(call, outcome)
+            if before.modified_args is not None:
+                outcome.arguments = before.modified_args
+        if before.additional_context:
+            outcome.contexts.insert(0, before.additional_context)
+        return outcome
+
+    async def _after(self, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
+        hooks, arguments = self._session.hooks, call.arguments or {}
+        if outcome.ok:
+            result = {"textResultForLlm": outcome.text, "resultType": "success"}
+            after = await hooks.post_tool_use(call.name, arguments, result)
+            if after.modified_result is not None:
+                outcome = outcome_of_object(call, after.modified_result)
+            if after.additional_context:
+                outcome.contexts.append(after.additional_context)
+        elif outcome.status in ("failure", "timeout"):
+            failed = await hooks.post_tool_use_failure(call.name, arguments, outcome.error or outcome.text)
+            if failed.additional_context:
+                outcome.contexts.append(
+                    f'Tool "{call.name}" failed. Additional guidance from postToolUseFailure hooks:\n'
+                    f"{failed.additional_context}"
+                )
+        return outcome
+
+    async def _execute(self, call: ToolUseBlock, permission: PreToolUseOutput | None) -> ToolOutcome:
+        """Prepare and run ``call``; a hook's ``permission`` takes the place of the usual question."""
         tools = self._offered()
         tool = tools.get(call.name)
         if tool is None:
@@ -164,8 +214,8 @@ class ToolOrchestrator:
             )
         try:
             if isinstance(tool, BuiltinTool):
-                return await self._run_builtin(tool, call)
-            return await self._run_client(tool, call)
+                return await self._run_builtin(tool, call, permission)
+            return await self._run_client(tool, call, permission)
         except JumpseatError:
             raise
         except Exception:
@@ -176,7 +226,9 @@ class ToolOrchestrator:
                 error="Tool execution failed",
             )
 
-    async def _run_builtin(self, tool: BuiltinTool[Any], call: ToolUseBlock) -> ToolOutcome:
+    async def _run_builtin(
+        self, tool: BuiltinTool[Any], call: ToolUseBlock, permission: PreToolUseOutput | None
+    ) -> ToolOutcome:
         try:
             args = tool.args.model_validate(call.arguments)
         except ValidationError as error:
@@ -193,20 +245,34 @@ class ToolOrchestrator:
             shells=self._shells,
             partial=lambda output: self._show_partial(call.id, output),
             progress=lambda line: self._show_progress(call.id, line),
+            ask_user=lambda question, choices, freeform: ask_user(
+                self._session, call.id, question, choices, allow_freeform=freeform
+            ),
         )
-        return await self._ask(tool.permission(ctx, args), call) or await tool.run(ctx, args)
+        return await self._ask(tool.permission(ctx, args), call, permission) or await tool.run(ctx, args)
 
-    async def _run_client(self, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
+    async def _run_client(
+        self, tool: ClientTool, call: ToolUseBlock, permission: PreToolUseOutput | None
+    ) -> ToolOutcome:
         request = None
         if not tool.skip_permission:
             request = CustomToolPermission(
                 tool_name=tool.name, tool_description=tool.description, args=call.arguments
             )
-        return await self._ask(request, call) or await run_client_tool(self._session, tool, call)
+        return await self._ask(request, call, permission) or await run_client_tool(self._session, tool, call)
 
-    async def _ask(self, request: PermissionRequest | None, call: ToolUseBlock) -> ToolOutcome | None:
+    async def _ask(
+        self, request: PermissionRequest | None, call: ToolUseBlock, permission: PreToolUseOutput | None
+    ) -> ToolOutcome | None:
         """``None`` where the call may run, else what it comes to."""
-        if request is None:
+        decision = permission.permission_decision if permission is not None else None
+        if decision == "ask" and permission is not None:
+            request = HookPermission(
+                tool_name=call.name,
+                tool_args=call.arguments,
+                hook_message=permission.permission_decision_reason,
+            )
+        if request is None or decision == "allow":
             return None
         request.tool_call_id = call.id
         verdict = await self._session.permissions.decide(request)
@@ -245,6 +311,7 @@ class ToolOrchestrator:
                 success=outcome.ok,
                 result=result,
                 error=error,
+                effective_arguments=outcome.arguments,
                 tool_telemetry=outcome.telemetry,
                 session_log=outcome.session_log,
                 turn_id=turn_id,

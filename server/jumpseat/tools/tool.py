@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from jumpseat.agent.blocks import ImageBlock, JsonObject
 from jumpseat.agent.model import ToolSpec
 from jumpseat.tools.shells import Shells
+from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.permissions import PermissionRequest
 
@@ -33,7 +34,8 @@ class ToolOutcome:
     ``text`` goes to the model. ``error`` is the message of the completion event where it differs from the text.
     ``detail`` is for the user only (a diff, say); ``images`` reach models with vision; ``resources``,
     ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop
-    after this batch.
+    after this batch. ``arguments`` are those the call was run with where they are not the model's, and ``contexts``
+    what the model is told after the batch; hooks set both.
     """
 
     text: str
@@ -45,6 +47,8 @@ class ToolOutcome:
     telemetry: JsonObject | None = None
     session_log: str | None = None
     ends_turn: bool = False
+    arguments: JsonObject | None = None
+    contexts: list[str] = field(default_factory=list[str])
 
     @property
     def ok(self) -> bool:
@@ -62,7 +66,8 @@ class ToolContext:
 
     ``cwd`` is the session's working directory, ``environ`` the environment for child processes.
     ``partial`` shows output so far (the whole of it, each time), ``progress`` one line of news; both are for the
-    user's eyes and may be called from the call's own task only.
+    user's eyes and may be called from the call's own task only. ``ask_user`` puts a question (with choices, and
+    whether another answer is allowed) to a person; it raises ``ClientCallError`` where that fails.
     """
 
     call_id: str
@@ -72,6 +77,7 @@ class ToolContext:
     shells: Shells
     partial: Callable[[str], None]
     progress: Callable[[str], None]
+    ask_user: Callable[[str, list[str] | None, bool], Awaitable[UserInputResponse]]
 
     def resolve(self, path: str) -> Path:
         """``path`` made absolute against the working directory; ``~`` is expanded, links are kept."""
@@ -90,7 +96,11 @@ A = TypeVar("A", bound=ToolArgs)
 
 @dataclass(frozen=True)
 class BuiltinTool(Generic[A]):
-    """One built-in tool. ``intention`` says in a few words what a call is about to do."""
+    """One built-in tool.
+
+    ``intention`` says in a few words what a call is about to do. A tool that ``needs`` something of the client is
+    offered only where an attached client has it.
+    """
 
     name: str
     description: str
@@ -98,6 +108,7 @@ class BuiltinTool(Generic[A]):
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
+    needs: Literal["user_input"] | None = None
 
     @cached_property
     def spec(self) -> ToolSpec:

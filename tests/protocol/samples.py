@@ -1,0 +1,54 @@
+"""Values made from type hints, so that a field that is added tomorrow is tested tomorrow."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+
+VARIANTS = 6
+"""With so many variants, every member of every union has its turn."""
+
+_JSON: list[Any] = [{"a": [1, None, {"b": 2.5}], "é🙂": ""}, "text", [True, None], 7]
+
+
+def sample(cls: type[Any], variant: int = 0, *, optional: bool = True) -> Any:
+    """An instance of a dataclass or a model with all its fields set; without ``optional``, the required."""
+    hints = get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for name, required in _fields(cls).items():
+        if required or optional:
+            values[name] = _value(hints[name], variant, optional=optional)
+    if issubclass(cls, BaseModel):
+        return cls.model_validate(values, by_name=True)
+    return cls(**values)
+
+
+def _fields(cls: type[Any]) -> dict[str, bool]:
+    """The names of the fields, and whether each is required."""
+    if issubclass(cls, BaseModel):
+        return {name: field.is_required() for name, field in cls.model_fields.items()}
+    return {
+        field.name: field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        for field in dataclasses.fields(cls)
+    }
+
+
+def _value(hint: Any, variant: int, *, optional: bool) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        members = [one for one in arguments if one is not NoneType]
+        return _value(members[variant % len(members)], variant, optional=optional)
+    if origin is Literal:
+        return arguments[variant % len(arguments)]
+    if origin is list:
+        return [_value(arguments[0], variant + place, optional=optional) for place in range(variant % 3)]
+    if origin is dict:
+        return {"x-key": _value(arguments[1], variant, optional=optional)}
+    if hint is Any or hint is object:
+        return _JSON[variant % len(_JSON)]
+    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, BaseModel)):
+        return sample(cast("type[Any]", hint), variant, optional=optional)
+    return {str: f"text-{variant} é🙂\n", int: 40 + variant, float: 0.5, bool: variant % 2 == 0}[hint]

@@ -1,0 +1,135 @@
+"""Events: what goes into a log comes out of it again, for every type there is."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import orjson
+import pytest
+
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import PermissionRequest
+from tests.protocol.samples import VARIANTS, sample
+
+ID = "00000000-0000-4000-8000-000000000000"
+PARENT = "00000000-0000-4000-8000-000000000001"
+NOW = "2026-01-01T00:00:00.000Z"
+PAYLOADS = get_args(events.EventPayload)
+
+
+def encoded(payload: events.EventPayload) -> dict[str, Any]:
+    """The event around ``payload`` as a reader of the log finds it."""
+    return orjson.loads(events.Event(ID, NOW, PARENT, payload).encode())
+
+
+@pytest.mark.parametrize("optional", [True, False], ids=["all fields", "required fields"])
+@pytest.mark.parametrize("variant", range(VARIANTS))
+@pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)
+def test_every_payload_survives_the_log(cls: type[events.Payload], variant: int, optional: bool) -> None:
+    payload = sample(cls, variant, optional=optional)
+    record = encoded(payload)
+
+    assert events.decode_payload(record["type"], record["data"]) == payload
+
+
+@pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)
+def test_null_means_absent_in_every_payload(cls: type[events.Payload]) -> None:
+    whole, bare = encoded(sample(cls)), encoded(sample(cls, optional=False))
+    nulls = {name: None for name in whole["data"] if name not in bare["data"]}
+
+    assert events.decode_payload(cls.type, {**nulls, **bare["data"]}) == sample(cls, optional=False)
+
+
+@pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)
+def test_fields_of_another_version_are_ignored(cls: type[events.Payload]) -> None:
+    payload = sample(cls)
+
+    assert events.decode_payload(cls.type, {**encoded(payload)["data"], "ofTomorrow": {"a": 1}}) == payload
+
+
+@pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)
+def test_no_name_on_the_wire_is_snake_case_and_no_value_is_null(cls: type[events.Payload]) -> None:
+    record = encoded(sample(cls, optional=False))
+
+    assert not [name for name in encoded(sample(cls))["data"] if "_" in name]
+    assert None not in record["data"].values()
+
+
+def test_types_are_known_by_one_name_each() -> None:
+    assert list(events.EVENT_TYPES.values()) == list(PAYLOADS)
+
+
+def test_the_envelope_tells_ephemeral_events_from_persisted_ones() -> None:
+    persisted = events.Event(ID, NOW, None, events.TurnEnd(turn_id="0"))
+    ephemeral = events.Event(ID, NOW, PARENT, events.MessageStart(message_id="m"), agent_id="agent")
+
+    assert persisted.wire() == {
+        "id": ID,
+        "timestamp": NOW,
+        "parentId": None,
+        "type": "assistant.turn_end",
+        "data": {"turnId": "0"},
+    }
+    assert ephemeral.wire() == {
+        "id": ID,
+        "timestamp": NOW,
+        "parentId": PARENT,
+        "type": "assistant.message_start",
+        "data": {"messageId": "m"},
+        "ephemeral": True,
+        "agentId": "agent",
+    }
+    assert (persisted.type, persisted.persisted) == ("assistant.turn_end", True)
+    assert (ephemeral.type, ephemeral.persisted) == ("assistant.message_start", False)
+
+
+def test_an_event_is_encoded_once_as_compact_json() -> None:
+    event = events.Event(ID, NOW, None, events.SessionInfo(info_type="x", message="é\n"))
+
+    assert event.encode() == orjson.dumps(event.wire())
+    assert event.encode() is event.encode()
+
+
+def test_what_a_conversation_is_made_of_is_persisted_and_what_repeats_it_is_not() -> None:
+    made_of = {events.UserMessage, events.AssistantMessage, events.ToolExecutionComplete, events.Abort}
+    repeats = {events.MessageStart, events.MessageDelta, events.ReasoningDelta, events.ToolCallDelta}
+    repeats |= {events.ToolExecutionPartialResult, events.ToolExecutionProgress}
+
+    assert {cls.persisted for cls in made_of} == {True}
+    assert {cls.persisted for cls in repeats} == {False}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "kept"),
+    [
+        ("session.of_tomorrow", {"a": [1, None]}, {"a": [1, None]}),
+        ("session.of_tomorrow", None, {}),
+        ("assistant.message", {"content": "no id"}, {"content": "no id"}),
+        ("assistant.message", {"messageId": 7, "content": None}, {"messageId": 7, "content": None}),
+        ("assistant.message", [1], {}),
+        ("user.message", "text", {}),
+        (
+            "session.mode_changed",
+            {"newMode": "zen", "previousMode": "plan"},
+            {"newMode": "zen", "previousMode": "plan"},
+        ),
+        (
+            "permission.requested",
+            {"requestId": "1", "permissionRequest": {"kind": "url", "url": "http://x"}},
+            {"requestId": "1", "permissionRequest": {"kind": "url", "url": "http://x"}},
+        ),
+    ],
+)
+def test_what_is_unknown_or_misshapen_is_kept_as_it_is(kind: str, data: Any, kept: dict[str, Any]) -> None:
+    assert events.decode_payload(kind, data) == events.UnknownPayload(type=kind, data=kept)
+
+
+@pytest.mark.parametrize("cls", get_args(PermissionRequest))
+def test_every_kind_of_permission_request_is_read_as_what_it_was(cls: type[PermissionRequest]) -> None:
+    payload = events.PermissionRequested(request_id="1", permission_request=sample(cls, 1))
+    record = encoded(payload)
+    read = events.decode_payload(record["type"], record["data"])
+
+    assert read == payload
+    assert isinstance(read, events.PermissionRequested)
+    assert type(read.permission_request) is cls

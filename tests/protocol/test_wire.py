@@ -1,0 +1,139 @@
+"""The two ways to describe what goes over the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pytest
+from pydantic import Field, ValidationError
+
+from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
+
+
+class Inner(WireModel):
+    some_name: str = "default"
+    any_value: Any = None
+
+
+class Outer(WireModel):
+    first_id: str
+    inner_value: Inner | None = None
+    inner_list: list[Inner] = Field(default_factory=list[Inner])
+    free_form: dict[str, Any] | None = None
+    is_set: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Part(WireDataclass):
+    part_name: str
+    part_size: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Whole(WireDataclass):
+    first_part: Part
+    more_parts: list[Part] = field(default_factory=list[Part])
+    free_form: Any = None
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+def test_models_are_camel_case_outside() -> None:
+    outer = Outer(first_id="1", inner_value=Inner(some_name="x"), is_set=True)
+
+    assert outer.wire() == {
+        "firstId": "1",
+        "innerValue": {"someName": "x"},
+        "innerList": [],
+        "isSet": True,
+    }
+    assert Outer.model_validate(outer.wire()) == outer
+
+
+def test_models_ignore_what_they_do_not_know_at_every_level() -> None:
+    values: dict[str, Any] = {
+        "firstId": "1",
+        "new": 1,
+        "innerValue": {"new": [], "someName": "x"},
+        "innerList": [{"new": {}}],
+    }
+
+    assert Outer.model_validate(values) == Outer(
+        first_id="1", inner_value=Inner(some_name="x"), inner_list=[Inner()]
+    )
+
+
+def test_null_means_absent_at_every_level() -> None:
+    nulls = {
+        "firstId": "1",
+        "innerValue": {"someName": None, "anyValue": None},
+        "innerList": None,
+        "freeForm": None,
+        "isSet": None,
+    }
+
+    assert Outer.model_validate(nulls) == Outer(first_id="1", inner_value=Inner())
+
+
+def test_a_required_field_that_is_null_is_missing() -> None:
+    with pytest.raises(ValidationError, match=r"firstId\n  Field required"):
+        Outer.model_validate({"firstId": None})
+
+
+def test_nulls_inside_free_json_are_kept() -> None:
+    values = {"firstId": "1", "freeForm": {"a": None, "b": [None]}, "innerValue": {"anyValue": {"c": None}}}
+    outer = Outer.model_validate(values)
+
+    assert outer.free_form == {"a": None, "b": [None]}
+    assert outer.wire() == {**values, "innerValue": {"someName": "default", "anyValue": {"c": None}}} | {
+        "innerList": [],
+        "isSet": False,
+    }
+
+
+@pytest.mark.parametrize("value", [[], "text", 1])
+def test_what_is_no_object_is_refused(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        Outer.model_validate(value)
+
+
+def test_models_are_built_at_first_use() -> None:
+    class Late(WireModel):
+        some_name: str
+
+    assert not Late.__pydantic_complete__
+    assert Late.model_validate({"someName": "x"}).wire() == {"someName": "x"}
+    assert Late.__pydantic_complete__
+
+
+def test_dataclasses_are_camel_case_without_their_empty_fields() -> None:
+    whole = Whole(
+        first_part=Part(part_name="a", part_size=0),
+        more_parts=[Part(part_name="b")],
+        free_form={"snake_key": None, "part": Part(part_name="c"), "list": (1, 2.5, True, None, "x")},
+    )
+
+    assert to_wire(whole) == {
+        "firstPart": {"partName": "a", "partSize": 0},
+        "moreParts": [{"partName": "b"}],
+        "freeForm": {"snake_key": None, "part": {"partName": "c"}, "list": [1, 2.5, True, None, "x"]},
+    }
+
+
+@pytest.mark.parametrize("value", ["text", 1, 1.5, True, None, [], {}])
+def test_json_values_are_their_own_wire_form(value: Any) -> None:
+    assert to_wire(value) == value
+
+
+def test_an_enum_is_its_value() -> None:
+    assert to_wire([Colour.RED]) == ["red"]
+
+
+@pytest.mark.parametrize("value", [object(), {1}, b"bytes", Part])
+def test_what_has_no_wire_form_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match="has no wire form"):
+        to_wire(value)

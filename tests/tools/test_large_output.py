@@ -1,0 +1,77 @@
+"""Outputs that are too large for a model. The text is compared literally by recorded conversations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from jumpseat.tools.large_output import spill
+
+
+def saved(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_the_note_is_literally_that_of_the_contract(tmp_path: Path) -> None:
+    text = "x" * 100_000
+    note = spill(text, 51200, tmp_path)
+
+    path = saved(tmp_path)
+    assert note == (
+        f"Output too large to read at once (97.7 KB). Saved to: {path}\n"
+        "Consider using tools like grep (for searching), head/tail (for viewing start/end), view with view_range"
+        " (for specific sections), or jq (for JSON) to examine portions of the output.\n"
+        "\n"
+        "Preview (first 500 chars):\n" + "x" * 500
+    )
+    assert path.read_text() == text
+
+
+def test_the_file_has_the_name_that_recordings_expect(tmp_path: Path) -> None:
+    spill("xx", 1, tmp_path)
+
+    assert re.fullmatch(r"\d{13}-copilot-tool-output-[a-z0-9]{6}\.txt", saved(tmp_path).name)
+
+
+@pytest.mark.parametrize(("text", "fits"), [("x" * 10, True), ("x" * 11, False), ("é" * 5, True), ("é" * 6, False)])
+def test_the_limit_counts_bytes(tmp_path: Path, text: str, fits: bool) -> None:
+    assert (spill(text, 10, tmp_path) == text) is fits
+    assert len(list(tmp_path.iterdir())) == (0 if fits else 1)
+
+
+def test_the_size_is_told_in_kilobytes_and_the_preview_in_characters(tmp_path: Path) -> None:
+    note = spill("é" * 1024, 2047, tmp_path)
+
+    assert note.startswith("Output too large to read at once (2.0 KB). ")
+    assert note.endswith("\n\nPreview (first 500 chars):\n" + "é" * 500)
+    assert saved(tmp_path).read_bytes() == ("é" * 1024).encode()
+
+
+def test_line_ends_reach_the_file_as_they_are(tmp_path: Path) -> None:
+    spill("a\r\nb\n", 1, tmp_path)
+
+    assert saved(tmp_path).read_bytes() == b"a\r\nb\n"
+
+
+def test_the_folder_is_made_where_it_is_missing(tmp_path: Path) -> None:
+    spill("xx", 1, tmp_path / "session" / "temp")
+
+    assert saved(tmp_path / "session" / "temp").read_text() == "xx"
+
+
+def test_two_outputs_of_one_moment_do_not_meet(tmp_path: Path) -> None:
+    for _ in range(20):
+        spill("xx", 1, tmp_path)
+
+    assert len(list(tmp_path.iterdir())) == 20
+
+
+def test_where_the_file_cannot_be_written_the_preview_still_goes_to_the_model(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    note = spill("x" * 600, 10, tmp_path / "file")
+
+    assert note.startswith("Output too large to read at once (0.6 KB). It could not be saved: ")
+    assert note.endswith("Preview (first 500 chars):\n" + "x" * 500)
