@@ -47,6 +47,7 @@ class Hooks:
         self._settings = settings
         self._emit = emit
         self._find_client = find_client
+        self.patience_s = PATIENCE_S
 
     @property
     def present(self) -> bool:
@@ -124,7 +125,7 @@ class Hooks:
         problem: str | None = "the hook took too long"
         said = output()
         try:
-            with anyio.move_on_after(PATIENCE_S):
+            with anyio.move_on_after(self.patience_s):
                 said = output.model_validate(await client.invoke_hook(self._session_id, hook_type, asked) or {})
                 problem = None
         except ClientCallError:

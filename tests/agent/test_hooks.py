@@ -1,0 +1,323 @@
+"""Hooks: what they may change, and that they can stop nothing by failing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ClientCallError
+from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.sessions import ClientTool, SystemMessageConfig
+from tests.support.sessions import MadeSession, make_session
+
+pytestmark = pytest.mark.anyio
+
+ECHO = ClientTool(name="echo")
+CALL: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "echo", "arguments": {"value": "mine"}}]}
+
+
+def asked(made: MadeSession, hook: str) -> list[dict[str, Any]]:
+    return [hook_input for kind, hook_input in made.client.asked if kind == hook]
+
+
+async def test_the_hooks_of_a_tool_using_prompt_come_in_their_order() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={})
+        prompt = made.send("go")
+        made.answer_tool(await made.client.heard(events.ExternalToolRequested), "out")
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        assert [kind for kind, _ in made.client.asked] == [
+            "userPromptSubmitted",
+            "userPromptTransformed",
+            "sessionStart",
+            "preToolUse",
+            "postToolUse",
+            "agentStop",
+        ]
+        for _, hook_input in made.client.asked:
+            assert hook_input["sessionId"] == "session-1"
+            assert hook_input["cwd"] == "/project"
+            assert isinstance(hook_input["timestamp"], int)
+        assert asked(made, "preToolUse")[0]["toolArgs"] == {"value": "mine"}
+        assert asked(made, "postToolUse")[0]["toolResult"] == {"textResultForLlm": "out", "resultType": "success"}
+        starts, ends = made.client.payloads(events.HookStart), made.client.payloads(events.HookEnd)
+        assert [one.hook_invocation_id for one in starts] == [one.hook_invocation_id for one in ends]
+        assert all(one.success for one in ends)
+
+
+async def test_without_hooks_nothing_is_asked_and_nothing_published() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": "ok"}])
+        await made.ask("go")
+        assert made.client.asked == []
+        assert made.client.payloads(events.HookStart) == []
+
+
+async def test_session_start_fires_once_and_its_context_comes_before_the_prompt() -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {"sessionStart": [{"additionalContext": "We use tabs."}]}
+        made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}], hooks=hooks)
+        await made.ask("one")
+        await made.ask("two")
+        assert [(one["source"], one["initialPrompt"]) for one in asked(made, "sessionStart")] == [("new", "one")]
+        users = made.client.payloads(events.UserMessage)
+        assert [(one.content, one.source) for one in users] == [
+            ("We use tabs.", "hook"),
+            ("one", None),
+            ("two", None),
+        ]
+        assert users[0].transformed_content == "We use tabs."
+        assert made.session.first_prompt == "one"
+
+
+async def test_a_hook_may_replace_the_prompt_and_the_wrapped_text() -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {
+            "userPromptSubmitted": [{"modifiedPrompt": "be short"}, None],
+            "userPromptTransformed": [None, {"modifiedTransformedPrompt": "all mine"}],
+        }
+        made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}], hooks=hooks)
+        await made.ask("one")
+        await made.ask("two")
+        first, second = made.client.payloads(events.UserMessage)
+        assert first.content == "one"
+        assert "be short" in (first.transformed_content or "")
+        assert "one" not in (first.transformed_content or "")
+        assert second.transformed_content == "all mine"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"permissionDecision": "deny"}, "No reason provided"),
+        ({"permissionDecision": "deny", "permissionDecisionReason": "not on Fridays"}, "not on Fridays"),
+    ],
+)
+async def test_pre_tool_use_may_deny_and_the_model_is_told_why(answer: dict[str, Any], reason: str) -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(
+            tasks,
+            script=[CALL, {"text": "{{last_tool_result}}"}],
+            tools=[ECHO],
+            hooks={"preToolUse": [answer]},
+        )
+        await made.ask("go")
+        text = f"Denied by preToolUse hook: {reason}"
+        (done,) = made.client.payloads(events.ToolExecutionComplete)
+        assert done.error == events.ToolError(message=text, code="denied")
+        assert made.client.payloads(events.AssistantMessage)[-1].content == text
+        assert made.client.payloads(events.PermissionRequested) == []
+        assert asked(made, "postToolUse") == asked(made, "postToolUseFailure") == []
+
+
+async def test_a_denial_also_holds_for_tools_that_do_not_exist() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(
+            tasks, script=[CALL, {"text": "-"}], hooks={"preToolUse": [{"permissionDecision": "deny"}]}
+        )
+        await made.ask("go")
+        (done,) = made.client.payloads(events.ToolExecutionComplete)
+        assert done.error is not None
+        assert done.error.message == "Denied by preToolUse hook: No reason provided"
+
+
+async def test_changed_arguments_are_run_and_shown_to_the_model_as_its_own() -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {
+            "preToolUse": [{"permissionDecision": "allow", "modifiedArgs": {"value": "theirs"}}]
+        }
+        made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], hooks=hooks)
+        prompt = made.send("go")
+        request = await made.client.heard(events.ExternalToolRequested)
+        assert request.arguments == {"value": "theirs"}
+        made.answer_tool(request, "x")
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        (call,) = next(m for m in made.session.conversation.messages() if m.role == "assistant").tool_uses()
+        assert (call.arguments, call.arguments_json) == ({"value": "theirs"}, '{"value":"theirs"}')
+        assert made.client.payloads(events.PermissionRequested) == []
+
+
+async def test_a_hook_may_put_the_decision_to_a_person() -> None:
+    async with anyio.create_task_group() as tasks:
+        answer = {"permissionDecision": "ask", "permissionDecisionReason": "is this wise?"}
+        made = make_session(tasks, script=[CALL, {"text": "-"}], tools=[ECHO], hooks={"preToolUse": [answer]})
+        prompt = made.send("go")
+        request = await made.client.heard(events.PermissionRequested)
+        assert request.permission_request.kind == "hook"
+        assert request.permission_request.hook_message == "is this wise?"
+        made.decide(request, {"kind": "reject"})
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        assert len(made.client.payloads(events.PermissionRequested)) == 1
+        assert made.client.payloads(events.ExternalToolRequested) == []
+
+
+async def test_post_tool_use_may_replace_the_result() -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {
+            "postToolUse": [
+                {"modifiedResult": {"textResultForLlm": "changed"}, "additionalContext": "Mind the gap."}
+            ]
+        }
+        script = [CALL, {"text": "{{last_tool_result}}"}]
+        made = make_session(tasks, script=script, tools=[ECHO], approve_all=True, hooks=hooks)
+        prompt = made.send("go")
+        made.answer_tool(await made.client.heard(events.ExternalToolRequested), "original")
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "changed"
+        roles = [message.role for message in made.session.conversation.messages()]
+        assert roles == ["user", "assistant", "tool", "user", "assistant"]
+        assert made.client.payloads(events.UserMessage)[-1].content == "Mind the gap."
+
+
+async def test_a_failed_tool_asks_the_failure_hook_instead(tmp_path: Path) -> None:
+    script = [{"tool_calls": [{"name": "view", "arguments": {"path": "missing.txt"}}]}, {"text": "-"}]
+    async with anyio.create_task_group() as tasks:
+        made = make_session(
+            tasks,
+            script=script,
+            builtin=BUILTIN_TOOLS,
+            settings=SessionSettings(cwd=tmp_path),
+            approve_all=True,
+            hooks={"postToolUseFailure": [{"additionalContext": "Look elsewhere."}]},
+        )
+        await made.ask("go")
+        assert asked(made, "postToolUse") == []
+        (failed,) = asked(made, "postToolUseFailure")
+        assert "does not exist" in failed["error"]
+        assert made.client.payloads(events.UserMessage)[-1].content == (
+            'Tool "view" failed. Additional guidance from postToolUseFailure hooks:\nLook elsewhere.'
+        )
+        await made.session.close()
+
+
+async def test_agent_stop_may_keep_the_run_going() -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {"agentStop": [{"decision": "block", "reason": "Test it too."}, None]}
+        made = make_session(tasks, script=[{"text": "done"}, {"text": "tested"}], hooks=hooks)
+        await made.ask("go")
+        assert [one["stop_hook_active"] for one in asked(made, "agentStop")] == [False, True]
+        assert asked(made, "agentStop")[0]["stopReason"] == "end_turn"
+        assert asked(made, "agentStop")[0]["transcriptPath"] == "/log/events.jsonl"
+        assert [one.content for one in made.client.payloads(events.AssistantMessage)] == ["done", "tested"]
+        assert made.client.payloads(events.UserMessage)[-1].content == "Test it too."
+        assert len(made.client.payloads(events.SessionIdle)) == 1
+
+
+async def test_an_error_hook_may_ask_for_another_attempt() -> None:
+    failing = {"text": "at last", "errors": [{"status": 400, "message": "no"}] * 2}
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {"errorOccurred": [{"errorHandling": "retry", "retryCount": 2}]}
+        made = make_session(tasks, script=[failing], hooks=hooks)
+        await made.ask("go")
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "at last"
+        (error,) = asked(made, "errorOccurred")
+        assert (error["errorContext"], error["recoverable"]) == ("model_call", False)
+
+
+@pytest.mark.parametrize(
+    "answer", [ClientCallError("it threw"), {"permissionDecision": "perhaps"}, {"modifiedArgs": "no object"}]
+)
+async def test_a_hook_that_fails_or_talks_nonsense_has_no_opinion(answer: Any) -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(
+            tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={"preToolUse": [answer]}
+        )
+        prompt = made.send("go")
+        request = await made.client.heard(events.ExternalToolRequested)
+        assert request.arguments == {"value": "mine"}
+        made.answer_tool(request, "x")
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        ends = [one for one in made.client.payloads(events.HookEnd) if one.hook_type == "preToolUse"]
+        assert [one.success for one in ends] == [False]
+        assert ends[0].error is not None
+        assert "threw" not in ends[0].error.message
+
+
+async def test_a_hook_that_never_answers_is_given_up() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": "ok"}], hooks={})
+
+        async def never(session_id: str, hook_type: str, hook_input: dict[str, Any]) -> dict[str, Any] | None:
+            await anyio.sleep_forever()
+
+        made.client.invoke_hook = never
+        made.session.hooks.patience_s = 0.01
+        await made.ask("go")
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
+        assert {one.success for one in made.client.payloads(events.HookEnd)} == {False}
+
+
+ASK: dict[str, Any] = {
+    "tool_calls": [{"name": "ask_user", "arguments": {"question": "Which?", "choices": ["Red", "Blue"]}}]
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (UserInputResponse(answer="Red", was_freeform=False), "User selected: Red"),
+        (UserInputResponse(answer="Green", was_freeform=True), "User responded: Green"),
+    ],
+)
+async def test_ask_user_tells_the_model_what_the_person_said(answer: UserInputResponse, text: str) -> None:
+    async with anyio.create_task_group() as tasks:
+        script = [ASK, {"text": "{{last_tool_result}}"}]
+        made = make_session(tasks, script=script, builtin=BUILTIN_TOOLS, handles_user_input=True)
+        made.client.user_answers.append(answer)
+        await made.ask("go")
+        assert made.client.payloads(events.AssistantMessage)[-1].content == text
+        (requested,) = made.client.payloads(events.UserInputRequested)
+        assert (requested.question, requested.choices) == ("Which?", ["Red", "Blue"])
+        (completed,) = made.client.payloads(events.UserInputCompleted)
+        assert completed.answer == answer.answer
+        assert made.client.payloads(events.PermissionRequested) == []
+
+
+async def test_ask_user_that_fails_is_a_failed_call_and_the_turn_goes_on() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[ASK, {"text": "ok"}], builtin=BUILTIN_TOOLS, handles_user_input=True)
+        await made.ask("go")
+        (done,) = made.client.payloads(events.ToolExecutionComplete)
+        assert not done.success
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
+
+
+async def test_ask_user_is_offered_only_where_somebody_can_be_asked() -> None:
+    async with anyio.create_task_group() as tasks:
+        without = make_session(tasks, builtin=BUILTIN_TOOLS)
+        able = make_session(tasks, builtin=BUILTIN_TOOLS, handles_user_input=True)
+        assert "ask_user" not in [spec.name for spec in without.session.tools.specs()]
+        assert "ask_user" in [spec.name for spec in able.session.tools.specs()]
+
+
+async def test_a_client_may_rewrite_sections_of_the_system_message() -> None:
+    config = SystemMessageConfig.model_validate(
+        {"mode": "customize", "sections": {"tone": {"action": "transform"}, "safety": {"action": "remove"}}}
+    )
+    expected = {"text": "ok", "expect": {"system": "BE BRIEF AND CONCRETE"}}
+    async with anyio.create_task_group() as tasks:
+        settings = SessionSettings(cwd=Path("/project"), system_message=config)
+        made = make_session(tasks, script=[expected], settings=settings)
+        await made.ask("go")
+        assert made.client.payloads(events.SessionError) == []
+        (sections,) = made.client.to_transform
+        assert list(sections) == ["tone"]
+
+
+async def test_instructions_are_part_of_the_system_message() -> None:
+    async with anyio.create_task_group() as tasks:
+        expected = {"text": "ok", "expect": {"system": "Always use tabs."}}
+        made = make_session(tasks, script=[expected], instructions="Always use tabs.")
+        await made.ask("go")
+        assert made.client.payloads(events.SessionError) == []
