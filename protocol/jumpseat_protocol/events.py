@@ -28,7 +28,8 @@ class Event:
     """One event with its envelope.
 
     ``id`` is a UUID; ``timestamp`` is ISO 8601 in UTC with milliseconds; ``parent_id`` is the id of the last
-    persisted event before it. ``encode`` is worked out once and shared by the log and all connections.
+    persisted event before it. ``ephemeral`` keeps out of the log what would otherwise be written there. ``encode``
+    is worked out once and shared by the log and all connections.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Event:
     parent_id: str | None
     payload: EventPayload
     agent_id: str | None = None
+    ephemeral: bool = False
     _encoded: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -44,7 +46,7 @@ class Event:
 
     @property
     def persisted(self) -> bool:
-        return self.payload.persisted
+        return self.payload.persisted and not self.ephemeral
 
     def wire(self) -> dict[str, Any]:
         """The envelope as JSON values."""
@@ -55,7 +57,7 @@ class Event:
             "type": self.payload.type,
             "data": to_wire(self.payload),
         }
-        if not self.payload.persisted:
+        if not self.persisted:
             record["ephemeral"] = True
         if self.agent_id is not None:
             record["agentId"] = self.agent_id
@@ -121,6 +123,7 @@ class SessionError(Payload):
     message: str
     status_code: int | None = None
     error_code: str | None = None
+    url: str | None = None
     originating_message_id: str | None = None
 
 
@@ -129,6 +132,7 @@ class SessionWarning(Payload):
     type: ClassVar[str] = "session.warning"
     warning_type: str
     message: str
+    url: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,6 +140,8 @@ class SessionInfo(Payload):
     type: ClassVar[str] = "session.info"
     info_type: str
     message: str
+    url: str | None = None
+    tip: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,6 +166,78 @@ class SessionModeChanged(Payload):
     type: ClassVar[str] = "session.mode_changed"
     new_mode: SessionMode
     previous_mode: SessionMode
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionTitleChanged(Payload):
+    type: ClassVar[str] = "session.title_changed"
+    persisted: ClassVar[bool] = False
+    title: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionPermissionsChanged(Payload):
+    type: ClassVar[str] = "session.permissions_changed"
+    mode: str
+    previous_mode: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionPlanChanged(Payload):
+    type: ClassVar[str] = "session.plan_changed"
+    operation: Literal["create", "update", "delete"]
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionWorkspaceFileChanged(Payload):
+    type: ClassVar[str] = "session.workspace_file_changed"
+    operation: Literal["create", "update"]
+    path: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionContextChanged(Payload):
+    type: ClassVar[str] = "session.context_changed"
+    cwd: str
+    git_root: str | None = None
+    branch: str | None = None
+    repository: str | None = None
+    repository_host: str | None = None
+    host_type: str | None = None
+    head_commit: str | None = None
+    base_commit: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionRemoteSteerableChanged(Payload):
+    type: ClassVar[str] = "session.remote_steerable_changed"
+    remote_steerable: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionSnapshotRewind(Payload):
+    """``up_to_event_id`` is the first of the events that were removed."""
+
+    type: ClassVar[str] = "session.snapshot_rewind"
+    persisted: ClassVar[bool] = False
+    events_removed: int
+    up_to_event_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionShutdown(Payload):
+    """The end of a session, with what it has used. ``session_start_time`` is in Unix milliseconds."""
+
+    type: ClassVar[str] = "session.shutdown"
+    shutdown_type: Literal["routine", "error"]
+    error_reason: str | None = None
+    session_start_time: int
+    total_api_duration_ms: int
+    total_premium_requests: float | None = None
+    code_changes: dict[str, Any]
+    model_metrics: dict[str, Any]
+    current_model: str | None = None
+    events_file_size_bytes: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -497,6 +575,14 @@ EventPayload: TypeAlias = (
     | SessionIdle
     | SessionModelChange
     | SessionModeChanged
+    | SessionTitleChanged
+    | SessionPermissionsChanged
+    | SessionPlanChanged
+    | SessionWorkspaceFileChanged
+    | SessionContextChanged
+    | SessionRemoteSteerableChanged
+    | SessionSnapshotRewind
+    | SessionShutdown
     | SessionUsageInfo
     | PendingMessagesModified
     | Abort

@@ -47,6 +47,7 @@ class ProviderConfig(WireModel):
     """Where to find the session's model, with the caller's own key. Never stored, never logged.
 
     ``type`` is the name of an adapter; ``openai`` is the default. ``script`` goes with the scripted adapter.
+    With ``has_bearer_token_provider`` the client is asked for a bearer token before every request.
     """
 
     type: str = "openai"
@@ -54,6 +55,7 @@ class ProviderConfig(WireModel):
     base_url: str | None = None
     api_key: str | None = Field(default=None, repr=False)
     bearer_token: str | None = Field(default=None, repr=False)
+    has_bearer_token_provider: bool = False
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     model_id: str | None = None
     wire_model: str | None = None
@@ -63,6 +65,26 @@ class ProviderConfig(WireModel):
     model_capabilities: ModelCapabilities | None = None
     azure: AzureOptions | None = None
     script: dict[str, Any] | str | None = None
+
+
+class NamedProviderConfig(ProviderConfig):
+    """A provider beside others, for the models that name it."""
+
+    name: str = Field(min_length=1, pattern="^[^/]+$")
+
+
+class ProviderModelConfig(WireModel):
+    """A model of a named provider, selected as ``provider/id``."""
+
+    id: str = Field(min_length=1)
+    provider: str = Field(min_length=1)
+    name: str | None = None
+    model_id: str | None = None
+    wire_model: str | None = None
+    max_prompt_tokens: int | None = None
+    max_output_tokens: int | None = None
+    max_context_window_tokens: int | None = None
+    capabilities: ModelCapabilities | None = None
 
 
 class SystemMessageSection(WireModel):
@@ -104,6 +126,8 @@ class SessionOptions(WireModel):
     default_agent: DefaultAgentConfig | None = None
     system_message: SystemMessageConfig | None = None
     provider: ProviderConfig | None = None
+    providers: list[NamedProviderConfig] | None = None
+    models: list[ProviderModelConfig] | None = None
     request_permission: bool | None = None
     request_elicitation: bool | None = None
     request_user_input: bool | None = None
@@ -223,12 +247,13 @@ class SessionContext(WireModel):
 
 
 class SessionMetadata(WireModel):
-    """One session as lists show it. Times are ISO 8601; ``summary`` is the first prompt, shortened."""
+    """One session as lists show it. Times are ISO 8601; ``summary`` is its name, or the first prompt, shortened."""
 
     session_id: str
     start_time: str
     modified_time: str
     summary: str | None = None
+    name: str | None = None
     is_remote: bool = False
     context: SessionContext | None = None
 

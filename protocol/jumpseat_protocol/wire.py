@@ -29,6 +29,9 @@ class WireModel(BaseModel):
         defer_build=True,
     )
 
+    sent_as_null: ClassVar[tuple[str, ...]] = ()
+    """Wire names that are sent as ``null`` rather than left out where they are unset."""
+
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
@@ -43,7 +46,10 @@ class WireModel(BaseModel):
 
     def wire(self) -> dict[str, Any]:
         """The JSON form: aliases as keys, unset optional fields left out."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        record = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for name in self.sent_as_null:
+            record.setdefault(name, None)
+        return record
 
 
 class WireDataclass:

@@ -58,6 +58,7 @@ class App:
         home = home_folder(options.environ)
         config = load_config(home)
         self.connection_token = options.connection_token
+        self.protocol = options.protocol
         self.models = Models(config, options)
         self.connections: set[Connection] = set()
         self._stdio = options.port is None
@@ -73,6 +74,7 @@ class App:
             tasks,
             self.announce,
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
+            allow_old_clients=config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
         )
 
@@ -80,7 +82,10 @@ class App:
         """A new connection; the caller gives its wire something to write to."""
         connection = Connection(self._disconnected, self._tasks, authenticated=self.connection_token is None)
         context = Context(connection, self.registry, self.models, self)
-        connection.serve(lambda method: find_route(context, method))
+        connection.serve(
+            lambda method: find_route(context, method),
+            lambda session_id, tool: self.registry.owns_tool(connection, session_id, tool),
+        )
         self.connections.add(connection)
         return connection.wire
 

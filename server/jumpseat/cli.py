@@ -28,6 +28,7 @@ class Options:
     auth_token: str | None = field(default=None, repr=False)
     auto_login: bool = True
     allow_unasked: bool = False
+    protocol: int | None = None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,6 +48,9 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--auth-token-env", metavar="NAME", help="the variable that holds a GitHub token")
     parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment's own")
     parser.add_argument("--yolo", action="store_true", help="run what no attached client can be asked about")
+    parser.add_argument(
+        "--protocol", type=int, choices=(2, 3), help="speak this protocol, whatever a client says first"
+    )
     # Sent by the SDKs and without meaning here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--session-idle-timeout", type=int, help=argparse.SUPPRESS)
@@ -69,6 +73,7 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
         auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,
+        protocol=known.protocol,
     )
 
 

@@ -16,6 +16,7 @@
 
     [permissions]
     allow_unasked = false               # true: run what no attached client can be asked about (as --yolo)
+    allow_old_clients = false           # true: the same for sessions of clients that speak protocol 2 only
 
     [retry]                             # of failed model calls; what is not set here is as in agent.retry
     attempts = 5                        # all in all; 1: never try again
@@ -78,7 +79,10 @@ class AliasConfig(_Section):
 
 
 class PermissionsConfig(_Section):
+    """``allow_old_clients`` is ``allow_unasked`` for clients of protocol 2 only."""
+
     allow_unasked: bool = False
+    allow_old_clients: bool = False
 
 
 class RetryConfig(_Section):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,11 +20,12 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.loop import run_prompt
+from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
-from jumpseat.store.event_log import repair_log
+from jumpseat.store.event_log import cut_log, repair_log
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
@@ -50,6 +51,7 @@ class SessionRegistry:
         announce: Callable[[str, str, SessionMetadata | None], None],
         *,
         allow_unasked: bool,
+        allow_old_clients: bool,
         retry: RetryPolicy,
     ) -> None:
         self._store = store
@@ -69,6 +71,7 @@ class SessionRegistry:
             run_prompt=run_prompt,
             retry=retry,
             allow_unasked=allow_unasked,
+            allow_old_clients=allow_old_clients,
             on_change=self._changed,
         )
 
@@ -197,6 +200,12 @@ class SessionRegistry:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
 
+    def owns_tool(self, client: Client, session_id: str, tool: str) -> bool:
+        """Whether ``client`` brought ``tool`` to a live session."""
+        session = self._live.get(session_id)
+        attachment = session.attachments.get(client) if session else None
+        return attachment is not None and tool in attachment.tools
+
     def lost(self, client: Client) -> None:
         """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""
         for session in self._live.values():
@@ -243,6 +252,37 @@ class SessionRegistry:
             for session in list(self._live.values()):
                 tasks.start_soon(self.close, session, grace_s)
 
+    # --- changing history ---------------------------------------------------------------------------------------
+
+    def truncate(self, session: Session, event_id: str) -> int:
+        """Remove an event and all later ones from a session that rests; returns how many went.
+
+        Raises:
+            InvalidRequestError: the session is at work, there is no such event, or it is the first.
+            StoreError: the log cannot be changed.
+        """
+        if session.running:
+            raise InvalidRequestError("the session is at work: abort it before its history is changed")
+        cut = cut_log(self._folders[session.id].log.path, event_id)
+        if cut is None:
+            raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
+        left, removed = cut
+        session.rewind(_decoded(left.records))
+        return removed
+
+    def fork(self, session_id: str, up_to: str | None, name: str | None) -> str:
+        """Copy a session, live or stored, under a new id, which is returned.
+
+        Raises:
+            SessionNotFoundError: there is none.
+            InvalidRequestError: there is no event ``up_to``, or the session was never prompted.
+            StoreError: the copy cannot be made.
+        """
+        source = self._folders.get(session_id) or self._store.existing(session_id)
+        new_id = str(uuid.uuid4())
+        self._store.fork(source, new_id, up_to, name)
+        return new_id
+
     # --- looking ------------------------------------------------------------------------------------------------
 
     def list(self, wanted: SessionListFilter | None = None) -> list[SessionMetadata]:
@@ -264,6 +304,10 @@ class SessionRegistry:
 
     def last_id(self) -> str | None:
         return self._store.last_id()
+
+    def builtin_tools(self) -> list[ToolSpec]:
+        """The tools every session begins with."""
+        return [tool.spec for tool in self._environment.builtin]
 
     def folder(self, session: Session) -> SessionFolder:
         """The files of a live session."""
@@ -289,13 +333,22 @@ class SessionRegistry:
         self._announce("session.updated", session.id, self._metadata(session))
 
 
+def _decoded(
+    records: Iterable[dict[str, Any]],
+) -> Iterator[tuple[str | None, events.EventPayload | events.UnknownPayload]]:
+    """The events of a log with their ids; one without an id goes by that of the event before it."""
+    last: str | None = None
+    for record in records:
+        event_id = record.get("id")
+        last = event_id if isinstance(event_id, str) and event_id else last
+        yield last, events.decode_payload(record["type"], record.get("data"))
+
+
 def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
     """Bring ``session`` to where its log ends: conversation, model and mode."""
     settings = session.settings
-    for record in records:
-        payload = events.decode_payload(record["type"], record.get("data"))
-        event_id = record.get("id")
-        session.apply(event_id if isinstance(event_id, str) and event_id else session.last_event_id, payload)
+    for event_id, payload in _decoded(records):
+        session.apply(event_id, payload)
         match payload:
             case events.SessionStart():
                 settings.model = settings.model or payload.selected_model

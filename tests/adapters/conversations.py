@@ -128,6 +128,43 @@ def _of_all_providers() -> list[UserMessage | AssistantMessage | ToolMessage]:
     ]
 
 
+def _of_responses(provider: str) -> list[UserMessage | AssistantMessage | ToolMessage]:
+    """Answers of the Responses wire in the order that a session keeps: reasoning, text, calls."""
+
+    def item(number: int, **more: object) -> dict[str, object]:
+        return {"id": f"rs_{number}", "type": "reasoning", "summary": [], **more}
+
+    search = {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"query": "q"}}
+    code = {"id": "ci_1", "type": "code_interpreter_call", "code": "1", "outputs": None}
+    return [
+        _prompt("one"),
+        AssistantMessage(
+            [
+                ReasoningBlock(
+                    "", provider, {"item": item(1, encrypted_content="RTE=", status=None), "before": "c2"}
+                ),
+                ReasoningBlock("two", provider, {"item": item(2, encrypted_content="RTI="), "before": "gone"}),
+                ReasoningBlock("kept nowhere", provider, {"item": item(3, encrypted_content=None)}),
+                ReasoningBlock("local", provider, {"item": item(4, content=[{"type": "reasoning_text"}])}),
+                TextBlock("I "),
+                ReasoningBlock("of another", "other", {"item": item(5, encrypted_content="RTU=")}),
+                TextBlock("call."),
+                ToolUseBlock("c1", "now", "", {}),
+                ToolUseBlock("c2", "now", "{}", {}),
+            ]
+        ),
+        ToolMessage([ToolResultBlock("c1", "now", "1"), ToolResultBlock("c2", "now", "2", is_error=True)]),
+        AssistantMessage(
+            [
+                HostedToolUseBlock("ws_1", "web_search", {"query": "q"}, provider, search),
+                HostedToolUseBlock("ci_1", "code_interpreter", {"code": "1"}, provider, code),
+                HostedToolResultBlock("ci_1", "1", provider),
+                TextBlock("Found."),
+            ]
+        ),
+    ]
+
+
 def _ragged() -> list[UserMessage | AssistantMessage | ToolMessage]:
     """What wires with alternating roles must mend: a beginning without the user, neighbours, blank text."""
     return [
@@ -169,6 +206,8 @@ REQUESTS: Final[dict[str, ModelRequest]] = {
     "pictures_for_a_blind_model": ModelRequest("m-1", "s", [*_pictures()], vision=False),
     "documents": ModelRequest("m-1", "s", [DOCUMENTS]),
     "of_all_providers": ModelRequest("m-1", "s", [*_of_all_providers()]),
+    "of_responses": ModelRequest("gpt-5-mini", "s", [*_of_responses("openai_responses")], reasoning_summary="auto"),
+    "of_copilot_responses": ModelRequest("m-1", "s", [*_of_responses("copilot_responses")]),
     "ragged": ModelRequest("m-1", "s", [*_ragged()]),
     "reasoning_effort": ModelRequest("m-1", "s", [_prompt("Hi")], reasoning_effort="high", max_output_tokens=4000),
     "reasoning_effort_claude_sonnet_5": ModelRequest(

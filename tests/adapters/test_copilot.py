@@ -169,7 +169,7 @@ async def test_models_are_kept_until_a_refresh_and_asked_for_once_by_all_who_wan
         ({"id": "h", "model_picker_enabled": False}, ModelInfo("h", "h", enabled=False)),
         (
             {"id": "r", "supported_endpoints": ["/responses"]},
-            ModelInfo("r", "r", wires=("/responses",), enabled=False),
+            ModelInfo("r", "r", wires=("/responses",)),
         ),
         ({"id": "e", "capabilities": {"type": "embeddings"}}, None),
         ({"name": "nameless"}, None),

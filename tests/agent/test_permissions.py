@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import anyio
 import pytest
-from anyio.abc import TaskGroup
 
 from jumpseat.agent.permissions import ALLOWED, CANCELLED, COULD_NOT_ASK, Permissions, Verdict
 from jumpseat_protocol import events
@@ -36,10 +35,9 @@ BY_RULE = "Permission denied by a rule"
 class Desk:
     """The permissions of a session with a client that can be asked; ``said`` is what was published."""
 
-    def __init__(self, tasks: TaskGroup, *, asks: bool = True, allow_unasked: bool = False) -> None:
+    def __init__(self, *, asks: bool = True, allow_unasked: bool = False) -> None:
         self.said: list[events.EventPayload] = []
-        self.permissions = Permissions(self.said.append, lambda: asks, allow_unasked=allow_unasked)
-        self._tasks = tasks
+        self.permissions = Permissions(self.said.append, lambda: asks, lambda: allow_unasked)
 
     async def judge(self, request: PermissionRequest, decision: dict[str, Any] | None = None) -> Verdict:
         """The verdict on ``request``, which is answered with ``decision`` where one is given."""
@@ -73,8 +71,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tasks: TaskGroup) -> Desk:
-    return Desk(tasks)
+def desk() -> Desk:
+    return Desk()
 
 
 async def shell(cwd: Path, command: str) -> ShellPermission:
@@ -261,8 +259,8 @@ async def test_an_answer_to_no_question_is_told_so(desk: Desk) -> None:
     assert not desk.permissions.pending.answer("nobody", CANCELLED)
 
 
-async def test_without_a_handler_calls_are_denied_with_one_warning(tasks: TaskGroup) -> None:
-    desk = Desk(tasks, asks=False)
+async def test_without_a_handler_calls_are_denied_with_one_warning() -> None:
+    desk = Desk(asks=False)
 
     assert [await desk.judge(one) for one in (READ, WRITE, ASK)] == [Verdict("denied", COULD_NOT_ASK)] * 3
     (warning,) = desk.said
@@ -272,9 +270,9 @@ async def test_without_a_handler_calls_are_denied_with_one_warning(tasks: TaskGr
     assert "permissions.allow_unasked" in warning.message
 
 
-async def test_allow_unasked_allows_what_nobody_can_be_asked_and_nothing_more(tasks: TaskGroup) -> None:
-    unattended = Desk(tasks, asks=False, allow_unasked=True)
-    attended = Desk(tasks, allow_unasked=True)
+async def test_allow_unasked_allows_what_nobody_can_be_asked_and_nothing_more() -> None:
+    unattended = Desk(asks=False, allow_unasked=True)
+    attended = Desk(allow_unasked=True)
 
     assert await unattended.judge(READ) == ALLOWED
     assert unattended.said == []
@@ -299,11 +297,11 @@ async def test_closing_all_questions_denies_their_calls(desk: Desk) -> None:
     assert read == wrote == [Verdict("denied", "Permission request cancelled")]
 
 
-async def test_a_question_that_cannot_be_published_stays_not_open(tasks: TaskGroup) -> None:
+async def test_a_question_that_cannot_be_published_stays_not_open() -> None:
     def refuse(_payload: events.EventPayload) -> None:
         raise OSError("disk full")
 
-    permissions = Permissions(refuse, lambda: True, allow_unasked=False)
+    permissions = Permissions(refuse, lambda: True, lambda: False)
     with pytest.raises(OSError, match="disk full"):
         await permissions.decide(READ)
 

@@ -410,3 +410,31 @@ async def test_a_broken_configuration_file_stops_the_start_with_its_name_and_the
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode().startswith("error: ")
     assert "config.toml: adapters.x.base_urll" in done.stderr.decode()
+
+
+async def test_a_resumed_session_is_set_up_as_it_was_where_the_client_says_nothing_else(tmp_path: Path) -> None:
+    script = scripted(
+        {"text": "one"},
+        {"text": "two", "expect": {"system": "/^You are a parrot\\.$/", "tools": ["view"]}},
+        {"text": "three", "expect": {"system": "/^You are a crow\\.$/"}},
+    )
+    options = {
+        "systemMessage": {"mode": "replace", "content": "You are a parrot."},
+        "excludedTools": ["bash", "create"],
+        "provider": {**script, "apiKey": "sk-very-secret"},
+    }
+    async with running_server(tmp_path) as server:
+        session = (await server.wire.call("session.create", options))["sessionId"]
+        await server.wire.prompt(session)
+    assert "sk-very-secret" not in "".join(
+        path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file()
+    )
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": session, "provider": script})
+        assert "session.error" not in types(await server.wire.prompt(session))
+        metadata = await server.wire.call("session.getMetadata", {"sessionId": session})
+        assert metadata["session"]["context"]["cwd"] == str(tmp_path)
+    async with running_server(tmp_path) as server:
+        crow = {"mode": "replace", "content": "You are a crow."}
+        await server.wire.call("session.resume", {"sessionId": session, "provider": script, "systemMessage": crow})
+        assert "session.error" not in types(await server.wire.prompt(session))

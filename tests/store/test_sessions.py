@@ -193,7 +193,7 @@ async def test_a_prompt_is_shortened_to_one_line(prompt: str, line: str) -> None
 
 async def test_a_foreign_workspace_is_read_as_far_as_it_goes(store: SessionStore, state: Path) -> None:
     text = (
-        "id: other\nname: Mine\ncwd: /project\ngit_root: /project\nrepository: owner/name\nbranch: 7\n"
+        "id: other\nof_tomorrow: {}\ncwd: /project\ngit_root: /project\nrepository: owner/name\nbranch: 7\n"
         "created_at: 2026-01-01T00:00:00.000Z\nupdated_at: 2026-01-01 01:00:00\nsummary_count: x\nuser: me\n"
     )
     write(state / "s-1", workspace=text, at=5)
@@ -230,7 +230,7 @@ async def test_a_foreign_workspace_is_read_as_far_as_it_goes(store: SessionStore
         "a: 0b_",
         "a: !!timestamp x",
         "a: !!python/object/apply:os.getcwd []",
-        "[" * 2000,
+        "[" * 500,
     ],
 )
 async def test_one_workspace_that_cannot_be_read_does_not_hide_the_other_sessions(
@@ -376,6 +376,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
         tasks,
         lambda _kind, _id, _metadata: None,
         allow_unasked=False,
+        allow_old_clients=False,
         retry=RetryPolicy(),
     )
 

@@ -364,7 +364,7 @@ async def running_server(
     executable = str(Path(sys.executable).with_name("jumpseat"))
     command = [executable, "--headless", *(["--port", "0"] if tcp else ["--stdio"]), *args]
     if file_limit_blocks is not None:
-        # Python 3.11 does not notice when it writes only half of a module's bytecode, and fails to start from then on.
+        # Python 3.11 does not notice that it wrote half of a module's bytecode, and cannot start from then on.
         environ["PYTHONDONTWRITEBYTECODE"] = "1"
         command = ["sh", "-c", f'ulimit -f {file_limit_blocks}; exec "$@"', "sh", *command]
     with anyio.fail_after(limit_s):

@@ -27,7 +27,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
@@ -139,7 +139,7 @@ class OneModel:
     def check(self, settings: SessionSettings) -> None:
         pass
 
-    async def resolve(self, settings: SessionSettings) -> ResolvedModel:
+    async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
         return ResolvedModel(self.model, self.info.id, self.info)
 
 
@@ -225,6 +225,7 @@ def make_session(
         run_prompt=run_prompt,
         retry=retry or RetryPolicy(first_wait_s=0),
         allow_unasked=allow_unasked,
+        allow_old_clients=False,
         on_change=lambda session: changes.append(session.id),
     )
     session = Session(session_id, settings, log, around, utc_now())

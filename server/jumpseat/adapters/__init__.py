@@ -29,8 +29,13 @@ class AdapterEntry:
 
 ADAPTERS: Final[Mapping[str, AdapterEntry]] = {
     "anthropic": AdapterEntry("jumpseat.adapters.anthropic", "AnthropicAdapter"),
+    "azure": AdapterEntry("jumpseat.adapters.azure_openai", "AzureOpenAIAdapter"),
+    "azure_responses": AdapterEntry("jumpseat.adapters.azure_openai", "AzureResponsesAdapter"),
     "copilot": AdapterEntry("jumpseat.adapters.copilot", "CopilotAdapter"),
+    "copilot_messages": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotMessagesAdapter"),
+    "copilot_responses": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotResponsesAdapter"),
     "openai": AdapterEntry("jumpseat.adapters.openai", "OpenAIAdapter"),
+    "openai_responses": AdapterEntry("jumpseat.adapters.openai_responses", "OpenAIResponsesAdapter"),
 }
 
 

@@ -118,6 +118,7 @@ class AnthropicAdapter:
                     "anthropic-version": API_VERSION,
                 },
                 auth,
+                self.extra_headers(endpoint, request),
                 endpoint.headers,
                 request.headers,
             ),
@@ -126,6 +127,10 @@ class AnthropicAdapter:
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return MessagesDecoder()
+
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
+        return {}
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = endpoint.options

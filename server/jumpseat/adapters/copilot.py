@@ -1,8 +1,8 @@
-"""The Copilot model API: chat completions behind a GitHub account.
+"""The Copilot model API: models behind a GitHub account.
 
 :class:`CopilotAccount` knows who the user is, where the API is and which models it has;
 :class:`CopilotAdapter` is chat completions with the headers that the API wants. Where the token comes from is
-settled elsewhere.
+settled elsewhere. The API's other wires are in ``copilot_wires.py``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ COPILOT_API_URL: Final = "https://api.githubcopilot.com"
 API_VERSION: Final = "2025-10-01"
 
 _INTEGRATION: Final = "vscode-chat"
-_CHAT: Final = "/chat/completions"
+
+WIRES: Final[Mapping[str, str]] = {
+    "/chat/completions": "copilot",
+    "/responses": "copilot_responses",
+    "/v1/messages": "copilot_messages",
+}
+"""Paths of the API and the adapters for them, the preferred one first."""
 
 
 class CopilotAdapter(OpenAIAdapter):
@@ -43,16 +49,7 @@ class CopilotAdapter(OpenAIAdapter):
     key_env: ClassVar[str | None] = "COPILOT_GITHUB_TOKEN"
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-        headers = api_headers(endpoint.options)
-        headers["Openai-Intent"] = "conversation-agent"
-        # What follows a tool result is the agent's own doing, and not counted as a request of the user.
-        follows_tool = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
-        headers["X-Initiator"] = "agent" if follows_tool else "user"
-        if request.interaction_id is not None:
-            headers["X-Interaction-Id"] = request.interaction_id
-        if request.vision and _has_images(request):
-            headers["Copilot-Vision-Request"] = "true"
-        return headers
+        return request_headers(endpoint, request)
 
 
 class CopilotAccount:
@@ -160,6 +157,30 @@ def api_headers(options: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def request_headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+    """The headers of a call of a model, whichever wire it goes by."""
+    headers = api_headers(endpoint.options)
+    headers["Openai-Intent"] = "conversation-agent"
+    # What follows a tool result is the agent's own doing, and not counted as a request of the user.
+    follows_tool = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
+    headers["X-Initiator"] = "agent" if follows_tool else "user"
+    if request.interaction_id is not None:
+        headers["X-Interaction-Id"] = request.interaction_id
+    if request.vision and _has_images(request):
+        headers["Copilot-Vision-Request"] = "true"
+    return headers
+
+
+def wire_of(info: ModelInfo) -> str | None:
+    """The adapter for a model: chat completions where they serve it or nothing is known.
+
+    ``None`` where none of the wires that serve the model is known here.
+    """
+    if not info.wires:
+        return CopilotAdapter.name
+    return next((adapter for path, adapter in WIRES.items() if path in info.wires), None)
+
+
 def model_from_wire(entry: JsonObject) -> ModelInfo | None:
     """One entry of ``/models``; ``None`` for what does not chat (embeddings, completions)."""
     model_id = as_text(entry.get("id"))
@@ -183,10 +204,10 @@ def model_from_wire(entry: JsonObject) -> ModelInfo | None:
         reasoning_efforts=_texts(entry.get("supportedReasoningEfforts", supports.get("reasoning_effort"))),
         default_reasoning_effort=as_text(entry.get("defaultReasoningEffort")) or None,
         wires=wires,
-        # Not what the account has not agreed to, what the API hides, or what only another of its wires serves.
+        # Not what the account has not agreed to, what the API hides, or what it serves by none of our wires.
         enabled=policy in (None, "enabled")
         and entry.get("model_picker_enabled") is not False
-        and (not wires or _CHAT in wires),
+        and (not wires or any(path in wires for path in WIRES)),
         multiplier=float(multiplier) if isinstance(multiplier, (int, float)) else None,
     )
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import math
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, cast
@@ -143,13 +143,24 @@ class HttpModel:
     """An :class:`~jumpseat.agent.model.Model` made of an adapter, an endpoint and the shared transport."""
 
     def __init__(
-        self, adapter: Adapter, endpoint: Endpoint, transport: HttpTransport, *, timeouts: Timeouts | None = None
+        self,
+        adapter: Adapter,
+        endpoint: Endpoint,
+        transport: HttpTransport,
+        *,
+        timeouts: Timeouts | None = None,
+        token: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
-        """``timeouts`` are those of this model where they differ from the transport's."""
+        """``timeouts`` are those of this model where they differ from the transport's.
+
+        ``token`` is asked before every request for the bearer token, which then goes instead of the endpoint's key
+        and token; it fails with a :class:`~jumpseat.errors.ProviderError`.
+        """
         self._adapter = adapter
         self._endpoint = endpoint
         self._transport = transport
         self._timeouts = timeouts or transport.timeouts
+        self._token = token
 
     @property
     def adapter_name(self) -> str:
@@ -159,6 +170,12 @@ class HttpModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
         endpoint = self._endpoint
+        if self._token is not None:
+            try:
+                endpoint = replace(endpoint, api_key=None, bearer_token=await self._token())
+            except ProviderError as error:
+                # The text is somebody else's.
+                raise _veil(endpoint, request, None).over(error) from None
         try:
             call = self._adapter.request(endpoint, request)
             content = _as_json(call.body)

@@ -20,6 +20,7 @@ option                 default               meaning
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2s
@@ -89,12 +90,14 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 """``finish_reason`` to ours; any other value ends the turn."""
 
 _OWN_HOST: Final = "api.openai.com"
+_OWN_HOSTS: Final = ".openai.azure.com"
 
 
-class OpenAIAdapter:
-    """Chat completions at ``<base_url>/chat/completions``. The key goes as a bearer token; none is fine too."""
+class BearerAdapter(ABC):
+    """What OpenAI's two wires share: one POST of JSON, the key as a bearer token. No key is fine too."""
 
-    name: ClassVar[str] = "openai"
+    name: ClassVar[str]
+    path: ClassVar[str]
     default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
     key_env: ClassVar[str | None] = "OPENAI_API_KEY"
 
@@ -115,11 +118,14 @@ class OpenAIAdapter:
             body=self.body(endpoint, request),
         )
 
-    def decoder(self, request: ModelRequest) -> Decoder:
-        return ChatDecoder(self.name, request)
+    @abstractmethod
+    def decoder(self, request: ModelRequest) -> Decoder: ...
+
+    @abstractmethod
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject: ...
 
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
-        return f"{endpoint.base_url.rstrip('/')}/chat/completions"
+        return f"{endpoint.base_url.rstrip('/')}{self.path}"
 
     def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
         token = endpoint.bearer_token or endpoint.api_key
@@ -129,9 +135,18 @@ class OpenAIAdapter:
         """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
         return {}
 
+
+class OpenAIAdapter(BearerAdapter):
+    """Chat completions at ``<base_url>/chat/completions``."""
+
+    name: ClassVar[str] = "openai"
+    path: ClassVar[str] = "/chat/completions"
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return ChatDecoder(self.name, request)
+
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = endpoint.options
-        is_openai = urlsplit(endpoint.base_url).hostname == _OWN_HOST
         body: JsonObject = {"model": request.model, "messages": self.messages(endpoint, request)}
         if request.tools:
             body["tools"] = [tool_to_wire(tool) for tool in request.tools]
@@ -145,7 +160,7 @@ class OpenAIAdapter:
         if request.reasoning_effort is not None and options.get("reasoning_effort", True):
             body["reasoning_effort"] = request.reasoning_effort
         if request.max_output_tokens is not None:
-            default = "max_completion_tokens" if is_openai else "max_tokens"
+            default = "max_completion_tokens" if is_openai(endpoint.base_url) else "max_tokens"
             body[str(options.get("max_tokens_field", default))] = request.max_output_tokens
         if request.response_format is not None:
             body["response_format"] = response_format_to_wire(request.response_format)
@@ -158,10 +173,7 @@ class OpenAIAdapter:
         if request.system:
             wire.append({"role": str(endpoint.options.get("system_role", "system")), "content": request.system})
         # OpenAI itself refuses fields it does not know, and never sends the reasoning that they would carry.
-        replay = (
-            bool(endpoint.options.get("replay_reasoning", True))
-            and urlsplit(endpoint.base_url).hostname != _OWN_HOST
-        )
+        replay = bool(endpoint.options.get("replay_reasoning", True)) and not is_openai(endpoint.base_url)
         last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
         for position, message in enumerate(request.messages):
             match message:
@@ -220,6 +232,12 @@ class OpenAIAdapter:
         return fields
 
 
+def is_openai(base_url: str) -> bool:
+    """Whether OpenAI itself serves ``base_url``, at home or at Azure."""
+    host = urlsplit(base_url).hostname or ""
+    return host == _OWN_HOST or host.endswith(_OWN_HOSTS)
+
+
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
     """One function definition. The schema goes as it is."""
     parameters = tool.parameters or {"type": "object", "properties": {}}
@@ -237,14 +255,19 @@ def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
 
 
 def response_format_to_wire(wanted: ResponseFormat) -> JsonObject:
-    """Structured output. ``strict`` needs a schema of a certain form, which is made here on a copy."""
+    """Structured output."""
+    return {"type": "json_schema", "json_schema": named_schema(wanted)}
+
+
+def named_schema(wanted: ResponseFormat) -> JsonObject:
+    """The schema of an answer. ``strict`` needs one of a certain form, which is made here on a copy."""
     schema: JsonObject = {"name": re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "answer"}
     if wanted.description is not None:
         schema["description"] = wanted.description
     schema["schema"] = strict_schema(wanted.schema) if wanted.strict else wanted.schema
     if wanted.strict is not None:
         schema["strict"] = wanted.strict
-    return {"type": "json_schema", "json_schema": schema}
+    return schema
 
 
 def strict_schema(schema: Any) -> Any:

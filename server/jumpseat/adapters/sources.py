@@ -1,16 +1,17 @@
-"""Where a session's model comes from: its own ``provider``, the configuration, or the Copilot API.
+"""Where a session's model comes from: its own providers, the configuration, or the Copilot API.
 
-Precedence: the provider given with the session; an alias; ``adapter/model``; a model some configured adapter
-declares; the Copilot API, where there is a token; the only adapter there is. Adapters of well-known keys in the
-environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured. Nothing is imported or asked over the
-network before a session needs it.
+Precedence: a model of a named provider of the session (``provider/id``); the session's one ``provider``; an alias;
+``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
+adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
+Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured.
+Nothing is imported or asked over the network before a session needs it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +19,17 @@ from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import AdapterConfig, Config, ModelConfig
-from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
+from jumpseat.errors import ConfigError, InvalidRequestError, ProviderAuthError, ProviderError
 from jumpseat_protocol.server import AuthStatusResult
-from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig
+from jumpseat_protocol.sessions import (
+    ModelCapabilities,
+    ProviderConfig,
+    ProviderModelConfig,
+)
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -36,7 +41,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SCRIPTED: Final = "scripted"
-COPILOT: Final = "copilot"
+DEFAULT_PROVIDER: Final = "default"
+"""What a session's one ``provider`` is called where its token is asked for."""
+
+ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}
+"""Other names for adapters."""
+
+RESPONSES: Final[Mapping[str, str]] = {
+    "openai": "openai_responses",
+    "openai_responses": "openai_responses",
+    "azure": "azure_responses",
+    "azure_responses": "azure_responses",
+    "copilot": "copilot_responses",
+    "copilot_responses": "copilot_responses",
+}
+"""The adapter for ``wireApi: responses`` of each type that has such a wire."""
+
 # Adapters that need no configuration where their key is in the environment: key, base URL, model.
 WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
     "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
@@ -60,19 +80,37 @@ class Models:
     # --- what sessions need -------------------------------------------------------------------------------------
 
     def check(self, settings: SessionSettings) -> None:
-        provider = settings.provider
-        if provider is None:
-            return
-        if provider.type == SCRIPTED:
+        if settings.provider is not None:
+            self._check_provider(settings.provider, "provider")
+        names: set[str] = set()
+        for provider in settings.providers:
+            if provider.name in names:
+                raise InvalidRequestError(f"providers: the name {provider.name!r} is given twice")
+            names.add(provider.name)
+            self._check_provider(provider, f"providers.{provider.name}")
+        ids: set[str] = set()
+        for model in settings.provider_models:
+            if model.provider not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise InvalidRequestError(
+                    f"models.{model.id}: there is no provider {model.provider!r}, providers: {known}"
+                )
+            if (selection := _selection_id(model)) in ids:
+                raise InvalidRequestError(f"models: {selection!r} is given twice")
+            ids.add(selection)
+
+    def _check_provider(self, provider: ProviderConfig, where: str) -> None:
+        kind = ALIASES.get(provider.type, provider.type)
+        if kind == SCRIPTED:
             self._script(provider.script)
             return
-        if provider.type not in ADAPTERS:
+        if kind not in ADAPTERS:
             known = ", ".join(sorted([*ADAPTERS, SCRIPTED]))
-            raise InvalidRequestError(f"provider.type {provider.type!r} is unknown, expected one of {known}")
-        if provider.wire_api == "responses":
-            raise InvalidRequestError("provider.wireApi 'responses' is not supported by this version")
-        if not provider.base_url and load_adapter(provider.type).default_base_url is None:
-            raise InvalidRequestError(f"provider.baseUrl is required for provider type {provider.type!r}")
+            raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {known}")
+        if provider.wire_api == "responses" and kind not in RESPONSES:
+            raise InvalidRequestError(f"{where}.wireApi 'responses' is no wire of provider type {provider.type!r}")
+        if not provider.base_url and load_adapter(kind).default_base_url is None:
+            raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
 
     async def authenticate(self, settings: SessionSettings) -> None:
         """Check a token that a session brings of its own.
@@ -83,9 +121,13 @@ class Models:
         if settings.github_token and settings.provider is None:
             await self._account(settings.github_token).user()
 
-    async def resolve(self, settings: SessionSettings) -> ResolvedModel:
-        found = await self._resolve(settings)
+    async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
+        found = await self._resolve(settings, ask_token)
         return replace(found, info=_overridden(found.info, settings.model_capabilities))
+
+    def registered(self, settings: SessionSettings) -> list[ModelInfo]:
+        """The models that the session brings of its own, as ``provider/id``."""
+        return [_registered_info(model) for model in settings.provider_models]
 
     async def default_name(self, settings: SessionSettings) -> str | None:
         """The model a session without one would use; ``None`` where there is none."""
@@ -145,12 +187,16 @@ class Models:
 
     # --- finding one --------------------------------------------------------------------------------------------
 
-    async def _resolve(self, settings: SessionSettings) -> ResolvedModel:
+    async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
+        if settings.model is not None and (model := _named(settings, settings.model)) is not None:
+            return self._from_registry(model, settings, ask_token)
         if settings.provider is not None:
-            return self._from_provider(settings.provider, settings)
+            return self._from_own_provider(settings.provider, settings, ask_token)
         name = settings.model or self._config.default_model
         token = settings.github_token or self._token
         if name is None:
+            if settings.provider_models and token is None and not self._adapters:
+                return self._from_registry(settings.provider_models[0], settings, ask_token)
             if token is None or self._has_own_default():
                 return self._from_adapter(*self._default_adapter(), None, settings)
             return await self._from_copilot(token, None, settings)
@@ -173,36 +219,60 @@ class Models:
             f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(self._adapters)}"
         )
 
-    def _from_provider(self, provider: ProviderConfig, settings: SessionSettings) -> ResolvedModel:
+    def _from_own_provider(
+        self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
+    ) -> ResolvedModel:
+        """The model of the session's one provider."""
         wire_name = provider.wire_model or provider.model_id or settings.model
-        if provider.type == SCRIPTED:
-            name = wire_name or SCRIPTED
-            return ResolvedModel(self._script(provider.script), name, ModelInfo(id=settings.model or name))
         if not wire_name:
-            raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
+            if provider.type != SCRIPTED:
+                raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
+            wire_name = SCRIPTED
         info = ModelInfo(
             id=settings.model or wire_name,
             context_window=provider.max_context_window_tokens,
             max_prompt_tokens=provider.max_prompt_tokens,
             max_output_tokens=provider.max_output_tokens,
         )
-        adapter = load_adapter(provider.type)
+        model = self._from_provider(provider, DEFAULT_PROVIDER, settings, ask_token)
+        return ResolvedModel(model, wire_name, _overridden(info, provider.model_capabilities))
+
+    def _from_registry(
+        self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
+    ) -> ResolvedModel:
+        """A model of one of the session's named providers."""
+        provider = next((one for one in settings.providers if one.name == model.provider), None)
+        if provider is None:
+            raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
+        return ResolvedModel(
+            self._from_provider(provider, provider.name, settings, ask_token),
+            model.wire_model or model.model_id or model.id,
+            _registered_info(model),
+        )
+
+    def _from_provider(
+        self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None
+    ) -> Model:
+        kind = ALIASES.get(provider.type, provider.type)
+        if kind == SCRIPTED:
+            return self._script(provider.script)
+        if provider.wire_api == "responses":
+            kind = RESPONSES.get(kind, kind)
         endpoint = Endpoint(
-            base_url=(provider.base_url or adapter.default_base_url or "").rstrip("/"),
+            base_url=(provider.base_url or load_adapter(kind).default_base_url or "").rstrip("/"),
             api_key=provider.api_key,
             bearer_token=provider.bearer_token,
             headers=provider.headers,
             user_agent=_user_agent(settings.client_name),
             options={"api_version": provider.azure.api_version} if provider.azure else {},
         )
-        return ResolvedModel(
-            self._http_model(provider.type, endpoint), wire_name, _overridden(info, provider.model_capabilities)
-        )
+        token = _asked_token(name, ask_token) if provider.has_bearer_token_provider else None
+        return self._http_model(kind, endpoint, token)
 
     def _from_adapter(
         self, name: str, config: AdapterConfig, model: str | None, settings: SessionSettings
     ) -> ResolvedModel:
-        kind = config.type or name
+        kind = ALIASES.get(config.type or name, config.type or name)
         declared = self._declared(name, config)
         if model is None and declared:
             model = declared[0].id
@@ -232,6 +302,8 @@ class Models:
         )
 
     async def _from_copilot(self, token: str, name: str | None, settings: SessionSettings) -> ResolvedModel:
+        from jumpseat.adapters.copilot import wire_of
+
         account = self._account(token)
         models = await account.models()
         if name is None:
@@ -241,14 +313,20 @@ class Models:
         # Names that are in no list are tried all the same: lists lag behind.
         info = next((one for one in models if one.id == name), ModelInfo(id=name))
         endpoint = replace(await account.endpoint(), user_agent=_user_agent(settings.client_name))
-        return ResolvedModel(self._http_model(COPILOT, endpoint), name, info, byok=False)
+        wire = wire_of(info)
+        if wire is None:
+            served = ", ".join(info.wires or ())
+            raise ConfigError(f"the Copilot API serves model {name!r} by none of our wires, but by {served}")
+        return ResolvedModel(self._http_model(wire, endpoint), name, info, byok=False)
 
     # --- parts --------------------------------------------------------------------------------------------------
 
-    def _http_model(self, adapter_name: str, endpoint: Endpoint) -> Model:
+    def _http_model(
+        self, adapter_name: str, endpoint: Endpoint, token: Callable[[], Awaitable[str]] | None = None
+    ) -> Model:
         from jumpseat.adapters.http import HttpModel
 
-        return HttpModel(load_adapter(adapter_name), endpoint, self._http())
+        return HttpModel(load_adapter(adapter_name), endpoint, self._http(), token=token)
 
     def _http(self) -> HttpTransport:
         from jumpseat.adapters.http import HttpTransport
@@ -333,6 +411,56 @@ def _github_token(options: Options) -> tuple[str | None, str | None]:
             if token := options.environ.get(name):
                 return token, "env"
     return None, None
+
+
+def _selection_id(model: ProviderModelConfig) -> str:
+    return f"{model.provider}/{model.id}"
+
+
+def _named(settings: SessionSettings, name: str) -> ProviderModelConfig | None:
+    """The model that ``name`` selects among those of the session's named providers.
+
+    One that is not declared is tried under its own name.
+    """
+    for model in settings.provider_models:
+        if _selection_id(model) == name:
+            return model
+    provider, slash, model_id = name.partition("/")
+    if slash and model_id and any(one.name == provider for one in settings.providers):
+        return ProviderModelConfig(id=model_id, provider=provider)
+    return None
+
+
+def _asked_token(provider: str, ask_token: AskToken | None) -> Callable[[], Awaitable[str]]:
+    """Asks the client for the token of ``provider``. Nothing is kept: the client knows when a token is spent."""
+
+    async def token() -> str:
+        if ask_token is None:
+            raise ProviderAuthError(f"there is no client to ask for the bearer token of provider {provider!r}")
+        try:
+            answer = await ask_token(provider)
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise ProviderAuthError(
+                f"the client gave no bearer token for provider {provider!r}: {reason}"
+            ) from error
+        if not answer:
+            raise ProviderAuthError(f"the client gave an empty bearer token for provider {provider!r}")
+        return answer
+
+    return token
+
+
+def _registered_info(model: ProviderModelConfig) -> ModelInfo:
+    selection = _selection_id(model)
+    info = ModelInfo(
+        id=selection,
+        name=model.name or selection,
+        context_window=model.max_context_window_tokens,
+        max_prompt_tokens=model.max_prompt_tokens,
+        max_output_tokens=model.max_output_tokens,
+    )
+    return _overridden(info, model.capabilities)
 
 
 def _info(model_id: str, config: ModelConfig) -> ModelInfo:

@@ -54,4 +54,5 @@ class Attachment:
     handles_elicitation: bool = False
     handles_user_input: bool = False
     has_hooks: bool = False
+    protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])

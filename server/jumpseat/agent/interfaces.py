@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.model import Model, ModelInfo, ToolSpec
@@ -35,6 +35,10 @@ class EventLog(Protocol):
         ...
 
 
+AskToken: TypeAlias = Callable[[str], Awaitable[str]]
+"""Gives the bearer token for the provider of that name; ``default`` is the one of ``provider``."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
     """A model ready to be called. ``wire_name`` is what its provider calls it."""
@@ -56,8 +60,10 @@ class ModelSource(Protocol):
         """
         ...
 
-    async def resolve(self, settings: SessionSettings) -> ResolvedModel:
+    async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
         """Find the model; may ask the provider for its list, once.
+
+        ``ask_token`` is asked, before every request, for the bearer token of a provider whose client gives one.
 
         Raises:
             ProviderError: the provider refused.

@@ -63,15 +63,18 @@ class Permissions:
     """The permission state of one session.
 
     ``emit`` publishes events; ``can_ask`` says whether an attached client handles permissions;
-    ``allow_unasked`` is the operator's ``--yolo``: it allows what no client can be asked about.
+    ``may_run_unasked`` whether the operator allows what no client can be asked about (``--yolo``).
     """
 
     def __init__(
-        self, emit: Callable[[events.EventPayload], object], can_ask: Callable[[], bool], *, allow_unasked: bool
+        self,
+        emit: Callable[[events.EventPayload], object],
+        can_ask: Callable[[], bool],
+        may_run_unasked: Callable[[], bool],
     ) -> None:
         self._emit = emit
         self._can_ask = can_ask
-        self._allow_unasked = allow_unasked
+        self._may_run_unasked = may_run_unasked
         self._approvals: list[SessionApproval] = []
         self._warned = False
         self.approve_all = False
@@ -82,7 +85,7 @@ class Permissions:
         if self.approve_all or any(_covers(approval, request) for approval in self._approvals):
             return ALLOWED
         if not self._can_ask():
-            if self._allow_unasked:
+            if self._may_run_unasked():
                 return ALLOWED
             self._warn()
             return _verdict(NOT_AVAILABLE)

@@ -20,8 +20,10 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
+from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
+from jumpseat.agent.metrics import Metrics
 from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
@@ -73,6 +75,7 @@ class Surroundings:
     run_prompt: Callable[[Session, Prompt], Awaitable[None]]
     retry: RetryPolicy
     allow_unasked: bool
+    allow_old_clients: bool
     on_change: Callable[[Session], None]
 
 
@@ -91,9 +94,11 @@ class Session:
         self.hooks = Hooks(session_id, settings, self.emit, self._hook_client)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
-        self.permissions = Permissions(self.emit, self._can_ask_permission, allow_unasked=around.allow_unasked)
+        self.permissions = Permissions(self.emit, self._can_ask_permission, self._may_run_unasked)
         self.tools: ToolRunner = around.make_tools(self)
         self.interests: dict[str, str] = {}
+        self.metrics = Metrics()
+        self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
         self.last_event_id: str | None = None
@@ -111,19 +116,23 @@ class Session:
 
     # --- events -------------------------------------------------------------------------------------------------
 
-    def emit(self, payload: events.EventPayload) -> events.Event:
+    def emit(self, payload: events.EventPayload, *, ephemeral: bool = False) -> events.Event:
         """Publish an event: number it, write it down if it is persisted, then tell every attached client.
+
+        ``ephemeral`` keeps out of the log what is persisted otherwise.
 
         Raises:
             StoreError: a persisted event could not be written; nobody was told of it.
         """
-        event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
+        event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
-        if payload.persisted:
+        if event.persisted:
             self._log.append(event)
             self.apply(event.id, payload)
             self._changed = True
+        else:
+            self.metrics.apply(payload)
         self._announce(event)
         if self._changed and not self.running:
             self._report_change()
@@ -131,6 +140,27 @@ class Session:
 
     def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Take a persisted event into account; live ones come from :meth:`emit`, old ones from the log."""
+        self.metrics.apply(payload)
+        self._advance(event_id, payload)
+
+    def rewind(self, history: Iterable[tuple[str | None, events.EventPayload | events.UnknownPayload]]) -> None:
+        """Go back to where the log was cut to ``history``. Settings, metrics and what is written elsewhere stay."""
+        self.conversation = Conversation()
+        self.event_count = 0
+        self.last_event_id = None
+        for event_id, payload in history:
+            self._advance(event_id, payload)
+        if self._feed is not None:
+            self._feed.forget()
+
+    @property
+    def feed(self) -> Feed:
+        """The latest events, for clients that poll; they are kept from the first look on."""
+        if self._feed is None:
+            self._feed = Feed()
+        return self._feed
+
+    def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         self.last_event_id = event_id
         self.event_count += 1
         if self.first_prompt is None and isinstance(payload, events.UserMessage) and payload.source is None:
@@ -138,6 +168,8 @@ class Session:
         self.conversation.apply(payload)
 
     def _announce(self, event: events.Event) -> None:
+        if self._feed is not None:
+            self._feed.add(event, self.event_count)
         for client in list(self.attachments):
             client.deliver(self.id, event)
 
@@ -183,6 +215,11 @@ class Session:
 
     def _can_ask_permission(self) -> bool:
         return any(one.handles_permissions for one in self.attachments.values())
+
+    def _may_run_unasked(self) -> bool:
+        """Whether the operator allows what no attached client can be asked about."""
+        old = any(one.protocol == 2 for one in self.attachments.values())
+        return self.around.allow_unasked or (self.around.allow_old_clients and old)
 
     def user_input_client(self) -> Client | None:
         """Who can put a question to a person: the client that came last of those that can."""
@@ -233,6 +270,25 @@ class Session:
     def has_steering(self) -> bool:
         return bool(self._steering)
 
+    def waiting(self) -> tuple[list[Prompt], list[Prompt]]:
+        """The prompts that wait for their turn, and those that will be slipped into the one that runs."""
+        return list(self._queue), list(self._steering)
+
+    def forget_latest(self) -> bool:
+        """Forget the prompt that was queued last; ``False`` where none waits."""
+        source = self._queue or self._steering
+        if not source:
+            return False
+        _forget([source.pop()])
+        self.emit(events.PendingMessagesModified())
+        return True
+
+    def forget_waiting(self) -> None:
+        """Forget all prompts that wait; the one that runs goes on."""
+        if self._queue or self._steering:
+            self._drop_waiting()
+            self.emit(events.PendingMessagesModified())
+
     def abort(self, reason: str) -> Awaitable[None]:
         """Stop what runs and forget what waits, at once: a prompt sent after this call is not touched.
 
@@ -261,6 +317,8 @@ class Session:
         await stopped
         self.permissions.pending.close_all(CANCELLED)
         self._log.sync_soon()
+        if self._feed is not None:
+            self._feed.close()
 
     def _start(self) -> None:
         self._stopped = anyio.Event()

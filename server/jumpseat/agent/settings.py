@@ -6,14 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jumpseat_protocol.events import SessionMode
-from jumpseat_protocol.sessions import LargeOutputConfig, ModelCapabilities, ProviderConfig, SystemMessageConfig
+from jumpseat_protocol.sessions import (
+    LargeOutputConfig,
+    ModelCapabilities,
+    NamedProviderConfig,
+    ProviderConfig,
+    ProviderModelConfig,
+    SystemMessageConfig,
+)
 
 
 @dataclass(slots=True)
 class SessionSettings:
     """``model`` is the name the client asked for, ``None`` for the server's default.
 
-    ``provider`` and ``github_token`` hold secrets: they live here and in no file.
+    ``provider``, ``providers`` and ``github_token`` hold secrets: they live here and in no file.
     """
 
     cwd: Path
@@ -24,6 +31,8 @@ class SessionSettings:
     mode: SessionMode = "interactive"
     client_name: str | None = None
     provider: ProviderConfig | None = field(default=None, repr=False)
+    providers: list[NamedProviderConfig] = field(default_factory=list[NamedProviderConfig], repr=False)
+    provider_models: list[ProviderModelConfig] = field(default_factory=list[ProviderModelConfig])
     github_token: str | None = field(default=None, repr=False)
     model_capabilities: ModelCapabilities | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)

@@ -18,4 +18,5 @@ def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
         raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")
     ctx.connection.authenticated = True
     ctx.connection.handshaken = True
-    return ConnectResult(protocol_version=PROTOCOL_VERSION, version=__version__)
+    ctx.connection.protocol = ctx.process.protocol or PROTOCOL_VERSION
+    return ConnectResult(protocol_version=ctx.connection.protocol, version=__version__)

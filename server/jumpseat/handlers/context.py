@@ -11,7 +11,7 @@ from jumpseat.registry import SessionRegistry
 
 
 class Caller(Client, Protocol):
-    """The connection a request came over.
+    """The connection a request came over. ``protocol`` is settled by its first request.
 
     ``authenticated`` turns true by the handshake, where there is a connection token; ``handshaken`` tells clients
     that have sent ``connect`` from older ones.
@@ -19,6 +19,7 @@ class Caller(Client, Protocol):
 
     authenticated: bool
     handshaken: bool
+    protocol: int | None
 
 
 class Process(Protocol):
@@ -26,6 +27,11 @@ class Process(Protocol):
 
     @property
     def connection_token(self) -> str | None: ...
+
+    @property
+    def protocol(self) -> int | None:
+        """The protocol the operator has fixed, if any."""
+        ...
 
     @property
     def ending(self) -> bool: ...

@@ -13,4 +13,5 @@ from jumpseat_protocol.server import PingParams, PingResult
 def ping(ctx: Context, params: PingParams) -> PingResult:
     """Answer at once. SDKs that have not sent ``connect`` (0.2 and 0.3) read the time as milliseconds."""
     now = utc_now() if ctx.connection.handshaken else int(time.time() * 1000)
-    return PingResult(message=f"pong: {params.message or ''}", timestamp=now, protocol_version=PROTOCOL_VERSION)
+    version = ctx.connection.protocol or PROTOCOL_VERSION
+    return PingResult(message=f"pong: {params.message or ''}", timestamp=now, protocol_version=version)

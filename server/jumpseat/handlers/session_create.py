@@ -10,6 +10,8 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_options import apply_options
+from jumpseat.store.options import write_options
+from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
     SessionCreateParams,
@@ -27,6 +29,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     apply_options(settings, params)
     await ctx.models.authenticate(settings)
     session = ctx.registry.create(params.session_id, settings, attachment_of(ctx, params))
+    write_options(ctx.registry.folder(session).path, session.settings)
     return opened(ctx, session)
 
 
@@ -46,6 +49,7 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
         handles_elicitation=params.request_elicitation or False,
         handles_user_input=params.request_user_input or False,
         has_hooks=params.hooks or False,
+        protocol=ctx.connection.protocol or PROTOCOL_VERSION,
         tools=by_name,
     )
 

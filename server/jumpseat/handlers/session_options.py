@@ -7,6 +7,7 @@ from pathlib import Path
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
+from jumpseat.store.options import write_options
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import OptionsUpdateParams, SessionOptions
 
@@ -17,6 +18,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
     apply_options(session.settings, params)
+    write_options(ctx.registry.folder(session).path, session.settings)
     return SuccessResult()
 
 
@@ -38,6 +40,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "model_capabilities",
         "client_name",
         "provider",
+        "providers",
         "available_tools",
         "system_message",
         "streaming",
@@ -48,6 +51,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         value = getattr(options, name)
         if value is not None:
             setattr(settings, name, value)
+    if options.models is not None:
+        settings.provider_models = options.models
     if options.git_hub_token:
         settings.github_token = options.git_hub_token
     if options.excluded_tools is not None or options.default_agent is not None:

@@ -10,6 +10,7 @@ from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
 from jumpseat.handlers.session_options import apply_options
 from jumpseat.store.git import working_directory_context
+from jumpseat.store.options import read_options, write_options
 from jumpseat_protocol.events import SessionResume
 from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
 
@@ -34,13 +35,15 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         )
         try:
             session.attach(attachment)
-            # After the log is read: the model asked for here wins over the one that was used before.
+            # What the session was set up with, then what is asked for here.
+            apply_options(session.settings, read_options(registry.folder(session).path))
             apply_options(session.settings, params)
             if not params.continue_pending_work:
                 registry.close_open_calls(session)
         except BaseException:
             registry.forget(session)
             raise
+    write_options(registry.folder(session).path, session.settings)
     if not params.disable_resume:
         settings = session.settings
         session.emit(

@@ -10,4 +10,4 @@ from jumpseat_protocol.version import __version__
 
 def status_get(ctx: Context, params: EmptyParams) -> StatusResult:
     """The version of the server and of the protocol."""
-    return StatusResult(version=__version__, protocol_version=PROTOCOL_VERSION)
+    return StatusResult(version=__version__, protocol_version=ctx.connection.protocol or PROTOCOL_VERSION)

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
+from jumpseat.rpc.protocol2 import Protocol2
 from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
@@ -54,18 +55,26 @@ class Connection:
     def __init__(self, on_close: Callable[[Connection], None], tasks: TaskGroup, *, authenticated: bool) -> None:
         self.authenticated = authenticated
         self.handshaken = False
+        self.protocol: int | None = None
+        self._protocol2: Protocol2 | None = None
+        self._tasks = tasks
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed)
         self.seam = Seam(self.wire.send, tasks)
 
-    def serve(self, find: Callable[[str], Callable[[Any], Any] | None]) -> None:
-        """Serve the methods that ``find`` knows."""
+    def serve(
+        self, find: Callable[[str], Callable[[Any], Any] | None], owns_tool: Callable[[str, str], bool]
+    ) -> None:
+        """Serve the methods that ``find`` knows; ``owns_tool`` tells which tools this client has in a session."""
         self.seam.find = find
+        self._protocol2 = Protocol2(self.seam, self._tasks, owns_tool)
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. To a client that is far behind, deltas are not sent."""
         if event.type in DELTAS and self.wire.lossy:
+            return
+        if self.protocol == 2 and self._protocol2 is not None and self._protocol2.takes(session_id, event):
             return
         self.seam.tell("session.event", {"sessionId": session_id, "event": orjson.Fragment(event.encode())})
 
@@ -79,7 +88,9 @@ class Connection:
         if self._slow:
             log.warning("a client has stopped reading; its deltas may be left out")
 
-    async def invoke_hook(self, session_id: str, hook_type: str, hook_input: dict[str, Any]) -> dict[str, Any] | None:
+    async def invoke_hook(
+        self, session_id: str, hook_type: str, hook_input: dict[str, Any]
+    ) -> dict[str, Any] | None:
         """See :class:`jumpseat.agent.client.Client`, as for the questions that follow."""
         params = HooksInvokeParams(session_id=session_id, hook_type=hook_type, input=hook_input)
         return (await self._ask("hooks.invoke", params, HooksInvokeResult)).output

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pygls.protocol.json_rpc import JsonRPCProtocol
 else:
     JsonRPCProtocol = json_rpc_protocol()
+
+log = logging.getLogger(__name__)
 
 CANCEL = "$/cancelRequest"
 
@@ -218,6 +221,20 @@ class Seam(JsonRPCProtocol):
             answer.set_exception(ClientCallError(str(text or "the client answered with an error")))
         else:
             answer.set_result(message["result"])
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def pass_on(self, method: str, params: Any) -> None:
+        """Carry out a request that no message asked for; what it would have been answered with is dropped.
+
+        Errors are logged, because nobody else hears of them.
+        """
+        try:
+            self._get_handler(method)(params)
+        except Exception as exc:
+            log.warning("%s: %s", method, error_of(exc).message)
 
     def close(self) -> None:
         """The connection is gone: cancel its requests and fail what we asked it."""

@@ -42,7 +42,7 @@ from jumpseat.handlers.session_send import session_send, session_send_and_wait
 from jumpseat.handlers.session_tools import handle_pending_tool_call
 from jumpseat.handlers.status_get import status_get
 from jumpseat.rpc.wire_errors import InvalidParamsError
-from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 
@@ -95,6 +95,9 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
     def serve(params: Any) -> Any:
         if not ctx.connection.authenticated and method != "connect":
             raise AuthenticationRequiredError("AUTHENTICATION_FAILED: connect with the connection token first")
+        if ctx.connection.protocol is None:
+            # SDKs that greet with a ping know no other protocol (0.1), or speak both (0.2, 0.3).
+            ctx.connection.protocol = ctx.process.protocol or (2 if method == "ping" else PROTOCOL_VERSION)
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
         if handler is None:

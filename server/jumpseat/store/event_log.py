@@ -18,7 +18,7 @@ import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.errors import StoreError
+from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol.events import Event
 
 log = logging.getLogger(__name__)
@@ -105,6 +105,44 @@ def read_log(path: Path) -> Replay:
         # Only the line's end is missing: the event itself is all there.
         return Replay([*records, whole], 0)
     return Replay(records, len(torn))
+
+
+def cut_log(path: Path, event_id: str) -> tuple[Replay, int] | None:
+    """Remove an event and all that came after it; returns what is left and how many went.
+
+    ``None`` where there is no such event.
+
+    Raises:
+        InvalidRequestError: it is the first event, without which a log is none.
+        StoreError: the log cannot be read or cut.
+    """
+    kept: list[dict[str, Any]] = []
+    removed = 0
+    cut_at: int | None = None
+    place = 0
+    try:
+        with path.open("r+b") as file:
+            for line in file:
+                record = _record(line)
+                if cut_at is None and record is not None and record.get("id") == event_id:
+                    cut_at = place
+                place += len(line)
+                if record is None:
+                    continue
+                if cut_at is None:
+                    kept.append(record)
+                else:
+                    removed += 1
+            if cut_at is None:
+                return None
+            if not kept:
+                raise InvalidRequestError("the first event cannot be removed: delete the session instead")
+            file.truncate(cut_at)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot cut the session log: {error.strerror or error}") from error
+    return Replay(kept, 0), removed
 
 
 def repair_log(path: Path) -> Replay:

@@ -13,16 +13,18 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
+import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time, utc_now
-from jumpseat.errors import SessionNotFoundError, StoreError
-from jumpseat.store.event_log import FileEventLog
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.store.event_log import FileEventLog, read_log
+from jumpseat.store.files import WorkspaceFiles
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
@@ -37,7 +39,10 @@ _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufff
 
 @dataclass(slots=True)
 class Workspace:
-    """What ``workspace.yaml`` says. Times are ISO 8601."""
+    """What ``workspace.yaml`` says. Times are ISO 8601.
+
+    ``name`` was given by the user where ``user_named`` says so, else by a program; ``summary`` is the first prompt.
+    """
 
     id: str
     cwd: str
@@ -48,6 +53,8 @@ class Workspace:
     branch: str | None = None
     summary: str | None = None
     summary_count: int = 0
+    name: str | None = None
+    user_named: bool = False
 
 
 class SessionFolder:
@@ -62,6 +69,20 @@ class SessionFolder:
     def output_dir(self) -> Path:
         """Where tool outputs go that are too large for the model."""
         return self.path / "temp"
+
+    @property
+    def plan_path(self) -> Path:
+        return self.path / "plan.md"
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """What clients keep in the session."""
+        return WorkspaceFiles(self.path / "files")
+
+    @property
+    def workspace(self) -> Workspace | None:
+        """What ``workspace.yaml`` says, for a live session."""
+        return self._workspace
 
     def create(self, workspace: Workspace) -> None:
         try:
@@ -84,6 +105,32 @@ class SessionFolder:
             self._write_workspace(workspace)
         except OSError as error:
             log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
+
+    def rename(self, name: str, *, by_user: bool) -> None:
+        """Give the session a name, which lists show instead of its first prompt.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self._change(name=name, user_named=by_user)
+
+    def move(self, context: WorkingDirectoryContext) -> None:
+        """Note where the session works now: that is where it will be resumed.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self._change(
+            cwd=context.cwd, git_root=context.git_root, repository=context.repository, branch=context.branch
+        )
+
+    def _change(self, **values: Any) -> None:
+        if self._workspace is None:
+            return
+        try:
+            self._write_workspace(replace(self._workspace, updated_at=utc_now(), **values))
+        except OSError as error:
+            raise StoreError(f"cannot write workspace.yaml: {error.strerror or error}") from error
 
     def _write_workspace(self, workspace: Workspace) -> None:
         """Replace ``workspace.yaml`` in one step: readers see the old or the new one."""
@@ -111,13 +158,14 @@ class SessionFolder:
             return None
         values = cast("dict[str, Any]", raw)
         times = {name: _iso(values.get(name)) for name in ("created_at", "updated_at")}
-        texts = {name: values.get(name) for name in ("git_root", "repository", "branch", "summary")}
+        texts = {name: values.get(name) for name in ("git_root", "repository", "branch", "summary", "name")}
         return Workspace(
             id=self.path.name,
             cwd=_text(values.get("cwd")) or "",
             created_at=times["created_at"] or times["updated_at"] or iso_time(0),
             updated_at=times["updated_at"] or times["created_at"] or iso_time(0),
             summary_count=values["summary_count"] if isinstance(values.get("summary_count"), int) else 0,
+            user_named=values.get("user_named") is True,
             **{name: _text(text) for name, text in texts.items()},
         )
 
@@ -134,7 +182,8 @@ class SessionFolder:
             session_id=workspace.id,
             start_time=workspace.created_at,
             modified_time=iso_time(changed_s),
-            summary=workspace.summary,
+            summary=workspace.name or workspace.summary,
+            name=workspace.name,
             context=SessionContext(
                 cwd=workspace.cwd,
                 git_root=workspace.git_root,
@@ -208,6 +257,39 @@ class SessionStore:
         found = self.list()
         return found[0].session_id if found else None
 
+    def fork(self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None) -> None:
+        """Copy a session under a new id: its events before ``up_to``, its plan and its files.
+
+        Raises:
+            InvalidRequestError: there is no such event, or nothing to copy.
+            StoreError: the copy cannot be made.
+        """
+        records = read_log(source.log.path).records
+        if up_to is not None:
+            place = next((place for place, one in enumerate(records) if one.get("id") == up_to), None)
+            if place is None:
+                raise InvalidRequestError(f"Event {up_to} not found in session {source.path.name}")
+            records = records[:place]
+        if not any(record["type"] == "user.message" for record in records):
+            raise InvalidRequestError(f"Session {source.path.name} not found or has no persisted events")
+        old = source.workspace or source.read_workspace()
+        now = utc_now()
+        fork = self.folder(session_id)
+        workspace = replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
+        workspace.created_at = workspace.updated_at = now
+        workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
+        try:
+            fork.create(workspace)
+            fork.log.path.write_bytes(b"".join(_of_fork(record, session_id) for record in records))
+            if source.plan_path.is_file():
+                shutil.copyfile(source.plan_path, fork.plan_path)
+            if source.files.root.is_dir():
+                shutil.copytree(source.files.root, fork.files.root, symlinks=True)
+        except (OSError, shutil.Error) as error:
+            fork.remove()
+            raise StoreError(f"cannot copy the session: {error}") from error
+        fork.release()
+
     def _folders(self) -> Iterator[SessionFolder]:
         try:
             names = os.listdir(self._root)
@@ -231,6 +313,13 @@ def workspace_of(
         branch=context.branch,
         summary=summary,
     )
+
+
+def _of_fork(record: dict[str, Any], session_id: str) -> bytes:
+    """A log line of a fork: the same event, but for whose it is."""
+    if record["type"] == "session.start" and isinstance(record.get("data"), dict):
+        record = {**record, "data": {**record["data"], "sessionId": session_id}}
+    return orjson.dumps(record) + b"\n"
 
 
 def shorten(prompt: str) -> str:

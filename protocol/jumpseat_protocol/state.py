@@ -1,0 +1,342 @@
+"""What a session knows of itself: name, plan, files, metadata, tools, usage, event log.
+
+Loaded when the first of these methods is called; see ``methods.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.wire import WireModel
+
+
+class EmptyResult(WireModel):
+    """``{}``: done, and nothing to tell."""
+
+
+# --- log, name, plan --------------------------------------------------------------------------------------------
+
+
+class LogParams(WireModel):
+    """A line for the people who read along. ``type`` is its domain; ``tip`` goes with ``info`` only."""
+
+    session_id: str
+    message: str
+    level: Literal["info", "warning", "error"] = "info"
+    type: str = "notification"
+    ephemeral: bool = False
+    url: str | None = None
+    tip: str | None = None
+
+
+class LogResult(WireModel):
+    event_id: str
+
+
+class NameSetParams(WireModel):
+    session_id: str
+    name: str
+
+
+class NameSetAutoParams(WireModel):
+    session_id: str
+    summary: str
+
+
+class NameResult(WireModel):
+    sent_as_null: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str | None = None
+
+
+class AppliedResult(WireModel):
+    applied: bool
+
+
+class PlanUpdateParams(WireModel):
+    session_id: str
+    content: str
+
+
+class PlanReadResult(WireModel):
+    """``path`` is where the plan is, or would be."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("content", "path")
+
+    exists: bool
+    content: str | None = None
+    path: str | None = None
+
+
+# --- workspace --------------------------------------------------------------------------------------------------
+
+
+class WorkspaceResult(WireModel):
+    """``workspace`` has the keys of ``workspace.yaml``, in snake_case."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("workspace",)
+
+    workspace: dict[str, Any] | None = None
+    path: str | None = None
+
+
+class FileParams(WireModel):
+    """``path`` is relative to the files folder of the session."""
+
+    session_id: str
+    path: str
+
+
+class FileCreateParams(FileParams):
+    content: str
+
+
+class FilesResult(WireModel):
+    files: list[str]
+
+
+class FileResult(WireModel):
+    content: str
+
+
+class LargePasteParams(WireModel):
+    session_id: str
+    content: str
+
+
+class SavedPaste(WireModel):
+    file_path: str
+    filename: str
+    size_bytes: int
+
+
+class LargePasteResult(WireModel):
+    saved: SavedPaste
+
+
+# --- metadata ---------------------------------------------------------------------------------------------------
+
+
+class ProcessingResult(WireModel):
+    processing: bool
+
+
+class ActivityResult(WireModel):
+    has_active_work: bool
+    abortable: bool
+
+
+class MetadataSnapshotResult(WireModel):
+    """``workspace`` is what ``session.workspaces.getWorkspace`` tells; times are ISO 8601."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("workspacePath", "workspace", "sessionLimits")
+
+    session_id: str
+    start_time: str
+    modified_time: str
+    is_remote: bool = False
+    already_in_use: bool
+    workspace_path: str | None = None
+    working_directory: str
+    current_mode: SessionMode
+    client_name: str | None = None
+    selected_model: str | None = None
+    summary: str | None = None
+    workspace: dict[str, Any] | None = None
+    session_limits: dict[str, Any] | None = None
+
+
+class WorkingDirectoryParams(WireModel):
+    session_id: str
+    working_directory: str
+
+
+class WorkingDirectoryResult(WireModel):
+    working_directory: str
+
+
+class ChangedContext(WireModel):
+    """Where a host sees the working directory."""
+
+    cwd: str
+    git_root: str | None = None
+    branch: str | None = None
+    repository: str | None = None
+    repository_host: str | None = None
+    host_type: str | None = None
+    head_commit: str | None = None
+    base_commit: str | None = None
+
+
+class ContextChangeParams(WireModel):
+    session_id: str
+    context: ChangedContext
+
+
+class InstructionSourcesResult(WireModel):
+    """``sources``: ``{id, label, sourcePath, content, type, location}`` each."""
+
+    sources: list[dict[str, Any]]
+
+
+# --- model and tools --------------------------------------------------------------------------------------------
+
+
+class ReasoningEffortParams(WireModel):
+    session_id: str
+    reasoning_effort: str = Field(min_length=1)
+
+
+class ReasoningEffortResult(WireModel):
+    reasoning_effort: str
+
+
+class SessionModelsResult(WireModel):
+    """The models the session can switch to, in the Copilot form."""
+
+    models: list[dict[str, Any]] = Field(alias="list")
+
+
+class ToolsListParams(WireModel):
+    model: str | None = None
+
+
+class ToolsListResult(WireModel):
+    """``tools``: ``{name, description, parameters}`` each."""
+
+    tools: list[dict[str, Any]]
+
+
+class ToolsMetadataResult(WireModel):
+    """``tools``: ``{name, description, input_schema}`` each, as the model would see them now."""
+
+    tools: list[dict[str, Any]]
+
+
+# --- usage ------------------------------------------------------------------------------------------------------
+
+
+class CodeChanges(WireModel):
+    lines_added: int
+    lines_removed: int
+    files_modified_count: int
+    files_modified: list[str]
+
+
+class UsageMetricsResult(WireModel):
+    """What the session has used since it was opened in this process.
+
+    ``model_metrics``: ``{requests: {count, cost}, usage: {inputTokens, ...}}`` by model. Code changes count from
+    the beginning of the session.
+    """
+
+    total_premium_request_cost: float = 0
+    total_user_requests: int
+    total_api_duration_ms: int
+    session_start_time: str
+    code_changes: CodeChanges
+    model_metrics: dict[str, Any]
+    current_model: str | None = None
+    last_call_input_tokens: int
+    last_call_output_tokens: int
+
+
+# --- permissions ------------------------------------------------------------------------------------------------
+
+
+class PermissionModeParams(WireModel):
+    session_id: str
+    mode: Literal["manual", "assisted", "allow-all"]
+
+
+class PermissionModeResult(WireModel):
+    mode: Literal["manual", "allow-all"]
+
+
+class PermissionModeSetResult(WireModel):
+    success: bool = True
+    mode: Literal["manual", "allow-all"]
+
+
+# --- event log and history --------------------------------------------------------------------------------------
+
+
+class CursorResult(WireModel):
+    cursor: str
+
+
+class EventLogReadParams(WireModel):
+    """``cursor`` is what an earlier read or ``tail`` gave; without it, the log is read from its beginning, or
+    backward from its end. A cursor goes on in its own direction.
+
+    ``wait_ms`` is how long to wait for a first event, at most 30 seconds. ``agent_ids`` wins over ``agent_scope``.
+    """
+
+    session_id: str
+    cursor: str | None = None
+    max: int = Field(default=200, ge=1)
+    wait_ms: int = Field(default=0, ge=0)
+    types: Literal["*"] | list[str] = "*"
+    direction: Literal["forward", "backward"] = "forward"
+    include_ephemeral: bool = True
+    agent_scope: Literal["primary", "all"] = "all"
+    agent_ids: list[str] | None = None
+
+
+class EventLogReadResult(WireModel):
+    """``expired``: the event at the cursor is gone, and this is read from the boundary of what is left."""
+
+    events: list[dict[str, Any]]
+    cursor: str
+    has_more: bool
+    cursor_status: Literal["ok", "expired"] = "ok"
+
+
+class TruncateParams(WireModel):
+    session_id: str
+    event_id: str
+
+
+class TruncateResult(WireModel):
+    events_removed: int
+
+
+class ForkParams(WireModel):
+    """``to_event_id`` and what comes after it stay out of the fork."""
+
+    session_id: str
+    to_event_id: str | None = None
+    name: str | None = None
+
+
+class ForkResult(WireModel):
+    session_id: str
+    name: str | None = None
+
+
+# --- queue, end, remote -----------------------------------------------------------------------------------------
+
+
+class QueueItemsResult(WireModel):
+    """``items``: ``{id, kind, displayText, agentMode}`` each, in the order they will run."""
+
+    items: list[dict[str, Any]]
+    steering_messages: list[str]
+
+
+class RemovedResult(WireModel):
+    removed: bool
+
+
+class ShutdownParams(WireModel):
+    session_id: str
+    type: Literal["routine", "error"] = "routine"
+    reason: str | None = None
+
+
+class SteerableParams(WireModel):
+    session_id: str
+    remote_steerable: bool

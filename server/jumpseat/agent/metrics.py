@@ -1,0 +1,85 @@
+"""What a session has used and changed, counted from its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jumpseat_protocol import events
+
+
+@dataclass(slots=True)
+class ModelUsage:
+    """Calls of one model, in tokens."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "requests": {"count": self.calls, "cost": 0},
+            "usage": {
+                "inputTokens": self.input_tokens,
+                "outputTokens": self.output_tokens,
+                "cacheReadTokens": self.cache_read_tokens,
+                "cacheWriteTokens": self.cache_write_tokens,
+                "reasoningTokens": self.reasoning_tokens,
+            },
+        }
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Fed with every event. Usage events are not in the log, so that usage counts from the opening of the session
+    in this process; diffs are, so that code changes count from its beginning.
+    """
+
+    user_requests: int = 0
+    api_ms: int = 0
+    last_input_tokens: int = 0
+    last_output_tokens: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
+    files: dict[str, None] = field(default_factory=dict[str, None])
+    models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+
+    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Take one event into account."""
+        match payload:
+            case events.AssistantUsage():
+                self._count_call(payload)
+            case events.ToolExecutionComplete(success=True, result=events.ToolResult(detailed_content=str(diff))):
+                self._count_diff(diff)
+            case _:
+                pass
+
+    def models_wire(self) -> dict[str, Any]:
+        return {name: usage.wire() for name, usage in self.models.items()}
+
+    def _count_call(self, call: events.AssistantUsage) -> None:
+        self.user_requests += call.initiator == "user"
+        self.api_ms += call.duration
+        self.last_input_tokens = call.input_tokens
+        self.last_output_tokens = call.output_tokens
+        usage = self.models.setdefault(call.model, ModelUsage())
+        usage.calls += 1
+        usage.input_tokens += call.input_tokens
+        usage.output_tokens += call.output_tokens
+        usage.cache_read_tokens += call.cache_read_tokens
+        usage.cache_write_tokens += call.cache_write_tokens
+        usage.reasoning_tokens += call.reasoning_tokens or 0
+
+    def _count_diff(self, diff: str) -> None:
+        """Count a unified diff of one file; other texts are none of ours."""
+        before, _, rest = diff.partition("\n")
+        after, _, hunks = rest.partition("\n")
+        if not before.startswith("--- ") or not after.startswith("+++ b/"):
+            return
+        self.files[after.removeprefix("+++ b")] = None
+        for line in hunks.split("\n"):
+            self.lines_added += line.startswith("+")
+            self.lines_removed += line.startswith("-")
