@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
-
 from jumpseat_protocol.wire import WireDataclass, WireModel
 
 
@@ -105,7 +103,7 @@ class SessionApproval(WireModel):
     """What an approval for the session or a location covers; the fields go with ``kind``."""
 
     kind: str
-    command_identifiers: list[str] = Field(default_factory=list[str])
+    command_identifiers: list[str] | None = None
     server_name: str | None = None
     tool_name: str | None = None
 

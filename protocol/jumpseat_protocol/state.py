@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.wire import WireModel
 
@@ -335,6 +336,12 @@ class ShutdownParams(WireModel):
     session_id: str
     type: Literal["routine", "error"] = "routine"
     reason: str | None = None
+
+
+class HandlePendingUserInputParams(WireModel):
+    session_id: str
+    request_id: str
+    response: UserInputResponse
 
 
 class SteerableParams(WireModel):

@@ -111,6 +111,7 @@ class SessionRegistry:
             )
         except BaseException:
             self.forget(session)
+            folder.remove()
             raise
         return session
 

@@ -155,7 +155,9 @@ def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_
 
 
 def test_an_unknown_adapter_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"unknown adapter 'opnai', expected one of .*anthropic, azure.*copilot.*openai"):
+    with pytest.raises(
+        ConfigError, match=r"unknown adapter 'opnai', expected one of .*anthropic, azure.*copilot.*openai"
+    ):
         load_adapter("opnai")
 
 

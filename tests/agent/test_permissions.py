@@ -117,9 +117,27 @@ async def test_a_decision_has_its_completed_kind_and_its_verdict(
     (asked, answered) = desk.said
     assert isinstance(asked, events.PermissionRequested)
     assert asked == events.PermissionRequested(request_id=asked.request_id, permission_request=READ)
+    # The SDKs cannot read an approval for the session that does not say what it approves.
+    approval = {"kind": "read"} if completed in ("approved-for-session", "approved-for-location") else None
     assert answered == events.PermissionCompleted(
-        request_id=asked.request_id, tool_call_id="c1", result=PermissionResult(kind=completed)
+        request_id=asked.request_id,
+        tool_call_id="c1",
+        result=PermissionResult(kind=completed, approval=approval),
     )
+
+
+async def test_where_nothing_wider_is_safe_an_approval_for_the_session_is_one_for_this_call(desk: Desk) -> None:
+    line = ShellPermission(
+        full_command_text="echo $(date)",
+        intention="Say it",
+        commands=[ShellCommand(identifier="echo $(date)", read_only=False)],
+        possible_paths=[],
+        has_write_file_redirection=False,
+        can_offer_session_approval=False,
+    )
+    assert await desk.judge(line, {"kind": "approve-for-session"}) == ALLOWED
+    assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(kind="approved")
+    assert (await desk.judge(line, {"kind": "reject"})).status == "rejected"
 
 
 async def test_feedback_and_approval_are_published_with_the_decision(desk: Desk) -> None:
@@ -132,7 +150,7 @@ async def test_feedback_and_approval_are_published_with_the_decision(desk: Desk)
     approval = {"kind": "read"}
     await desk.judge(READ, {"kind": "approve-for-location", "approval": approval, "locationKey": "/repo"})
     assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(
-        kind="approved-for-location", approval={"kind": "read", "commandIdentifiers": []}, location_key="/repo"
+        kind="approved-for-location", approval={"kind": "read"}, location_key="/repo"
     )
 
 
@@ -284,8 +302,10 @@ async def test_cancellation_closes_the_question(desk: Desk) -> None:
         async with desk.asked(READ):
             scope.cancel()
 
-    (asked,) = desk.said
+    asked, completed = desk.said
     assert isinstance(asked, events.PermissionRequested)
+    assert isinstance(completed, events.PermissionCompleted)
+    assert (completed.request_id, completed.result.kind) == (asked.request_id, "cancelled")
     assert desk.permissions.pending.open() == []
     assert not desk.answer(asked, {"kind": "approve-for-session"})
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import anyio
+
 from jumpseat.agent.pending import PendingRequests
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
@@ -93,12 +95,20 @@ class Permissions:
         try:
             self._emit(events.PermissionRequested(request_id=pending.id, permission_request=request))
             decision = await pending.answer()
+        except anyio.get_cancelled_exc_class():
+            # Clients that show the question take it away.
+            self._complete(pending.id, request, CANCELLED)
+            raise
         finally:
             self.pending.close(pending)
-        self._remember(decision, request)
+        decision = self._remember(decision, request)
+        self._complete(pending.id, request, decision)
+        return _verdict(decision)
+
+    def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
         self._emit(
             events.PermissionCompleted(
-                request_id=pending.id,
+                request_id=request_id,
                 tool_call_id=request.tool_call_id,
                 result=PermissionResult(
                     kind=_COMPLETED.get(decision.kind, decision.kind),
@@ -108,17 +118,24 @@ class Permissions:
                 ),
             )
         )
-        return _verdict(decision)
 
     def reset(self) -> None:
         """Forget what was approved for the session."""
         self._approvals.clear()
 
-    def _remember(self, decision: PermissionDecision, request: PermissionRequest) -> None:
-        if decision.kind in _REMEMBERED:
-            approval = decision.approval or _approval_of(request)
-            if approval is not None:
-                self._approvals.append(approval)
+    def _remember(self, decision: PermissionDecision, request: PermissionRequest) -> PermissionDecision:
+        """Keep what was approved beyond this call; returns the decision as it came to be.
+
+        Without an approval of the client's own, the narrowest one that covers the call again is meant. Where there
+        is none that would be safe, the call alone is approved.
+        """
+        if decision.kind not in _REMEMBERED:
+            return decision
+        approval = decision.approval or _approval_of(request)
+        if approval is None:
+            return PermissionDecision(kind="approve-once")
+        self._approvals.append(approval)
+        return decision.model_copy(update={"approval": approval})
 
     def _warn(self) -> None:
         if self._warned:
@@ -185,7 +202,7 @@ def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
                 approval.kind == "commands"
                 and request.can_offer_session_approval
                 and bool(request.commands)
-                and all(command.identifier in approval.command_identifiers for command in request.commands)
+                and all(command.identifier in (approval.command_identifiers or ()) for command in request.commands)
             )
         case WritePermission():
             return approval.kind == "write"

@@ -305,6 +305,10 @@ class Session:
             self._scope.cancel()
         return self._stopped.wait()
 
+    def flush(self) -> None:
+        """Have the log brought to the disk."""
+        self._log.sync_soon()
+
     async def close(self, grace_s: float | None = None) -> None:
         """End the session's work; its log stays. Nothing can be sent to it any more.
 

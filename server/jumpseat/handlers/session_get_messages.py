@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from jumpseat.handlers.context import Context
 from jumpseat.store.event_log import read_log
 from jumpseat_protocol.sessions import SessionParams
 
+BROADCASTS: Final = frozenset(
+    {"external_tool.requested", "external_tool.completed", "permission.requested", "permission.completed"}
+)
+
 
 def session_get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
     """All of them in order, beginning with ``session.start``, in the shape they were announced in."""
     session = ctx.registry.live(params.session_id)
-    return {"events": read_log(ctx.registry.folder(session).log.path).records}
+    records = read_log(ctx.registry.folder(session).log.path).records
+    if ctx.connection.protocol == 2:
+        # These clients never saw the broadcasts, and the oldest cannot read them.
+        records = [record for record in records if record["type"] not in BROADCASTS]
+    return {"events": records}

@@ -74,9 +74,12 @@ class Connection:
         """Send a session event. To a client that is far behind, deltas are not sent."""
         if event.type in DELTAS and self.wire.lossy:
             return
-        if self.protocol == 2 and self._protocol2 is not None and self._protocol2.takes(session_id, event):
-            return
-        self.seam.tell("session.event", {"sessionId": session_id, "event": orjson.Fragment(event.encode())})
+        shown: Any = orjson.Fragment(event.encode())
+        if self.protocol == 2 and self._protocol2 is not None:
+            if self._protocol2.takes(session_id, event):
+                return
+            shown = self._protocol2.wire(event)
+        self.seam.tell("session.event", {"sessionId": session_id, "event": shown})
 
     async def drained(self) -> None:
         """Wait until the client has caught up; one that reads nothing at all is waited for only once."""

@@ -20,6 +20,7 @@ from jumpseat_protocol.events import (
     ExternalToolRequested,
     PermissionCompleted,
     PermissionRequested,
+    SessionIdle,
 )
 from jumpseat_protocol.wire import to_wire
 
@@ -47,6 +48,13 @@ class Protocol2:
             case _:
                 return False
         return True
+
+    def wire(self, event: Event) -> dict[str, Any]:
+        """``event`` as these clients can read it: SDK 0.2 takes any ``mode`` for that of a form."""
+        record = event.wire()
+        if isinstance(event.payload, SessionIdle):
+            del record["data"]["mode"]
+        return record
 
     async def _call_tool(self, session_id: str, asked: ExternalToolRequested) -> None:
         answer: dict[str, Any] = {"sessionId": session_id, "requestId": asked.request_id}

@@ -95,9 +95,9 @@ class Seam(JsonRPCProtocol):
             self.refuse(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', msg_id if valid_id else None)
         elif isinstance(method, str):
             params = message.get("params")
-            if isinstance(params, list) and len(cast("list[Any]", params)) == 1:
-                # vscode-jsonrpc may send params by position; all our methods take one object.
-                params = cast("list[Any]", params)[0]
+            if isinstance(params, list) and len(cast("list[Any]", params)) <= 1:
+                # vscode-jsonrpc and StreamJsonRpc may send params by position; all our methods take one object.
+                params = next(iter(cast("list[Any]", params)), None)
             if "id" not in message:
                 self._handle_notification(method, params)
             elif not valid_id or msg_id is None:

@@ -1,4 +1,4 @@
-"""Which handler serves which method: the server's half of ``jumpseat_protocol.methods``.
+"""Which handler serves which method: the server's half of ``jumpseat_protocol.methods``, and as lazy as that.
 
 A handler takes a context and checked params and returns a result model (or plain JSON, or nothing). Plain functions
 run at once and in order; coroutine functions run as tasks.
@@ -7,8 +7,7 @@ run at once and in order; coroutine functions run as tasks.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from types import MappingProxyType
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
@@ -18,6 +17,7 @@ from jumpseat.handlers.auth_get_status import auth_get_status
 from jumpseat.handlers.connect import connect
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.models_list import models_list
+from jumpseat.handlers.neutral import neutral
 from jumpseat.handlers.ping import ping
 from jumpseat.handlers.runtime_shutdown import runtime_shutdown
 from jumpseat.handlers.session_abort import session_abort
@@ -42,54 +42,119 @@ from jumpseat.handlers.session_send import session_send, session_send_and_wait
 from jumpseat.handlers.session_tools import handle_pending_tool_call
 from jumpseat.handlers.status_get import status_get
 from jumpseat.rpc.wire_errors import InvalidParamsError
-from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
+from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION, Table
+from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 
 Handler: TypeAlias = Callable[[Context, Any], Any]
 
-ROUTES: Final = MappingProxyType[str, Handler](
-    {
-        "connect": connect,
-        "ping": ping,
-        "status.get": status_get,
-        "auth.getStatus": auth_get_status,
-        "models.list": models_list,
-        "runtime.shutdown": runtime_shutdown,
-        "session.create": session_create,
-        "session.resume": session_resume,
-        "session.send": session_send,
-        "session.sendAndWait": session_send_and_wait,
-        "session.abort": session_abort,
-        "session.destroy": session_detach,
-        "session.detach": session_detach,
-        "session.delete": session_delete,
-        "session.list": session_list,
-        "session.getMetadata": session_get_metadata,
-        "session.getLastId": session_get_last_id,
-        "session.getMessages": session_get_messages,
-        "session.getForeground": get_foreground,
-        "session.setForeground": set_foreground,
-        "session.mode.get": mode_get,
-        "session.mode.set": mode_set,
-        "session.model.getCurrent": get_current,
-        "session.model.switchTo": switch_to,
-        "session.options.update": options_update,
-        "session.tools.handlePendingToolCall": handle_pending_tool_call,
-        "session.permissions.handlePendingPermissionRequest": handle_pending_permission_request,
-        "session.permissions.setApproveAll": set_approve_all,
-        "session.permissions.resetSessionApprovals": reset_session_approvals,
-        "session.permissions.pendingRequests": pending_requests,
-        "session.eventLog.registerInterest": register_interest,
-        "session.eventLog.releaseInterest": release_interest,
+_CORE: Final[Mapping[str, Handler]] = {
+    "connect": connect,
+    "ping": ping,
+    "status.get": status_get,
+    "auth.getStatus": auth_get_status,
+    "models.list": models_list,
+    "runtime.shutdown": runtime_shutdown,
+    "session.create": session_create,
+    "session.resume": session_resume,
+    "session.send": session_send,
+    "session.sendAndWait": session_send_and_wait,
+    "session.abort": session_abort,
+    "session.destroy": session_detach,
+    "session.detach": session_detach,
+    "session.delete": session_delete,
+    "session.list": session_list,
+    "session.getMetadata": session_get_metadata,
+    "session.getLastId": session_get_last_id,
+    "session.getMessages": session_get_messages,
+    "session.getForeground": get_foreground,
+    "session.setForeground": set_foreground,
+    "session.mode.get": mode_get,
+    "session.mode.set": mode_set,
+    "session.model.getCurrent": get_current,
+    "session.model.switchTo": switch_to,
+    "session.options.update": options_update,
+    "session.tools.handlePendingToolCall": handle_pending_tool_call,
+    "session.permissions.handlePendingPermissionRequest": handle_pending_permission_request,
+    "session.permissions.setApproveAll": set_approve_all,
+    "session.permissions.resetSessionApprovals": reset_session_approvals,
+    "session.permissions.pendingRequests": pending_requests,
+    "session.eventLog.registerInterest": register_interest,
+    "session.eventLog.releaseInterest": release_interest,
+}
+
+
+def _state_routes() -> Mapping[str, Handler]:
+    from jumpseat.handlers import (
+        session_event_log_read,
+        session_history,
+        session_instructions,
+        session_log,
+        session_metadata,
+        session_model_settings,
+        session_name,
+        session_permission_mode,
+        session_plan,
+        session_queue,
+        session_remote,
+        session_shutdown,
+        session_tools_metadata,
+        session_ui,
+        session_usage,
+        session_workspaces,
+    )
+
+    return {
+        "tools.list": session_tools_metadata.tools_list,
+        "sessions.fork": session_history.fork,
+        "session.log": session_log.session_log,
+        "session.shutdown": session_shutdown.session_shutdown,
+        "session.suspend": session_shutdown.session_suspend,
+        "session.name.get": session_name.name_get,
+        "session.name.set": session_name.name_set,
+        "session.name.setAuto": session_name.name_set_auto,
+        "session.plan.read": session_plan.plan_read,
+        "session.plan.update": session_plan.plan_update,
+        "session.plan.delete": session_plan.plan_delete,
+        "session.workspaces.getWorkspace": session_workspaces.get_workspace,
+        "session.workspaces.listFiles": session_workspaces.list_files,
+        "session.workspaces.readFile": session_workspaces.read_file,
+        "session.workspaces.createFile": session_workspaces.create_file,
+        "session.workspaces.saveLargePaste": session_workspaces.save_large_paste,
+        "session.metadata.snapshot": session_metadata.snapshot,
+        "session.metadata.isProcessing": session_metadata.is_processing,
+        "session.metadata.activity": session_metadata.activity,
+        "session.metadata.setWorkingDirectory": session_metadata.set_working_directory,
+        "session.metadata.recordContextChange": session_metadata.record_context_change,
+        "session.model.setReasoningEffort": session_model_settings.set_reasoning_effort,
+        "session.model.list": session_model_settings.list_models,
+        "session.tools.initializeAndValidate": session_tools_metadata.initialize_and_validate,
+        "session.tools.getCurrentMetadata": session_tools_metadata.get_current_metadata,
+        "session.usage.getMetrics": session_usage.get_metrics,
+        "session.instructions.getSources": session_instructions.get_sources,
+        "session.permissions.getMode": session_permission_mode.get_mode,
+        "session.permissions.setMode": session_permission_mode.set_mode,
+        "session.eventLog.read": session_event_log_read.read,
+        "session.eventLog.tail": session_event_log_read.tail,
+        "session.history.truncate": session_history.truncate,
+        "session.queue.pendingItems": session_queue.pending_items,
+        "session.queue.removeMostRecent": session_queue.remove_most_recent,
+        "session.queue.clear": session_queue.clear,
+        "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
+        "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
     }
-)
+
+
+ROUTES: Final[Mapping[str, Handler]] = Table(_CORE, _state_routes)
 
 
 def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
     """The function that serves ``method`` for one connection; ``None`` for names the protocol does not have."""
-    handler = ROUTES.get(method)
-    if handler is None and method not in UNSUPPORTED_REQUESTS:
+    is_neutral = method in NEUTRAL_ANSWERS or method in REFUSALS
+    # The fixed answers first: a name that is not among the core routes makes the rest of them be loaded.
+    handler = None if is_neutral or method in UNSUPPORTED_REQUESTS else ROUTES.get(method)
+    if handler is None and not is_neutral and method not in UNSUPPORTED_REQUESTS:
         return None
 
     def serve(params: Any) -> Any:
@@ -100,6 +165,8 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
             ctx.connection.protocol = ctx.process.protocol or (2 if method == "ping" else PROTOCOL_VERSION)
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
+        if is_neutral:
+            return neutral(ctx, method, params)
         if handler is None:
             raise UnsupportedError(method)
         try:

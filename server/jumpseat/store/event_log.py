@@ -71,6 +71,13 @@ class FileEventLog:
         if fd is not None:
             _sync_and_close(fd)
 
+    def changed_s(self) -> float | None:
+        """When it was last written, in Unix time; ``None`` where there is no file."""
+        try:
+            return self.path.stat().st_mtime
+        except OSError:
+            return None
+
     def size_bytes(self) -> int:
         try:
             return self.path.stat().st_size

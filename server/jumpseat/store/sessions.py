@@ -56,6 +56,14 @@ class Workspace:
     name: str | None = None
     user_named: bool = False
 
+    def wire(self) -> dict[str, Any]:
+        """As clients are told; what is unset is left out, and so is the prompt."""
+        return {
+            name: value
+            for name in Workspace.__slots__
+            if name != "summary" and (value := getattr(self, name)) is not None
+        }
+
 
 class SessionFolder:
     """One session's files."""
@@ -275,7 +283,9 @@ class SessionStore:
         old = source.workspace or source.read_workspace()
         now = utc_now()
         fork = self.folder(session_id)
-        workspace = replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
+        workspace = (
+            replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
+        )
         workspace.created_at = workspace.updated_at = now
         workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
         try:

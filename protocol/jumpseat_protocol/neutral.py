@@ -1,0 +1,144 @@
+"""Requests that need no feature to be answered truthfully: what they ask about does not exist here.
+
+A session without sub-agents has no tasks, one without MCP servers lists none. Answers are the same for every
+live session. A method leaves this table when the server gets what it asks about; one whose fixed answer would
+promise something (a rule noted, a secret filtered) never enters it and stands in ``unsupported.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+
+class Answer(NamedTuple):
+    """``only`` are the params it holds for, others being unsupported; ``echoes`` are params handed back."""
+
+    result: Any
+    only: Mapping[str, Any] = {}
+    echoes: tuple[str, ...] = ()
+
+
+_OFF: Final = {"state": "off"}
+_DONE: Final = Answer({})
+_VOID: Final = Answer(None)
+_NOBODY_ASKED: Final = Answer({"success": False})
+
+NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
+    # --- the server -----------------------------------------------------------------------------------------------
+    "commands.list": Answer({"commands": []}),
+    "extensions.discover": Answer({"extensions": [], "mode": "disabled"}),
+    "llmInference.httpResponseChunk": Answer({"accepted": False}),
+    "llmInference.httpResponseStart": Answer({"accepted": False}),
+    "mcp.config.list": Answer({"servers": {}}),
+    "mcp.config.reload": _VOID,
+    "mcp.discover": Answer({"servers": []}),
+    "plugins.list": Answer({"plugins": []}),
+    "plugins.marketplaces.list": Answer({"marketplaces": []}),
+    "sessions.findByTaskId": _DONE,
+    "sessions.getRemoteControlStatus": Answer({"status": _OFF}),
+    "sessions.loadDeferredRepoHooks": Answer({"startupPrompts": [], "hookCount": 0}),
+    "sessions.reloadPluginHooks": _DONE,
+    "sessions.setAdditionalPlugins": Answer({}, only={"plugins": []}),
+    "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
+    "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
+    "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}),
+    "user.settings.reload": _VOID,
+    # --- agents, tasks, skills, commands --------------------------------------------------------------------------
+    "session.agent.deselect": _VOID,
+    "session.agent.getCurrent": Answer({"agent": None}),
+    "session.agent.list": Answer({"agents": []}, only={"includeBuiltInAgents": None}),
+    "session.agent.reload": Answer({"agents": []}),
+    "session.cancelAllBackgroundAgents": Answer(0),
+    "session.tasks.cancel": Answer({"cancelled": False}),
+    "session.tasks.getCurrentPromotable": _DONE,
+    "session.tasks.getProgress": Answer({"progress": None}),
+    "session.tasks.list": Answer({"tasks": []}),
+    "session.tasks.promoteCurrentToBackground": _DONE,
+    "session.tasks.promoteToBackground": Answer({"promoted": False}),
+    "session.tasks.refresh": _DONE,
+    "session.tasks.remove": Answer({"removed": False}),
+    "session.tasks.sendMessage": Answer({"sent": False, "error": "There is no such task."}),
+    "session.tasks.waitForPending": _DONE,
+    "session.tools.updateSubagentSettings": _DONE,
+    "session.skills.ensureLoaded": _VOID,
+    "session.skills.getInvoked": Answer({"skills": []}),
+    "session.skills.list": Answer({"skills": []}),
+    "session.skills.reload": Answer({"warnings": [], "errors": []}),
+    "session.commands.handlePendingCommand": Answer({"success": True}),
+    "session.commands.list": Answer({"commands": []}),
+    "session.commands.respondToQueuedCommand": _NOBODY_ASKED,
+    # --- MCP ------------------------------------------------------------------------------------------------------
+    "session.mcp.cancelSamplingExecution": Answer({"cancelled": False}),
+    "session.mcp.executeSampling": Answer(
+        {"action": "failure", "error": "There is no MCP server whose sampling request could be run."}
+    ),
+    "session.mcp.headers.handlePendingHeadersRefreshRequest": _NOBODY_ASKED,
+    "session.mcp.isServerRunning": Answer({"running": False}),
+    "session.mcp.list": Answer({"servers": []}),
+    "session.mcp.moveLoadingToBackground": Answer({"movedToBackground": False}),
+    "session.mcp.oauth.handlePendingRequest": _NOBODY_ASKED,
+    "session.mcp.oauth.respond": _NOBODY_ASKED,
+    "session.mcp.removeGitHub": Answer({"removed": False}),
+    "session.mcp.setEnvValueMode": Answer({}, echoes=("mode",)),
+    # --- questions that were never asked --------------------------------------------------------------------------
+    "session.ui.handlePendingAutoModeSwitch": _NOBODY_ASKED,
+    "session.ui.handlePendingElicitation": _NOBODY_ASKED,
+    "session.ui.handlePendingExitPlanMode": _NOBODY_ASKED,
+    "session.ui.handlePendingSampling": _NOBODY_ASKED,
+    "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,
+    # --- compaction, checkpoints, rewinding, SQL todos ------------------------------------------------------------
+    "session.history.abortManualCompaction": Answer({"aborted": False}),
+    "session.history.cancelBackgroundCompaction": Answer({"cancelled": False}),
+    "session.history.listRewindPoints": Answer(
+        {"fileChangeTrackingEnabled": False, "unavailableReason": "file-change-tracking-disabled", "points": []}
+    ),
+    "session.history.previewRewind": Answer(
+        {"available": False, "reason": "file-change-tracking-disabled", "fileCount": 0, "files": []}
+    ),
+    "session.plan.readSqlTodos": Answer({"rows": []}),
+    "session.plan.readSqlTodosWithDependencies": Answer({"rows": [], "dependencies": []}),
+    "session.workspaces.autopilotObjectiveExists": Answer({"exists": False}),
+    "session.workspaces.deleteAutopilotObjective": Answer({"deleted": False}),
+    "session.workspaces.listCheckpoints": Answer({"checkpoints": []}),
+    "session.workspaces.readAutopilotObjective": Answer({"content": None}),
+    "session.workspaces.readCheckpoint": Answer({"content": None}),
+    # --- surroundings of the vendor's program ---------------------------------------------------------------------
+    "session.canvas.list": Answer({"canvases": []}),
+    "session.canvas.listOpen": Answer({"openCanvases": []}),
+    "session.completions.getTriggerCharacters": Answer({"triggerCharacters": []}),
+    "session.completions.request": Answer({"items": []}),
+    "session.contentExclusion.checkPaths": Answer({"available": False, "checks": []}),
+    "session.extensions.list": Answer({"extensions": []}),
+    "session.factory.listRuns": Answer({"runs": []}),
+    "session.lsp.initialize": _VOID,
+    "session.permissions.notifyPromptShown": Answer({"success": True}),
+    "session.plugins.list": Answer({"plugins": []}),
+    "session.plugins.reload": _VOID,
+    "session.remote.disable": _VOID,
+    "session.remote.enable": Answer({"remoteSteerable": False}, only={"mode": "off"}),
+    "session.schedule.hasSelfPaced": Answer({"hasSelfPaced": False}),
+    "session.schedule.list": Answer({"entries": []}),
+    "session.schedule.stop": _DONE,
+    "session.telemetry.getEngagementId": _DONE,
+    "session.telemetry.setFeatureOverrides": _VOID,
+    "session.visibility.get": Answer({"synced": False}),
+    "session.visibility.set": Answer({"synced": False}),
+}
+
+REFUSALS: Final[Mapping[str, str]] = {
+    "agentRegistry.spawn": "agentRegistry.spawn is not enabled on this server",
+    "session.extensions.disable": "Extensions not available",
+    "session.extensions.enable": "Extensions not available",
+    "session.extensions.reload": "Extensions not available",
+    "session.extensions.sendAttachmentsToMessage": "Extensions not available: this connection is no extension",
+    "session.mcp.apps.callTool": "mcp-apps is not available",
+    "session.mcp.apps.listTools": "mcp-apps is not available",
+    "session.mcp.apps.readResource": "mcp-apps is not available",
+    "session.mcp.disable": "No MCP host initialized",
+    "session.mcp.enable": "No MCP host initialized",
+    "session.mcp.listTools": "The MCP server is not connected",
+    "session.mcp.oauth.login": "MCP host is not available",
+    "session.mcp.reload": "MCP config reload not available",
+}
+"""Methods that are refused in words that clients know."""

@@ -1,0 +1,42 @@
+"""``session.model.setReasoningEffort`` and ``session.model.list``."""
+
+from __future__ import annotations
+
+from jumpseat.agent.model import ModelInfo
+from jumpseat.errors import ConfigError, ProviderError
+from jumpseat.handlers.context import Context
+from jumpseat.handlers.models_list import to_wire
+from jumpseat_protocol.events import SessionModelChange
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.state import ReasoningEffortParams, ReasoningEffortResult, SessionModelsResult
+
+
+async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> ReasoningEffortResult:
+    """Think more, or less, from the next model call on. Levels are the providers' words and not checked here."""
+    session = ctx.registry.live(params.session_id)
+    settings = session.settings
+    settings.reasoning_effort = params.reasoning_effort
+    model = settings.model or await ctx.models.default_name(settings)
+    if model is not None:
+        session.emit(
+            SessionModelChange(
+                new_model=model, previous_model=model, reasoning_effort=params.reasoning_effort, source="sdk"
+            )
+        )
+    return ReasoningEffortResult(reasoning_effort=params.reasoning_effort)
+
+
+async def list_models(ctx: Context, params: SessionParams) -> SessionModelsResult:
+    """What the session can switch to: the models it brings, and without a provider of its own the server's."""
+    settings = ctx.registry.live(params.session_id).settings
+    found = ctx.models.registered(settings)
+    if settings.provider is not None:
+        name = settings.model or settings.provider.model_id or settings.provider.wire_model
+        found = [ModelInfo(id=name), *found] if name and all(one.id != name for one in found) else found
+    else:
+        try:
+            found = found + await ctx.models.list()
+        except (ConfigError, ProviderError):
+            if not found:
+                raise
+    return SessionModelsResult(list=[to_wire(info) for info in found])

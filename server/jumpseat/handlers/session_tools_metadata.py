@@ -1,0 +1,33 @@
+"""``tools.list`` and what a session tells of its tools."""
+
+from __future__ import annotations
+
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.state import EmptyResult, ToolsListParams, ToolsListResult, ToolsMetadataResult
+
+
+def tools_list(ctx: Context, params: ToolsListParams) -> ToolsListResult:
+    """The built-in tools, which are the same for all models."""
+    return ToolsListResult(
+        tools=[
+            {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+            for spec in ctx.registry.builtin_tools()
+        ]
+    )
+
+
+def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
+    """Tools are checked when a client brings them: there is nothing left to do."""
+    ctx.registry.live(params.session_id)
+    return EmptyResult()
+
+
+def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataResult:
+    """What the model would be offered now."""
+    return ToolsMetadataResult(
+        tools=[
+            {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+            for spec in ctx.registry.live(params.session_id).tools.specs()
+        ]
+    )
