@@ -275,7 +275,7 @@ async def test_a_token_that_cannot_be_had_is_an_authentication_error(
             raise failure
         return ""
 
-    provider = ProviderConfig(base_url="http://127.0.0.1:1", api_key="k", has_bearer_token_provider=True)
+    provider = ProviderConfig(base_url="http://127.0.0.1:1", api_key="static-key", has_bearer_token_provider=True)
     wanted = SessionSettings(cwd=Path("/project"), model="m", provider=provider)
     resolved = await models.resolve(wanted, ask_token=None if failure is None else ask_token)
     with pytest.raises(ProviderAuthError) as caught:

@@ -18,6 +18,7 @@ from jumpseat_protocol.permissions import (
     PermissionRequest,
     PermissionResult,
     ReadPermission,
+    ShellCommand,
     ShellPermission,
     WritePermission,
 )
