@@ -255,6 +255,30 @@ async def test_the_session_goes_on_after_an_error() -> None:
         assert [type(message) for message in model.requests[1].messages] == [UserMessage, UserMessage]
 
 
+async def test_a_steering_prompt_that_comes_too_late_runs_by_itself() -> None:
+    called, gate = anyio.Event(), anyio.Event()
+
+    class Late(Recorder):
+        @asynccontextmanager
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+            called.set()
+            await gate.wait()
+            async with super().stream(request) as events:
+                yield events
+
+    model = Late([ProviderError("no more", status=400)], [said("here you are")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model)
+        made.send("one")
+        with anyio.fail_after(5):
+            await called.wait()
+        made.session.send(Prompt("two"), "immediate")
+        gate.set()
+        await made.client.heard(events.SessionIdle)
+        assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "here you are"
+
+
 async def test_an_unexpected_exception_tells_nothing_of_itself() -> None:
     class Broken(Recorder):
         @asynccontextmanager

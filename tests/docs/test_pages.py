@@ -17,7 +17,7 @@ from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import load_config
+from jumpseat.config import Config, load_config
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.server import frame, running_server
@@ -68,7 +68,7 @@ def test_the_configuration_in_the_operators_page_is_accepted_as_it_stands(tmp_pa
     config = load_config(tmp_path)
     assert config.default_model in config.models
     assert [one.id for one in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
-    assert tomllib.loads(example)["permissions"] == {"allow_unasked": False}
+    assert set(tomllib.loads(example)) == set(Config.model_fields)
 
 
 def test_the_script_in_the_adapters_page_is_a_script() -> None:

@@ -53,14 +53,15 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
-            if outcome == "refused" and not session.has_steering():
-                return
             if outcome == "done" and not session.has_steering():
                 said = await session.hooks.agent_stop(session.transcript_path, again=stopped_before)
-                if said.decision != "block":
+                if said.decision == "block":
+                    stopped_before = True
+                    session.add_context(said.reason or "Go on.")
+                elif not session.has_steering():
                     return
-                stopped_before = True
-                session.add_context(said.reason or "Go on.")
+            elif outcome == "refused" and not session.has_steering():
+                return
             turn += 1
     except anyio.get_cancelled_exc_class():
         try:
@@ -115,8 +116,9 @@ async def _system_message(session: Session) -> str:
     client = session.latest_client()
     if wanted and client is not None:
         try:
-            answer = await client.transform_system_message(session.id, wanted)
-        except ClientCallError as error:
+            with anyio.fail_after(session.hooks.patience_s):
+                answer = await client.transform_system_message(session.id, wanted)
+        except (ClientCallError, TimeoutError) as error:
             log.warning("session %s: the system message was not transformed: %s", session.id, error)
         else:
             transformed = {name: text for name, text in answer.items() if name in wanted}

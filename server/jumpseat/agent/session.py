@@ -344,6 +344,10 @@ class Session:
                 aborted = prompt.run.aborted = self._scope.cancelled_caught
                 if self._scope.cancel_called:
                     break
+                # What was to be slipped into a run that has failed gets a run of its own.
+                for late in reversed(self.take_steering()):
+                    late.delivery = "queued"
+                    self._queue.appendleft(late)
                 if self._queue:
                     prompt.run.done.set()
                     self._scope = anyio.CancelScope()
