@@ -558,6 +558,40 @@ class UserInputCompleted(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class ElicitationRequested(Payload):
+    type: ClassVar[str] = "elicitation.requested"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    message: str
+    mode: Literal["form", "url"] | None = None
+    requested_schema: dict[str, Any] | None = None
+    elicitation_source: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ElicitationCompleted(Payload):
+    type: ClassVar[str] = "elicitation.completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    action: Literal["accept", "decline", "cancel"] | None = None
+    content: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class UiChanges(WireDataclass):
+    elicitation: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class CapabilitiesChanged(Payload):
+    """What the attached clients can do together, now that one has come or gone."""
+
+    type: ClassVar[str] = "capabilities.changed"
+    persisted: ClassVar[bool] = False
+    ui: UiChanges
+
+
+@dataclass(slots=True, kw_only=True)
 class UnknownPayload:
     """An event of another version, read from a log. It is handed on as it is and never interpreted."""
 
@@ -610,6 +644,9 @@ EventPayload: TypeAlias = (
     | HookEnd
     | UserInputRequested
     | UserInputCompleted
+    | ElicitationRequested
+    | ElicitationCompleted
+    | CapabilitiesChanged
 )
 
 EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}

@@ -91,7 +91,7 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import state
+    from jumpseat_protocol import elicitation, state
 
     return {
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
@@ -131,6 +131,10 @@ def _state_requests() -> Mapping[str, Method]:
         "session.queue.clear": Method(sessions.SessionParams, None),
         "session.remote.notifySteerableChanged": Method(state.SteerableParams, state.EmptyResult),
         "session.ui.handlePendingUserInput": Method(state.HandlePendingUserInputParams, server.SuccessResult),
+        "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
+        "session.ui.handlePendingElicitation": Method(
+            elicitation.HandlePendingElicitationParams, server.SuccessResult
+        ),
     }
 
 

@@ -83,7 +83,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.mcp.setEnvValueMode": Answer({}, echoes=("mode",)),
     # --- questions that were never asked --------------------------------------------------------------------------
     "session.ui.handlePendingAutoModeSwitch": _NOBODY_ASKED,
-    "session.ui.handlePendingElicitation": _NOBODY_ASKED,
     "session.ui.handlePendingExitPlanMode": _NOBODY_ASKED,
     "session.ui.handlePendingSampling": _NOBODY_ASKED,
     "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,

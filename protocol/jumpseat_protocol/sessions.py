@@ -55,7 +55,7 @@ class ProviderConfig(WireModel):
     base_url: str | None = None
     api_key: str | None = Field(default=None, repr=False)
     bearer_token: str | None = Field(default=None, repr=False)
-    has_bearer_token_provider: bool = False
+    has_bearer_token_provider: bool | None = None
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     model_id: str | None = None
     wire_model: str | None = None

@@ -421,7 +421,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.tools.listPendingRequests",
         "session.tools.set",
         "session.tools.taskCompleteEventData",
-        "session.ui.elicitation",
         "session.ui.ephemeralQuery",
         "session.ui.handleHumanAskUser",
         "session.ui.handleHumanExitPlanMode",

@@ -32,6 +32,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.elicitation import ElicitationResult
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
@@ -91,6 +92,7 @@ class Session:
         self.attachments: dict[Client, Attachment] = {}
         self.external_calls = PendingRequests[str, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
+        self.elicitations = PendingRequests[str, ElicitationResult]()
         self.hooks = Hooks(session_id, settings, self.emit, self._hook_client)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
@@ -203,11 +205,25 @@ class Session:
             both = sorted(other.tools.keys() & attachment.tools.keys())
             if both:
                 raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
+        could = self.can_elicit()
         self.attachments[attachment.client] = attachment
+        self._tell_capabilities(could)
 
     def detach(self, client: Client) -> None:
         """Let a client leave. What it was asked stays open for whoever resumes the session."""
+        could = self.can_elicit()
         self.attachments.pop(client, None)
+        self._tell_capabilities(could)
+
+    def can_elicit(self) -> bool:
+        """Whether an attached client can show a form."""
+        return any(one.handles_elicitation for one in self.attachments.values())
+
+    def _tell_capabilities(self, could_elicit: bool) -> None:
+        can = self.can_elicit()
+        # A client that is alone knows what it brought from the answer to its request.
+        if can != could_elicit and (len(self.attachments) > 1 or could_elicit):
+            self.emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
 
     def client_tools(self) -> dict[str, ClientTool]:
         """The tools of all attached clients."""

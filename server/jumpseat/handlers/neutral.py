@@ -10,8 +10,8 @@ from jumpseat.handlers.context import Context
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 
 
-def neutral(ctx: Context, method: str, params: Any) -> Any:
-    """The fixed answer to ``method``.
+def neutral(ctx: Context, method: str, session_id: str | None, params: Any) -> Any:
+    """The fixed answer to ``method``, for a session where it is one of a session.
 
     Raises:
         SessionNotFoundError: it is about a session that is not live.
@@ -19,8 +19,11 @@ def neutral(ctx: Context, method: str, params: Any) -> Any:
         UnsupportedError: the answer does not hold for these params.
     """
     given: Mapping[str, Any] = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-    if method.startswith("session.") or "sessionId" in given:
-        ctx.registry.live(str(given.get("sessionId", "")))
+    if session_id is None and method.startswith("sessions."):
+        # Some methods of the server are about a session all the same.
+        session_id = given.get("sessionId")
+    if session_id is not None:
+        ctx.registry.live(str(session_id))
     if method in REFUSALS:
         raise InvalidRequestError(REFUSALS[method])
     answer = NEUTRAL_ANSWERS[method]

@@ -56,11 +56,10 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
 
 def opened(ctx: Context, session: Session) -> SessionOpenedResult:
     """The answer of create and resume."""
-    elicitation = any(one.handles_elicitation for one in session.attachments.values())
     return SessionOpenedResult(
         session_id=session.id,
         workspace_path=str(ctx.registry.folder(session).path),
         start_time=session.started_at,
         mode=session.settings.mode,
-        capabilities=Capabilities(ui=UiCapabilities(elicitation=elicitation)),
+        capabilities=Capabilities(ui=UiCapabilities(elicitation=session.can_elicit())),
     )

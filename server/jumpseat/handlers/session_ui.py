@@ -1,8 +1,10 @@
-"""``session.ui.*``: answers to questions that were put to the user."""
+"""``session.ui.*``: questions to the user, and the answers to them."""
 
 from __future__ import annotations
 
+from jumpseat.agent.elicitation import elicit
 from jumpseat.handlers.context import Context
+from jumpseat_protocol.elicitation import ElicitationParams, ElicitationResult, HandlePendingElicitationParams
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.state import HandlePendingUserInputParams
 
@@ -11,3 +13,14 @@ def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams
     """The first answer to a question wins; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.user_inputs.answer(params.request_id, params.response))
+
+
+async def elicitation(ctx: Context, params: ElicitationParams) -> ElicitationResult:
+    """Show a form at the clients that can show one, and wait for the first answer."""
+    return await elicit(ctx.registry.live(params.session_id), params.message, params.requested_schema)
+
+
+def handle_pending_elicitation(ctx: Context, params: HandlePendingElicitationParams) -> SuccessResult:
+    """The first answer to a form wins; a late or unknown one is told so."""
+    session = ctx.registry.live(params.session_id)
+    return SuccessResult(success=session.elicitations.answer(params.request_id, params.result))

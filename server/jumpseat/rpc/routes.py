@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -44,10 +44,12 @@ from jumpseat.handlers.status_get import status_get
 from jumpseat.rpc.wire_errors import InvalidParamsError
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION, Table
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 
 Handler: TypeAlias = Callable[[Context, Any], Any]
+M = TypeVar("M", bound=WireModel)
 
 _CORE: Final[Mapping[str, Handler]] = {
     "connect": connect,
@@ -143,6 +145,8 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.queue.clear": session_queue.clear,
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
+        "session.ui.elicitation": session_ui.elicitation,
+        "session.ui.handlePendingElicitation": session_ui.handle_pending_elicitation,
     }
 
 
@@ -166,19 +170,23 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
         if is_neutral:
-            return neutral(ctx, method, params)
+            about = _checked(method, SessionParams, params) if method.startswith("session.") else None
+            return neutral(ctx, method, about.session_id if about else None, params)
         if handler is None:
             raise UnsupportedError(method)
-        try:
-            checked = CLIENT_REQUESTS[method].params.model_validate({} if params is None else params)
-        except ValidationError as error:
-            raise InvalidParamsError(method, error) from None
-        result = handler(ctx, checked)
+        result = handler(ctx, _checked(method, CLIENT_REQUESTS[method].params, params))
         if inspect.isawaitable(result):
             return _encode_later(result)
         return _encode(result)
 
     return serve
+
+
+def _checked(method: str, model: type[M], params: Any) -> M:
+    try:
+        return model.model_validate({} if params is None else params)
+    except ValidationError as error:
+        raise InvalidParamsError(method, error) from None
 
 
 async def _encode_later(result: Awaitable[Any]) -> Any:

@@ -53,6 +53,8 @@ def write_text(path: Path, content: str) -> None:
             with suppress(OSError):
                 draft.unlink()
             raise
+    except (FileExistsError, NotADirectoryError):
+        raise StoreError(f"cannot write {path.name!r}: a file is in the way of its folder") from None
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot write {path.name!r}: {reason or error}") from error

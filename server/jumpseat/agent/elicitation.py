@@ -1,0 +1,32 @@
+"""Putting a form to the person behind a client: asked of all that can show one, the first answer counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.agent.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat_protocol import events
+from jumpseat_protocol.elicitation import ElicitationResult
+
+
+async def elicit(session: Session, message: str, schema: dict[str, Any]) -> ElicitationResult:
+    """Show the form and wait for the answer, as long as it takes.
+
+    Raises:
+        InvalidRequestError: no attached client can show a form.
+    """
+    if not session.can_elicit():
+        raise InvalidRequestError("elicitation is not supported by any attached client")
+    pending = session.elicitations.ask(message)
+    try:
+        session.emit(
+            events.ElicitationRequested(
+                request_id=pending.id, message=message, mode="form", requested_schema=schema
+            )
+        )
+        result = await pending.answer()
+    finally:
+        session.elicitations.close(pending)
+    session.emit(events.ElicitationCompleted(request_id=pending.id, action=result.action, content=result.content))
+    return result

@@ -1,0 +1,62 @@
+"""Forms: shown by clients that can, and told to the others when that changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+QUIET = scripted({"text": "-"})
+SCHEMA = {"type": "object", "properties": {"confirmed": {"type": "boolean"}}}
+
+
+async def test_a_form_is_shown_and_its_first_answer_comes_back(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(QUIET, requestElicitation=True)
+        form = await wire.ask(
+            "session.ui.elicitation", {"sessionId": session, "message": "Sure?", "requestedSchema": SCHEMA}
+        )
+        shown = await wire.event("elicitation.requested", session=session)
+        assert (shown["data"]["message"], shown["data"]["requestedSchema"]) == ("Sure?", SCHEMA)
+        answer = {
+            "sessionId": session,
+            "requestId": shown["data"]["requestId"],
+            "result": {"action": "accept", "content": {"confirmed": True}},
+        }
+        method = "session.ui.handlePendingElicitation"
+        assert await wire.call(method, answer) == {"success": True}
+        assert (await wire.response(form))["result"] == {"action": "accept", "content": {"confirmed": True}}
+        assert await wire.call(method, answer) == {"success": False}
+        done = await wire.event("elicitation.completed", session=session)
+    assert done["data"] == {
+        "requestId": shown["data"]["requestId"],
+        "action": "accept",
+        "content": {"confirmed": True},
+    }
+
+
+async def test_without_a_client_that_can_show_it_a_form_is_refused(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(QUIET)
+        error = await server.wire.refused(
+            "session.ui.elicitation", {"sessionId": session, "message": "?", "requestedSchema": SCHEMA}
+        )
+    assert "elicitation" in error["message"]
+
+
+async def test_clients_hear_when_forms_become_possible_and_impossible(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as first:
+        session = await first.create(QUIET)
+        async with server.connect() as second:
+            answer = await second.call("session.resume", {"sessionId": session, "requestElicitation": True})
+            assert answer["capabilities"]["ui"]["elicitation"] is True
+            joined = await first.event("capabilities.changed", session=session)
+            assert joined["data"] == {"ui": {"elicitation": True}}
+            position = len(first.messages)
+        left = await first.event("capabilities.changed", session=session, since=position)
+        assert left["data"] == {"ui": {"elicitation": False}}

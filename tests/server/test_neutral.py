@@ -1,0 +1,111 @@
+"""Methods this server does not have: answered truthfully or refused cleanly, never with silence or "unhandled"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat_protocol import coverage
+from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
+from tests.support.server import Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HELLO = scripted({"text": "Hello!"})
+TABLES: list[frozenset[str]] = [
+    frozenset(CLIENT_REQUESTS),
+    frozenset(NEUTRAL_ANSWERS),
+    frozenset(REFUSALS),
+    UNSUPPORTED_REQUESTS,
+]
+
+
+def of_session(method: str) -> bool:
+    return method.startswith("session.")
+
+
+async def outcomes(wire: Wire, methods: list[str], session: str) -> dict[str, dict[str, Any]]:
+    """The whole responses to all ``methods``, with the params their fixed answers hold for."""
+    asked: dict[str, int] = {}
+    for method in methods:
+        answer = NEUTRAL_ANSWERS.get(method)
+        params: dict[str, Any] = {**answer.only} if answer else {}
+        asked[method] = await wire.ask(method, params | ({"sessionId": session} if of_session(method) else {}))
+    return {method: await wire.response(request) for method, request in asked.items()}
+
+
+def test_no_method_is_in_two_tables() -> None:
+    names = [name for table in TABLES for name in table]
+    assert len(names) == len(set(names))
+
+
+def test_the_coverage_page_is_what_the_tables_say() -> None:
+    page = Path(__file__).parents[2] / "docs" / "coverage.md"
+    assert page.read_text() == coverage.page(), "run python -m jumpseat_protocol.coverage > docs/coverage.md"
+
+
+async def test_neutral_methods_answer_what_the_table_says(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        methods = [name for name, answer in NEUTRAL_ANSWERS.items() if not answer.echoes]
+        answers = await outcomes(server.wire, methods, session)
+    assert {name: answer.get("result", answer) for name, answer in answers.items()} == {
+        name: NEUTRAL_ANSWERS[name].result for name in methods
+    }
+
+
+async def test_neutral_and_refused_methods_know_whether_there_is_such_a_session(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        methods = [name for name in (*NEUTRAL_ANSWERS, *REFUSALS) if of_session(name)]
+        answers = await outcomes(server.wire, methods, "nobody")
+        of_server = await server.wire.refused("sessions.reloadPluginHooks", {"sessionId": "nobody"})
+        none_at_all = await server.wire.refused("session.tasks.list")
+    assert {answer["error"]["message"] for answer in answers.values()} == {"Session not found: nobody"}
+    assert of_server["message"] == "Session not found: nobody"
+    assert none_at_all["code"] == -32602
+
+
+async def test_a_fixed_answer_is_not_given_where_it_would_be_a_promise(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        for method, params in (
+            ("session.remote.enable", {"mode": "on"}),
+            ("session.remote.enable", {}),
+            ("session.agent.list", {"includeBuiltInAgents": True}),
+            ("sessions.setAdditionalPlugins", {"plugins": [{"name": "x"}]}),
+            ("sessions.setRemoteControlSteering", {"enabled": True}),
+        ):
+            error = await server.wire.refused(method, {"sessionId": session, **params})
+            assert error == {"code": -32000, "message": f"{method} is not supported by this server"}
+
+
+async def test_an_echo_says_what_was_said(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        for mode in ("direct", "indirect"):
+            params = {"sessionId": session, "mode": mode}
+            assert await server.wire.call("session.mcp.setEnvValueMode", params) == {"mode": mode}
+
+
+async def test_refusals_are_in_the_words_that_clients_know(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        answers = await outcomes(server.wire, list(REFUSALS), session)
+    assert {name: answer["error"]["message"] for name, answer in answers.items()} == REFUSALS
+
+
+async def test_unsupported_methods_are_refused_by_name_and_only_unknown_ones_are_unhandled(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        answers = await outcomes(server.wire, sorted(UNSUPPORTED_REQUESTS), "any")
+        unknown = await server.wire.refused("session.makeCoffee", {})
+        await server.wire.alive()
+    assert {name: answer["error"] for name, answer in answers.items()} == {
+        name: {"code": -32000, "message": f"{name} is not supported by this server"}
+        for name in UNSUPPORTED_REQUESTS
+    }
+    assert unknown["code"] == -32601
+    assert "session.makeCoffee" in unknown["message"]
