@@ -107,6 +107,32 @@ class ProviderTokenResult(WireModel):
     token: str = Field(repr=False)
 
 
+class HttpRequestStartParams(WireModel):
+    """A model request that the client is to make. Its body follows in chunks."""
+
+    request_id: str
+    session_id: str | None = None
+    agent_id: str | None = None
+    method: str
+    url: str
+    headers: dict[str, list[str]] = Field(repr=False)
+    transport: Literal["http", "websocket"] = "http"
+
+
+class HttpRequestChunkParams(WireModel):
+    """A piece of the body, its end, or that the answer is no longer wanted."""
+
+    request_id: str
+    data: str = Field(repr=False)
+    end: bool | None = None
+    cancel: bool | None = None
+    cancel_reason: str | None = None
+
+
+class EmptyAnswer(WireModel):
+    """For requests whose answer says only that they have arrived."""
+
+
 class Callback(NamedTuple):
     params: type[WireModel]
     result: type[WireModel]
@@ -117,5 +143,7 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "userInput.request": Callback(UserInputRequestParams, UserInputResponse),
     "systemMessage.transform": Callback(SystemMessageTransformParams, SystemMessageTransformResult),
     "providerToken.getToken": Callback(ProviderTokenParams, ProviderTokenResult),
+    "llmInference.httpRequestStart": Callback(HttpRequestStartParams, EmptyAnswer),
+    "llmInference.httpRequestChunk": Callback(HttpRequestChunkParams, EmptyAnswer),
 }
 """Every request the server may send to a client."""

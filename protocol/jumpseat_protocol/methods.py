@@ -91,7 +91,7 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import elicitation, state
+    from jumpseat_protocol import elicitation, llm_inference, state
 
     return {
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
@@ -115,6 +115,13 @@ def _state_requests() -> Mapping[str, Method]:
         "session.metadata.activity": Method(sessions.SessionParams, state.ActivityResult),
         "session.metadata.setWorkingDirectory": Method(state.WorkingDirectoryParams, state.WorkingDirectoryResult),
         "session.metadata.recordContextChange": Method(state.ContextChangeParams, state.EmptyResult),
+        "session.metadata.contextInfo": Method(state.ContextInfoParams, state.ContextInfoResult),
+        "session.metadata.recomputeContextTokens": Method(state.ContextTokensParams, state.ContextTokensResult),
+        "session.metadata.getContextAttribution": Method(sessions.SessionParams, state.ContextAttributionResult),
+        "session.metadata.getContextHeaviestMessages": Method(
+            state.HeaviestMessagesParams, state.HeaviestMessagesResult
+        ),
+        "session.history.summarizeForHandoff": Method(sessions.SessionParams, state.SummaryResult),
         "session.model.setReasoningEffort": Method(state.ReasoningEffortParams, state.ReasoningEffortResult),
         "session.model.list": Method(sessions.SessionParams, state.SessionModelsResult),
         "session.tools.initializeAndValidate": Method(sessions.SessionParams, state.EmptyResult),
@@ -131,6 +138,13 @@ def _state_requests() -> Mapping[str, Method]:
         "session.queue.clear": Method(sessions.SessionParams, None),
         "session.remote.notifySteerableChanged": Method(state.SteerableParams, state.EmptyResult),
         "session.ui.handlePendingUserInput": Method(state.HandlePendingUserInputParams, server.SuccessResult),
+        "llmInference.setProvider": Method(server.EmptyParams, server.SuccessResult),
+        "llmInference.httpResponseStart": Method(
+            llm_inference.HttpResponseStartParams, llm_inference.AcceptedResult
+        ),
+        "llmInference.httpResponseChunk": Method(
+            llm_inference.HttpResponseChunkParams, llm_inference.AcceptedResult
+        ),
         "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult

@@ -28,8 +28,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- the server -----------------------------------------------------------------------------------------------
     "commands.list": Answer({"commands": []}),
     "extensions.discover": Answer({"extensions": [], "mode": "disabled"}),
-    "llmInference.httpResponseChunk": Answer({"accepted": False}),
-    "llmInference.httpResponseStart": Answer({"accepted": False}),
     "mcp.config.list": Answer({"servers": {}}),
     "mcp.config.reload": _VOID,
     "mcp.discover": Answer({"servers": []}),

@@ -177,6 +177,56 @@ class ContextChangeParams(WireModel):
     context: ChangedContext
 
 
+class ContextInfoParams(WireModel):
+    session_id: str
+    prompt_token_limit: int = Field(ge=0)
+    output_token_limit: int = Field(ge=0)
+    selected_model: str | None = None
+
+
+class ContextInfoResult(WireModel):
+    """``context_info``: ``{modelName, systemTokens, conversationTokens, ...}``."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("contextInfo",)
+
+    context_info: dict[str, Any] | None = None
+
+
+class ContextTokensParams(WireModel):
+    session_id: str
+    model_id: str
+
+
+class ContextTokensResult(WireModel):
+    total_tokens: int
+    messages_token_count: int
+    system_token_count: int
+
+
+class ContextAttributionResult(WireModel):
+    """``context_attribution``: ``{totalTokens, categories, entries: [{kind, id, label, tokens}], ...}``."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("contextAttribution",)
+
+    context_attribution: dict[str, Any] | None = None
+
+
+class HeaviestMessagesParams(WireModel):
+    session_id: str
+    limit: int | None = Field(default=None, ge=1)
+
+
+class HeaviestMessagesResult(WireModel):
+    """``messages``: ``{id, label, role, tokens}`` each."""
+
+    total_tokens: int
+    messages: list[dict[str, Any]]
+
+
+class SummaryResult(WireModel):
+    summary: str
+
+
 class InstructionSourcesResult(WireModel):
     """``sources``: ``{id, label, sourcePath, content, type, location}`` each."""
 

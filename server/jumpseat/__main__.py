@@ -8,8 +8,13 @@ import sys
 
 def main() -> None:
     """Parse the arguments first: help, version and mistakes cost no imports."""
-    from jumpseat.cli import parse
+    from jumpseat.cli import parse, wants_schema
 
+    if wants_schema(sys.argv[1:]):
+        from jumpseat_protocol.schema import encoded
+
+        sys.stdout.buffer.write(encoded())
+        return
     options = parse(sys.argv[1:], os.environ)
     from jumpseat.app import run
 

@@ -136,6 +136,7 @@ class App:
     def _disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
+        self.models.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
 

@@ -26,7 +26,6 @@ class Options:
     log_level: str = "warning"
     connection_token: str | None = field(default=None, repr=False)
     auth_token: str | None = field(default=None, repr=False)
-    auto_login: bool = True
     allow_unasked: bool = False
     protocol: int | None = None
 
@@ -39,20 +38,26 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     """Read the arguments; exits with code 2 and one line on stderr where they are wrong."""
-    parser = _Parser(prog="jumpseat", allow_abbrev=False, description="Agent server of the Copilot SDK protocol.")
+    parser = _Parser(
+        prog="jumpseat",
+        allow_abbrev=False,
+        description="Agent server of the Copilot SDK protocol.",
+        epilog="'jumpseat schema' prints the protocol as JSON Schema.",
+    )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
     parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
     parser.add_argument("--port", type=_port, help="listen on this port of localhost; 0: any free one")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="what goes to stderr")
     parser.add_argument("--auth-token-env", metavar="NAME", help="the variable that holds a GitHub token")
-    parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment's own")
     parser.add_argument("--yolo", action="store_true", help="run what no attached client can be asked about")
     parser.add_argument(
         "--protocol", type=int, choices=(2, 3), help="speak this protocol, whatever a client says first"
     )
     # Sent by the SDKs and without meaning here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
+    # About logins that the vendor's program stores; tokens of the environment are used all the same.
+    parser.add_argument("--no-auto-login", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--session-idle-timeout", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
     known, unknown = parser.parse_known_args(argv)
@@ -63,6 +68,19 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     return _options(known, {name: value for name, value in environ.items() if value})
 
 
+def wants_schema(argv: Sequence[str]) -> bool:
+    """Whether the arguments are ``schema``, which prints the protocol and serves nothing; it takes no others."""
+    if not argv or argv[0] != "schema":
+        return False
+    parser = _Parser(
+        prog="jumpseat schema", allow_abbrev=False, description="Print the protocol as JSON Schema (2020-12)."
+    )
+    _, unknown = parser.parse_known_args(argv[1:])
+    if unknown:
+        parser.error(f"unknown option {unknown[0]!r}")
+    return True
+
+
 def _options(known: Any, environ: Mapping[str, str]) -> Options:
     # An empty variable counts as unset everywhere, so empty ones are gone by now.
     return Options(
@@ -71,7 +89,6 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
         log_level=known.log_level,
         connection_token=None if known.stdio else environ.get("COPILOT_CONNECTION_TOKEN"),
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
-        auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,
         protocol=known.protocol,
     )

@@ -58,12 +58,9 @@ async def made(server: ModelServer) -> AsyncGenerator[Make, None]:
         *,
         environ: Mapping[str, str] | None = None,
         auth_token: str | None = None,
-        auto_login: bool = True,
         **config: Any,
     ) -> Models:
-        options = Options(
-            environ={**apis, **(environ or {})}, port=None, auth_token=auth_token, auto_login=auto_login
-        )
+        options = Options(environ={**apis, **(environ or {})}, port=None, auth_token=auth_token)
         opened.append(Models(Config.model_validate(config), options))
         return opened[-1]
 
@@ -283,25 +280,23 @@ async def test_a_missing_key_is_named_by_its_variable(made: Make, server: ModelS
 
 
 @pytest.mark.parametrize(
-    ("environ", "auto_login", "token"),
+    ("environ", "token"),
     [
         (
             {"GITHUB_COPILOT_API_TOKEN": "1", "COPILOT_GITHUB_TOKEN": "2", "GH_TOKEN": "3", "GITHUB_TOKEN": "4"},
-            True,
             "1",
         ),
-        ({"COPILOT_GITHUB_TOKEN": "2", "GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, True, "2"),
-        ({"GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, True, "3"),
-        ({"GITHUB_TOKEN": "4"}, True, "4"),
-        ({"GITHUB_TOKEN": "4"}, False, None),
-        ({}, True, None),
+        ({"COPILOT_GITHUB_TOKEN": "2", "GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, "2"),
+        ({"GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, "3"),
+        ({"GITHUB_TOKEN": "4"}, "4"),
+        ({}, None),
     ],
 )
 async def test_tokens_of_the_environment_are_looked_up_in_order(
-    made: Make, server: ModelServer, environ: dict[str, str], auto_login: bool, token: str | None
+    made: Make, server: ModelServer, environ: dict[str, str], token: str | None
 ) -> None:
     server.replies.append(json_reply({"login": "me"}))
-    status = await made(environ=environ, auto_login=auto_login).auth_status()
+    status = await made(environ=environ).auth_status()
 
     seen = [one.headers["authorization"] for one in server.requests]
     assert seen == ([] if token is None else [f"Bearer {token}"])
@@ -310,7 +305,7 @@ async def test_tokens_of_the_environment_are_looked_up_in_order(
 
 async def test_the_token_of_the_host_wins_over_those_of_the_environment(made: Make, server: ModelServer) -> None:
     server.replies.append(json_reply({"login": "me"}))
-    models = made(environ={"GH_TOKEN": "other"}, auth_token=TOKEN, auto_login=False)
+    models = made(environ={"GH_TOKEN": "other"}, auth_token=TOKEN)
 
     assert await models.auth_status() == AuthStatusResult(
         is_authenticated=True,

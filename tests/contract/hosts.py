@@ -1,7 +1,8 @@
 """Host applications for the tests: a driver program with a real SDK inside, run against our server.
 
-``Host.run`` starts ``drivers/driver.py`` or ``drivers/driver.mjs`` with a plan and returns what it observed. For
-the ``uri`` transport it also starts the server, anew for every run, as an operator would.
+``Host.run`` starts ``drivers/driver.py`` or ``drivers/driver.mjs`` with a plan and returns what it observed; for
+SDKs from before 1.0 it is ``old_driver``. For the ``uri`` transport it also starts the server, anew for every run,
+as an operator would.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
-Scenario: TypeAlias = Literal["converse", "abort", "inspect"]
+Scenario: TypeAlias = Literal["converse", "abort", "inspect", "call_back"]
 
 DRIVERS = Path(__file__).parent / "drivers"
 HOSTS_KEY = "a-key-of-the-host"
@@ -69,6 +70,7 @@ class Host:
     transport: TransportKind
     home: Path
     workspace: Path
+    driver: Literal["driver", "old_driver"] = "driver"
 
     async def run(
         self,
@@ -79,19 +81,21 @@ class Host:
         session_id: str | None = None,
         streaming: bool = False,
         rejection: Mapping[str, str] | None = None,
+        system_message: str | None = None,
+        excluded_tools: list[str] | None = None,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
         Without ``model`` the session names no provider, without ``model_name`` no model.
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
-        otherwise it approves them all.
+        otherwise it approves them all. Only old hosts look at ``system_message`` and ``excluded_tools``.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
             plan = {
                 "scenario": scenario,
                 "prompts": prompts,
-                "executable": str(server_executable()),
+                "executable": self._executable(),
                 "transport": transport,
                 "home": str(self.home),
                 "working_directory": str(self.workspace),
@@ -100,6 +104,8 @@ class Host:
                 "session_id": session_id,
                 "streaming": streaming,
                 "rejection": rejection,
+                "system_message": system_message,
+                "excluded_tools": excluded_tools,
             }
             seen = await self._drive(plan)
         assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"
@@ -107,10 +113,10 @@ class Host:
 
     async def _drive(self, plan: JsonObject) -> JsonObject:
         if self.sdk.registry == "pypi":
-            command = [str(self.sdk_folder / "bin" / "python"), str(DRIVERS / "driver.py"), json.dumps(plan)]
+            command = [str(self.sdk_folder / "bin" / "python"), str(DRIVERS / f"{self.driver}.py"), json.dumps(plan)]
         else:
             package = self.sdk_folder / "node_modules" / "@github" / "copilot-sdk"
-            command = ["node", str(DRIVERS / "driver.mjs"), json.dumps(plan), str(package)]
+            command = ["node", str(DRIVERS / f"{self.driver}.mjs"), json.dumps(plan), str(package)]
         errors = self.home.with_name("driver.stderr")
         async with spawned(command, self.workspace, self._environment(), errors) as driver:
             assert driver.stdout is not None
@@ -121,9 +127,24 @@ class Host:
             assert not is_group_alive(driver.pid), "the server outlived its host"
         return json.loads(printed)
 
+    def _executable(self) -> str | None:
+        """Return the path that the SDK is given; 0.1.17 gets none and looks for ``copilot`` on PATH."""
+        return None if self.sdk.version == "0.1.17" else str(server_executable())
+
     def _environment(self) -> dict[str, str]:
         """Return all that the host inherits: nothing that points to settings and keys outside the test."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home), USERS_KEY_VARIABLE: USERS_KEY}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), USERS_KEY_VARIABLE: USERS_KEY}
+        if self.driver == "driver":
+            return environment
+        # These SDKs have no option for the home of the server.
+        commands = self.home.with_name("bin")
+        commands.mkdir(exist_ok=True)
+        if not (commands / "copilot").exists():
+            (commands / "copilot").symlink_to(server_executable())
+        return environment | {
+            "PATH": f"{commands}{os.pathsep}{environment['PATH']}",
+            "COPILOT_HOME": str(self.home),
+        }
 
     @contextlib.asynccontextmanager
     async def _reachable_server(self) -> AsyncGenerator[JsonObject]:

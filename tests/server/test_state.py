@@ -329,6 +329,36 @@ async def test_the_instruction_files_of_the_project_are_listed_with_their_text(t
     assert all(source[name] for name in ("id", "label", "type", "location"))
 
 
+async def test_the_context_is_weighed_by_its_parts_once_there_is_a_conversation(tmp_path: Path) -> None:
+    limits = {"promptTokenLimit": 1000, "outputTokenLimit": 50, "selectedModel": "m-2"}
+    (tmp_path / "AGENTS.md").write_text("Be kind. " * 20)
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire, model="m-1")
+        assert await at.call("metadata.contextInfo", **limits) == {"contextInfo": None}
+        assert await at.call("metadata.getContextAttribution") == {"contextAttribution": None}
+        assert await at.call("history.summarizeForHandoff") == {"summary": ""}
+        await server.wire.prompt(at.session, "a long story " * 100)
+        info = (await at.call("metadata.contextInfo", **limits))["contextInfo"]
+        counted = await at.call("metadata.recomputeContextTokens", modelId="any")
+        attribution = (await at.call("metadata.getContextAttribution"))["contextAttribution"]
+        heaviest = await at.call("metadata.getContextHeaviestMessages", limit=1)
+        announced = (await at.event("session.usage_info"))["data"]
+        assert "summarizeForHandoff" in await at.refused("history.summarizeForHandoff")
+    parts = [info[name] for name in ("systemTokens", "conversationTokens", "toolDefinitionsTokens")]
+    assert min(parts) > 0
+    assert sum(parts) == info["totalTokens"] == attribution["totalTokens"]
+    assert (info["modelName"], info["promptTokenLimit"], info["limit"]) == ("m-2", 1000, 1050)
+    assert info["systemTokens"] == announced["systemTokens"] == counted["systemTokenCount"]
+    assert info["toolDefinitionsTokens"] == announced["toolDefinitionsTokens"]
+    assert counted["totalTokens"] == counted["systemTokenCount"] + counted["messagesTokenCount"]
+    assert sum(entry["tokens"] for entry in attribution["entries"]) == attribution["totalTokens"]
+    assert attribution["categories"]["customInstructions"] > 0
+    assert attribution["modelId"] == "m-1"
+    (message,) = heaviest["messages"]
+    assert message["role"] == "user"
+    assert 300 < message["tokens"] <= heaviest["totalTokens"]
+
+
 # --- model, tools, permissions, usage -----------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams, UserInputResponse
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
@@ -94,6 +94,12 @@ class RecordingClient:
 
     async def provider_token(self, session_id: str, provider_name: str) -> str:
         raise ClientCallError("this client has no tokens")
+
+    async def start_http_request(self, params: HttpRequestStartParams) -> None:
+        raise ClientCallError("this client makes no requests")
+
+    async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
+        raise ClientCallError("this client makes no requests")
 
     def payloads(self, kind: type[P]) -> list[P]:
         """The payloads of one kind so far."""

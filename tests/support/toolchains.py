@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -50,6 +51,18 @@ SDKS = (
     Sdk("npm", "1.0.6"),
 )
 
+# From before 1.0: those of 0.1 know protocol 2 and no other; 0.2 and 0.3 know 3 as well and greet in the same way.
+OLD_SDKS = (
+    Sdk("pypi", "0.1.17"),
+    Sdk("pypi", "0.1.23"),
+    Sdk("pypi", "0.2.3"),
+    Sdk("pypi", "0.3.0"),
+    Sdk("npm", "0.1.17"),
+    Sdk("npm", "0.3.0"),
+)
+
+VENDORS_SERVER = "@github/copilot"
+
 
 def require_sdk(sdk: Sdk) -> Path:
     """Return the folder ``sdk`` is installed in, installing it if need be; skip or fail the test if that fails."""
@@ -85,14 +98,22 @@ def _install_from_pypi(sdk: Sdk) -> None:
     _run(sdk, sys.executable, "-m", "venv", str(sdk.folder))
     pip = (str(sdk.folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
     _run(sdk, *pip, "install", "--retries=1", "--timeout=20", f"github-copilot-sdk=={sdk.version}")
+    # From 0.1.23 to 0.3 the wheels hold the vendor's own server, 130 MB that no test may run by mistake.
+    for package in sdk.folder.glob("lib/python*/site-packages/copilot"):
+        shutil.rmtree(package / "bin", ignore_errors=True)
 
 
 def _install_from_npm(sdk: Sdk) -> None:
     require_program("node")
     npm = require_program("npm")
+    # The vendor's own server is of no use here. Where it is not an optional dependency but a required one, an empty
+    # package stands in for it: an SDK that is told where its server is does not look for it.
+    nothing = sdk.folder / "nothing"
+    nothing.mkdir()
+    (nothing / "package.json").write_text(json.dumps({"name": VENDORS_SERVER, "version": "0.0.0"}))
     # Without a package.json here npm would install into the nearest parent folder that has one.
-    (sdk.folder / "package.json").write_text('{"private": true}\n')
-    # The optional dependency is the vendor's own server, of no use here.
+    package = {"private": True, "overrides": {VENDORS_SERVER: "file:./nothing"}}
+    (sdk.folder / "package.json").write_text(json.dumps(package))
     options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
     patience = ("--fetch-retries=1", "--fetch-timeout=20000")
     _run(sdk, npm, "install", *options, *patience, f"@github/copilot-sdk@{sdk.version}")

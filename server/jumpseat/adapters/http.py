@@ -25,6 +25,7 @@ from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
+from jumpseat.adapters.tunnel import SESSION
 from jumpseat.adapters.wire import as_object, one_line, parse_json
 from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
@@ -80,6 +81,12 @@ class HttpTransport:
         self.max_answer_bytes = max_answer_bytes
         self.max_body_bytes = max_body_bytes
         self._client: httpx.AsyncClient | None = None
+        self._route: httpx.AsyncBaseTransport | None = None
+
+    def use(self, route: httpx.AsyncBaseTransport | None) -> None:
+        """Send all further requests by ``route``; ``None`` means the network again. Those under way go on."""
+        self._route = route
+        self._client = None
 
     async def aclose(self) -> None:
         """Close all connections; calls that are under way fail. The next request would open new ones."""
@@ -119,6 +126,7 @@ class HttpTransport:
         headers: Mapping[str, str],
         content: bytes | None,
         limits: dict[str, float | None],
+        session_id: str | None = None,
     ) -> httpx.Response:
         """Send one request and return when the headers of the answer are there.
 
@@ -126,7 +134,7 @@ class HttpTransport:
         """
         if self._client is None:
             # trust_env is off because _Routes reads the environment, at no cost where TLS is never used.
-            self._client = httpx.AsyncClient(transport=_Routes(), trust_env=False)
+            self._client = httpx.AsyncClient(transport=self._route or _Routes(), trust_env=False)
         client = self._client
         request = client.build_request(
             method,
@@ -134,7 +142,7 @@ class HttpTransport:
             # httpx would encode text as ASCII and fail with the value in hand.
             headers=[(name.encode("ascii"), value.encode()) for name, value in headers.items()],
             content=content,
-            extensions={"timeout": limits},
+            extensions={"timeout": limits, SESSION: session_id},
         )
         return await client.send(request, stream=True, follow_redirects=False)
 
@@ -189,7 +197,7 @@ class HttpModel:
             return _veil(endpoint, request, call)
 
         async with _opened(
-            self._transport, veil, "POST", call.url, call.headers, content, self._timeouts
+            self._transport, veil, "POST", call.url, call.headers, content, self._timeouts, request.session_id
         ) as answer:
             await answer.check_status()
             events = _Events(answer, self._adapter.decoder(request), request, self._transport)
@@ -208,6 +216,7 @@ async def _opened(
     headers: Mapping[str, str],
     content: bytes | None,
     timeouts: Timeouts,
+    session_id: str | None = None,
 ) -> AsyncGenerator[_Answer]:
     """Send a request and hold its answer; leaving releases the connection, also when cancelled.
 
@@ -215,7 +224,7 @@ async def _opened(
     """
     answer = _Answer(veil, url, timeouts)
     try:
-        await answer.open(transport, method, url, headers, content)
+        await answer.open(transport, method, url, headers, content, session_id)
         yield answer
     except ProviderError as error:
         # One place takes the secrets out of everything that is raised on the way, whoever raised it.
@@ -251,14 +260,22 @@ class _Answer:
         return self.response.headers.get("content-type", "").lower()
 
     async def open(
-        self, transport: HttpTransport, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+        self,
+        transport: HttpTransport,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        session_id: str | None,
     ) -> None:
         timeouts = self._timeouts
         limits = {"connect": timeouts.connect, "write": timeouts.first_byte, "read": None, "pool": None}
         first_byte = _shorter(timeouts.first_byte, timeouts.total)
         try:
             with anyio.fail_after(first_byte):
-                self._response = await transport.send(method, url, headers, content, limits)
+                self._response = await transport.send(method, url, headers, content, limits, session_id)
+        except ProviderError:
+            raise
         except TimeoutError:
             raise ProviderTransportError(f"{self.place} sent no answer within {first_byte:g} s") from None
         except Exception as error:

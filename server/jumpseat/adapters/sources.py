@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from jumpseat.adapters.copilot import CopilotAccount
     from jumpseat.adapters.http import HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
+    from jumpseat.adapters.tunnel import Tunnel
+    from jumpseat.agent.client import Client
     from jumpseat.cli import Options
 
 log = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ class Models:
         self._token, self._token_source = _github_token(options)
         self._adapters = _configured(config, options.environ)
         self._transport: HttpTransport | None = None
+        self.tunnel: Tunnel | None = None
         # By a digest of the token: per-session identities, each with its own model list.
         self._accounts: dict[str, CopilotAccount] = {}
         self._scripts: dict[str, ScriptedModel] = {}
@@ -179,6 +182,28 @@ class Models:
                 is_authenticated=True, auth_type="api-key", status_message=f"Configured providers: {names}"
             )
         return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+
+    def tunnel_through(self, client: Client) -> None:
+        """Make all further model requests through ``client``.
+
+        Raises:
+            InvalidRequestError: another client makes them already.
+        """
+        from jumpseat.adapters.tunnel import Tunnel
+
+        if self.tunnel is not None:
+            if self.tunnel.client is client:
+                return
+            raise InvalidRequestError("Another client is already the LLM inference provider.")
+        self.tunnel = Tunnel(client)
+        self._http().use(self.tunnel)
+
+    def lost(self, client: Client) -> None:
+        """A client is gone; if it made the model requests, they go over the network again."""
+        if self.tunnel is not None and self.tunnel.client is client:
+            self.tunnel.close()
+            self.tunnel = None
+            self._http().use(None)
 
     async def close(self) -> None:
         """Close the connections to all providers."""
@@ -404,12 +429,11 @@ def _github_token(options: Options) -> tuple[str | None, str | None]:
     """The GitHub token of the process and how it was given."""
     if options.auth_token:
         return options.auth_token, "token"
-    if options.auto_login:
-        for name in ("GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"):
-            if name == "GITHUB_COPILOT_API_TOKEN" and not options.environ.get("COPILOT_API_URL"):
-                continue
-            if token := options.environ.get(name):
-                return token, "env"
+    for name in ("GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"):
+        if name == "GITHUB_COPILOT_API_TOKEN" and not options.environ.get("COPILOT_API_URL"):
+            continue
+        if token := options.environ.get(name):
+            return token, "env"
     return None, None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams, UserInputResponse
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.sessions import ClientTool
 
@@ -44,6 +44,14 @@ class Client(Protocol):
         """Ask for the bearer token of a provider."""
         ...
 
+    async def start_http_request(self, params: HttpRequestStartParams) -> None:
+        """Have the client make a model request."""
+        ...
+
+    async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
+        """Send a piece of that request's body, or take the request back."""
+        ...
+
 
 @dataclass(slots=True)
 class Attachment:
@@ -54,5 +62,6 @@ class Attachment:
     handles_elicitation: bool = False
     handles_user_input: bool = False
     has_hooks: bool = False
+    has_tokens: bool = False
     protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])

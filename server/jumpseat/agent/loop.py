@@ -131,7 +131,7 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
-    resolved = await session.around.models.resolve(session.settings)
+    resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
     request = _request(session, prompt, system, resolved)
     answer = await _call_model(session, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)

@@ -29,7 +29,7 @@ from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
@@ -236,6 +236,17 @@ class Session:
         """Whether the operator allows what no attached client can be asked about."""
         old = any(one.protocol == 2 for one in self.attachments.values())
         return self.around.allow_unasked or (self.around.allow_old_clients and old)
+
+    async def ask_token(self, provider_name: str) -> str:
+        """Have a client give the bearer token of a provider: the one that came last of those with callbacks.
+
+        Raises:
+            ClientCallError: there is none, or it failed.
+        """
+        client = next((one.client for one in self._latest_first() if one.has_tokens), None)
+        if client is None:
+            raise ClientCallError("no attached client gives tokens")
+        return await client.provider_token(self.id, provider_name)
 
     def user_input_client(self) -> Client | None:
         """Who can put a question to a person: the client that came last of those that can."""

@@ -16,8 +16,11 @@ from jumpseat.rpc.protocol2 import Protocol2
 from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
+    EmptyAnswer,
     HooksInvokeParams,
     HooksInvokeResult,
+    HttpRequestChunkParams,
+    HttpRequestStartParams,
     ProviderTokenParams,
     ProviderTokenResult,
     SectionContent,
@@ -117,6 +120,12 @@ class Connection:
     async def provider_token(self, session_id: str, provider_name: str) -> str:
         params = ProviderTokenParams(session_id=session_id, provider_name=provider_name)
         return (await self._ask("providerToken.getToken", params, ProviderTokenResult)).token
+
+    async def start_http_request(self, params: HttpRequestStartParams) -> None:
+        await self._ask("llmInference.httpRequestStart", params, EmptyAnswer)
+
+    async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
+        await self._ask("llmInference.httpRequestChunk", params, EmptyAnswer)
 
     async def _ask(self, method: str, params: WireModel, result: type[R]) -> R:
         answer = await self.seam.ask(method, params.wire())

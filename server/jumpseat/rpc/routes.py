@@ -89,6 +89,8 @@ _CORE: Final[Mapping[str, Handler]] = {
 
 def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
+        llm_inference,
+        session_context,
         session_event_log_read,
         session_history,
         session_instructions,
@@ -129,6 +131,11 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.metadata.activity": session_metadata.activity,
         "session.metadata.setWorkingDirectory": session_metadata.set_working_directory,
         "session.metadata.recordContextChange": session_metadata.record_context_change,
+        "session.metadata.contextInfo": session_context.context_info,
+        "session.metadata.recomputeContextTokens": session_context.recompute_context_tokens,
+        "session.metadata.getContextAttribution": session_context.get_context_attribution,
+        "session.metadata.getContextHeaviestMessages": session_context.get_context_heaviest_messages,
+        "session.history.summarizeForHandoff": session_context.summarize_for_handoff,
         "session.model.setReasoningEffort": session_model_settings.set_reasoning_effort,
         "session.model.list": session_model_settings.list_models,
         "session.tools.initializeAndValidate": session_tools_metadata.initialize_and_validate,
@@ -146,6 +153,9 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
         "session.ui.elicitation": session_ui.elicitation,
+        "llmInference.setProvider": llm_inference.set_provider,
+        "llmInference.httpResponseStart": llm_inference.http_response_start,
+        "llmInference.httpResponseChunk": llm_inference.http_response_chunk,
         "session.ui.handlePendingElicitation": session_ui.handle_pending_elicitation,
     }
 

@@ -1,0 +1,264 @@
+"""The wire as one JSON Schema (2020-12), made from the tables and types of this package.
+
+``jumpseat schema`` prints it; ``protocol/schema/jumpseat.schema.json`` in the repository is the same.
+
+The root has a property per table: what a client may ask, what the server may ask, what both tell without being
+asked, every event by its type. Code generators make an index of the protocol of it. Two rules of the wire show in
+every type, depending on who sends it:
+
+* What a client sends: ``null`` means absent, so every optional field may be ``null``.
+* What the server sends: a field without a value is left out, and one with a default is always there.
+
+Nothing imports this module but who wants the schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import orjson
+from pydantic import TypeAdapter
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+
+from jumpseat_protocol.callbacks import SERVER_REQUESTS
+from jumpseat_protocol.envelope import ErrorObject, RequestId
+from jumpseat_protocol.events import EVENT_TYPES, Payload, SessionMode
+from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
+from jumpseat_protocol.wire import WireModel
+
+JsonSchema: TypeAlias = dict[str, Any]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+INTRODUCTION: Final = (
+    "The Copilot SDK protocol, version {version}, as jumpseat speaks it: JSON-RPC 2.0 in Content-Length frames. "
+    "Fields that are not named here are ignored, at every level. In what a client sends, null means absent."
+)
+SECTIONS: Final = {
+    "clientRequests": "What a client may ask.",
+    "serverRequests": "What the server may ask a client that declared it.",
+    "notifications": "What is told without an answer: the params of each.",
+    "events": "What session.event carries, by the type of the event.",
+    "error": "The error member of a response.",
+}
+
+# Results that the table calls a plain JSON type, and fields that hold events.
+_EVENTS: Final = {"type": "array", "items": {"$ref": "#/$defs/SessionEvent"}}
+_PLAIN_RESULTS: Final[Mapping[str, JsonSchema]] = {
+    "session.getMessages": {"type": "object", "properties": {"events": _EVENTS}, "required": ["events"]},
+    "session.mode.get": TypeAdapter(SessionMode).json_schema(),
+}
+_EVENT_FIELDS: Final[Mapping[tuple[str, str], JsonSchema]] = {
+    ("EventLogReadResult", "events"): _EVENTS,
+    ("SessionSendAndWaitResult", "response"): {"$ref": "#/$defs/AssistantMessageEvent"},
+}
+
+
+class LifecycleMetadata(WireModel):
+    """Times are ISO 8601."""
+
+    start_time: str
+    modified_time: str
+    summary: str | None = None
+
+
+class SessionLifecycleParams(WireModel):
+    """Goes to every client of the process, whichever sessions it has. A deleted session has no metadata."""
+
+    type: Literal["session.created", "session.updated", "session.deleted"]
+    session_id: str
+    metadata: LifecycleMetadata | None = None
+
+
+class CancelRequestParams(WireModel):
+    """Either side may withdraw a request of its own; it is answered all the same."""
+
+    id: RequestId
+
+
+_NOTIFICATIONS: Final[Mapping[str, type[WireModel]]] = {
+    "session.lifecycle": SessionLifecycleParams,
+    "$/cancelRequest": CancelRequestParams,
+}
+
+
+def schema() -> JsonSchema:
+    """The whole document, the same for the same tables."""
+    made, definitions = _types()
+    names = {name: name.replace("-", "") for name in definitions}
+    for kind, payload in EVENT_TYPES.items():
+        names[payload.__name__] = f"{_type_name(kind)}Data"
+        definitions[f"{_type_name(kind)}Event"] = _envelope(kind, payload)
+    events = {kind: {"$ref": f"#/$defs/{_type_name(kind)}Event"} for kind in EVENT_TYPES}
+    definitions["SessionEvent"] = {
+        "description": "One event with its envelope. The log of another version may hold types that are not here.",
+        "anyOf": list(events.values()),
+    }
+    definitions["SessionEventParams"] = _object(
+        {"sessionId": {"type": "string"}, "event": {"$ref": "#/$defs/SessionEvent"}},
+        description="Goes to the clients that are attached to the session.",
+    )
+    for (name, field), closer in _EVENT_FIELDS.items():
+        definitions[name]["properties"][field] = closer
+    made |= {f"{name} result": closer for name, closer in _PLAIN_RESULTS.items()}
+
+    def requests(methods: Iterable[str]) -> JsonSchema:
+        parts = ("params", "result")
+        return _object({name: _object({part: made[f"{name} {part}"] for part in parts}) for name in methods})
+
+    sections = {
+        "clientRequests": requests(CLIENT_REQUESTS),
+        "serverRequests": requests(SERVER_REQUESTS),
+        "notifications": _object(
+            {
+                "session.event": {"$ref": "#/$defs/SessionEventParams"},
+                **{name: made[name] for name in _NOTIFICATIONS},
+            }
+        ),
+        "events": _object(events),
+        "error": made["error"],
+    }
+    document = _object(
+        {name: {"description": text, **sections[name]} for name, text in SECTIONS.items()},
+        title="Protocol",
+        description=INTRODUCTION.format(version=PROTOCOL_VERSION),
+    )
+    return _tidy({"$schema": DIALECT, **document, "$defs": definitions}, names)
+
+
+def _types() -> tuple[dict[str, JsonSchema], dict[str, JsonSchema]]:
+    """Every type of the tables, by what it is for; and what they refer to."""
+    wanted: dict[str, tuple[Any, JsonSchemaMode]] = {"error": (ErrorObject, "serialization")}
+    for name, method in CLIENT_REQUESTS.items():
+        wanted[f"{name} params"] = (method.params, "validation")
+        wanted[f"{name} result"] = (method.result, "serialization")
+    for name, callback in SERVER_REQUESTS.items():
+        wanted[f"{name} params"] = (callback.params, "serialization")
+        wanted[f"{name} result"] = (callback.result, "validation")
+    for name, told in {**_NOTIFICATIONS, **EVENT_TYPES}.items():
+        wanted[name] = (told, "serialization")
+    made, rest = TypeAdapter.json_schemas(
+        [(name, mode, TypeAdapter(kind)) for name, (kind, mode) in wanted.items()], schema_generator=_Generator
+    )
+    return {name: one for (name, _), one in made.items()}, rest["$defs"]
+
+
+def encoded() -> bytes:
+    """The document as it is printed, and kept in the repository."""
+    return orjson.dumps(schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+class _Generator(GenerateJsonSchema):
+    """What pydantic makes, with the two rules of the wire and without a title on every field."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        inner = field["schema"]
+        if self.mode == "serialization" and inner["type"] == "default":
+            return "default_factory" in inner or inner["default"] is not None
+        return super().field_is_required(field, total)
+
+    def default_schema(self, schema: Any) -> JsonSchema:
+        inner = schema["schema"]
+        if self.mode == "serialization":
+            return self.generate_inner(inner["schema"] if inner["type"] == "nullable" else inner)
+        made = self.generate_inner(inner) if inner["type"] == "nullable" else _or_null(self.generate_inner(inner))
+        if schema.get("default") is None:
+            return made
+        return {**made, "default": self.encode_default(schema["default"])}
+
+    def model_schema(self, schema: Any) -> JsonSchema:
+        made = super().model_schema(schema)
+        cls = schema["cls"]
+        for name in cls.sent_as_null if self.mode == "serialization" and issubclass(cls, WireModel) else ():
+            made["properties"][name] = _or_null(made["properties"][name])
+            made["required"] = [one for one in made["properties"] if one in {*made.get("required", ()), name}]
+        return _described(made, cls)
+
+    def dataclass_schema(self, schema: Any) -> JsonSchema:
+        return _described(super().dataclass_schema(schema), schema["cls"])
+
+
+def _object(properties: Mapping[str, JsonSchema], **more: Any) -> JsonSchema:
+    """An object that has all of ``properties``."""
+    return {**more, "type": "object", "properties": dict(properties), "required": list(properties)}
+
+
+def _envelope(kind: str, payload: type[Payload]) -> JsonSchema:
+    made = _object(
+        {
+            "id": {"type": "string", "format": "uuid"},
+            "timestamp": {"type": "string", "format": "date-time"},
+            "parentId": {
+                "description": "The last persisted event before this one.",
+                "anyOf": [{"type": "string", "format": "uuid"}, {"type": "null"}],
+            },
+            "type": {"type": "string", "const": kind},
+            "data": {"$ref": f"#/$defs/{payload.__name__}"},
+            "ephemeral": {"type": "boolean", "const": True},
+            "agentId": {"type": "string"},
+        }
+    )
+    made["required"].remove("agentId")
+    if payload.persisted:
+        made["required"].remove("ephemeral")
+    made["description"] = "Persisted." if payload.persisted else "Announced only."
+    return made
+
+
+def _or_null(made: JsonSchema) -> JsonSchema:
+    """``made`` or ``null``, which a schema that says nothing allows already."""
+    return {"anyOf": [made, {"type": "null"}]} if made else made
+
+
+def _described(made: JsonSchema, cls: type[Any]) -> JsonSchema:
+    """``made`` with the docstring of ``cls``, in the words of the wire: its fields by their wire names."""
+    names = {name: field.alias or name for name, field in getattr(cls, "model_fields", {}).items()}
+    names |= {name: to_camel(name) for name in getattr(cls, "__dataclass_fields__", ())}
+    made.pop("description", None)
+    made.pop("title", None)
+    # A dataclass without a docstring is given its signature for one.
+    text = "" if (cls.__doc__ or "").startswith(f"{cls.__name__}(") else cls.__doc__ or ""
+    text = re.sub(r"``(.*?)``", lambda match: f"`{names.get(match[1], match[1])}`", text)
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    return {"description": text.strip(), **made} if text else made
+
+
+def _type_name(kind: str) -> str:
+    """``assistant.turn_start``: ``AssistantTurnStart``."""
+    return "".join(word.capitalize() for word in re.split(r"[._]", kind))
+
+
+def _tidy(value: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
+    """``value`` with its keywords in order, properties as declared, and its types under their new names."""
+    made: JsonSchema = {}
+    for keyword in sorted(value, key=_place):
+        inner = value[keyword]
+        if keyword == "$ref":
+            place, _, name = inner.rpartition("/")
+            inner = f"{place}/{names.get(name, name)}"
+        elif keyword == "properties":
+            inner = {name: _tidy(one, names) for name, one in inner.items()}
+        elif keyword == "$defs":
+            renamed = {names.get(name, name): one for name, one in inner.items()}
+            inner = {name: _tidy(renamed[name], names) for name in sorted(renamed)}
+        elif keyword == "anyOf":
+            inner = [_tidy(one, names) for one in inner]
+        elif isinstance(inner, dict) and keyword != "default":
+            inner = _tidy(cast("JsonSchema", inner), names)
+        made[keyword] = inner
+    return made
+
+
+def _place(keyword: str) -> tuple[int, str]:
+    """Where a keyword stands in a schema; those without a place of their own by the alphabet."""
+    return _PLACES.get(keyword, len(_FIRST)), keyword
+
+
+_FIRST: Final = ("$schema", "$ref", "title", "description", "type", "const", "enum", "format")
+_LAST: Final = ("anyOf", "items", "properties", "required", "additionalProperties", "default", "$defs")
+_PLACES: Final = {keyword: place for place, keyword in enumerate((*_FIRST, "", *_LAST))}

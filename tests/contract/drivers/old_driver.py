@@ -1,0 +1,198 @@
+"""Drives the server with a Python SDK from before 1.0: one scenario, one JSON object of observations on stdout.
+
+Like ``driver.py``, and with the same observations, for the two shapes that the SDK had then: until 0.1 it takes
+dictionaries and its handlers return them, later it takes keywords and returns objects. Without an ``executable`` in
+the plan the SDK looks for ``copilot`` itself. ``old_driver.mjs`` takes the same plan.
+"""
+# pyright: basic, reportMissingImports=false
+# The SDK lives in a virtual environment of its own, where the type checker does not look.
+
+import asyncio
+import collections
+import contextlib
+import io
+import json
+import logging
+import sys
+import traceback
+from importlib.metadata import version
+
+import copilot
+from copilot import CopilotClient, define_tool
+from pydantic import BaseModel
+
+TIME_LIMIT_S = 30
+
+VERSION = version("github-copilot-sdk")
+TAKES_DICTIONARIES = VERSION.startswith("0.1.")
+
+
+class Recorder(logging.Handler):
+    """Everything there is to observe, in the form in which it is printed."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.seen = {"sdk": VERSION, "answers": [], "events": [], "history": []}
+        self.seen |= {"tool_arguments": [], "complaints": [], "stderr": []}
+        self._arrived = collections.defaultdict(asyncio.Event)
+
+    def emit(self, record):
+        """Take what is logged: events that the SDK could not read end up here, by way of the event loop."""
+        self.seen["complaints"].append(self.format(record))
+
+    def event(self, event):
+        self.seen["events"].append(event.to_dict())
+        self._arrived[self.seen["events"][-1]["type"]].set()
+
+    async def until(self, event_type):
+        await self._arrived[event_type].wait()
+
+
+def new_client(plan):
+    path = {"cli_path": plan["executable"]} if plan["executable"] else {}
+    options = {**path, "cwd": plan["working_directory"], "log_level": "error"}
+    if TAKES_DICTIONARIES:
+        return CopilotClient(options)
+    return CopilotClient(copilot.SubprocessConfig(**options))
+
+
+def decision(plan):
+    """What the host says to every permission request, in the words of its time."""
+    allowed = plan["rejection"] is None
+    if VERSION.startswith("0.3."):
+        kind = "approve-once" if allowed else "reject"
+    else:
+        kind = "approved" if allowed else "denied-interactively-by-user"
+    if TAKES_DICTIONARIES:
+        return {"kind": kind}
+    from copilot.session import PermissionRequestResult
+
+    return PermissionRequestResult(kind=kind)
+
+
+def session_options(client, plan, recorder):
+    class EncryptParams(BaseModel):
+        input: str
+
+    @define_tool(description="Encrypts a string")
+    async def encrypt_string(params: EncryptParams) -> str:
+        recorder.seen["tool_arguments"].append(params.model_dump())
+        if plan["scenario"] == "call_back":
+            pong = await client.ping("from a tool")
+            messages = await plan["session"].get_messages()
+            told = pong["message"] if isinstance(pong, dict) else pong.message
+            recorder.seen["report"]["during_the_call"] = {
+                "pong": told,
+                "last_event": messages[-1].to_dict()["type"],
+            }
+        return params.input.upper()
+
+    def on_permission_request(request, _):
+        kind = request["kind"] if isinstance(request, dict) else request.kind.value
+        recorder.seen["report"].setdefault("asked_for", []).append(kind)
+        return decision(plan)
+
+    options = {
+        "streaming": plan["streaming"],
+        "tools": [encrypt_string],
+        "on_permission_request": on_permission_request,
+    }
+    for name in ("model", "provider", "excluded_tools"):
+        if plan[name] is not None:
+            options[name] = plan[name]
+    if plan["system_message"] is not None:
+        options["system_message"] = {"mode": "append", "content": plan["system_message"]}
+    return options
+
+
+async def open_session(client, plan, recorder):
+    options = session_options(client, plan, recorder)
+    keywords = {} if TAKES_DICTIONARIES else options
+    dictionary = [options] if TAKES_DICTIONARIES else []
+    if plan["session_id"] is None:
+        session = await client.create_session(*dictionary, **keywords)
+    else:
+        session = await client.resume_session(plan["session_id"], *dictionary, **keywords)
+    session.on(recorder.event)
+    recorder.seen["session_id"] = session.session_id
+    plan["session"] = session
+    return session
+
+
+def message(prompt):
+    return {"prompt": prompt} if TAKES_DICTIONARIES else prompt
+
+
+async def ask(session, prompt, recorder):
+    answer = await session.send_and_wait(message(prompt))
+    recorder.seen["answers"].append(answer.data.content if answer else None)
+
+
+async def converse(client, plan, recorder):
+    """Create or resume a session and send the prompts one after the other."""
+    session = await open_session(client, plan, recorder)
+    for prompt in plan["prompts"]:
+        await ask(session, prompt, recorder)
+    recorder.seen["history"] = [event.to_dict() for event in await session.get_messages()]
+
+
+async def abort(client, plan, recorder):
+    """Abort the first prompt after its first delta, then ask the second."""
+    session = await open_session(client, plan, recorder)
+    await session.send(message(plan["prompts"][0]))
+    await recorder.until("assistant.message_delta")
+    await session.abort()
+    await recorder.until("session.idle")
+    await ask(session, plan["prompts"][1], recorder)
+    recorder.seen["history"] = [event.to_dict() for event in await session.get_messages()]
+
+
+async def inspect(client, plan, recorder):
+    """Ask the server about itself, its models and its sessions, and talk to it."""
+
+    def member(value, name):
+        return value[name] if isinstance(value, dict) else getattr(value, name)
+
+    report = recorder.seen["report"]
+    report["pong"] = member(await client.ping("hello"), "message")
+    report["protocol"] = member(await client.get_status(), "protocolVersion")
+    report["authenticated"] = member(await client.get_auth_status(), "isAuthenticated")
+    report["models"] = [member(model, "id") for model in await client.list_models()]
+    await converse(client, plan, recorder)
+    report["sessions"] = [member(session, "sessionId") for session in await client.list_sessions()]
+
+
+async def stop(client, recorder):
+    server, connection = client._process, client._client
+    # The errors of 0.1, which later SDKs raise.
+    recorder.seen["complaints"] += map(str, await client.stop() or [])
+    if hasattr(connection, "get_stderr_output"):
+        stderr = connection.get_stderr_output()
+    else:
+        stderr = server.stderr.read().decode()
+    recorder.seen["stderr"] += stderr.splitlines()
+
+
+async def main():
+    plan = json.loads(sys.argv[1])
+    recorder = Recorder()
+    recorder.seen["report"] = {}
+    logging.getLogger().addHandler(recorder)
+    client = new_client(plan)
+    scenarios = {"converse": converse, "abort": abort, "inspect": inspect, "call_back": converse}
+    try:
+        async with asyncio.timeout(TIME_LIMIT_S):
+            await client.start()
+            await scenarios[plan["scenario"]](client, plan, recorder)
+            await stop(client, recorder)
+    except BaseException:
+        recorder.seen["failure"] = traceback.format_exc()
+        await client.force_stop()
+    return recorder.seen
+
+
+# These SDKs print what they could not do.
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    seen = asyncio.run(main())
+seen["complaints"] += printed.getvalue().splitlines()
+print(json.dumps(seen))

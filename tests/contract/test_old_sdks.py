@@ -1,0 +1,172 @@
+"""SDKs from before 1.0, as published, drive our server over protocol 2.
+
+Every test runs once per SDK version, over stdio. What these SDKs see must be what the new ones see; that the server
+asks them by request and not by event is tested here by its effects only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.contract.hosts import Host, Observations
+from tests.contract.test_official_sdks import configure, in_order
+from tests.support.fake_openai import Script, calls, fake_openai, says, stalls, texts
+from tests.support.toolchains import OLD_SDKS, Sdk, require_program, require_sdk
+
+# The first test of a version installs it, which takes longer than a test may.
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(params=OLD_SDKS, ids=str)
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
+    """A host application on an old SDK, with an empty home and an empty workspace."""
+    sdk: Sdk = request.param
+    if sdk.registry == "npm":
+        require_program("node")
+    folder = require_sdk(sdk)
+    home, workspace = tmp_path / "home", tmp_path / "workspace"
+    home.mkdir()
+    workspace.mkdir()
+    return Host(sdk, folder, "stdio", home, workspace, driver="old_driver")
+
+
+async def test_an_old_sdk_starts_the_server_lists_its_models_and_streams_a_turn(host: Host) -> None:
+    async with fake_openai({"Count": [says("one, ", "two, ", "thr", "ee")]}) as model:
+        configure(host, model.base_url)
+        seen = await host.run("inspect", "Count to three", model_name=None, streaming=True)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["one, two, three"]
+    assert seen.report == {
+        "pong": "pong: hello",
+        "protocol": 2,
+        "authenticated": True,
+        "models": ["local/fake-model"],
+        "sessions": [seen.session_id],
+    }
+    deltas = [delta["deltaContent"] for delta in seen.data("assistant.message_delta")]
+    assert deltas == ["one, ", "two, ", "thr", "ee"]
+    assert in_order(seen.types(), "assistant.message_delta", "assistant.message", "session.idle")
+
+
+async def test_a_tool_of_an_old_sdk_may_call_the_server_while_it_runs(host: Host) -> None:
+    script: Script = {"Encrypt": [calls("encrypt_string", input="Hello"), says("It is HELLO.")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("call_back", "Encrypt Hello", model=model)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["It is HELLO."]
+    assert seen.tool_arguments == [{"input": "Hello"}]
+    assert seen.report["asked_for"] == ["custom-tool"]
+    assert seen.report["during_the_call"]["pong"] == "pong: from a tool"
+    assert seen.data("tool.execution_complete")[0]["success"] is True
+    assert [texts(request, "tool") for request in model.requests] == [[], ["HELLO"]]
+
+
+async def test_an_old_sdk_reads_the_history_of_a_turn_with_permissions(host: Host) -> None:
+    note = host.workspace / "note.txt"
+    script: Script = {
+        "Write": [calls("create", path=str(note), file_text="Hello"), says("Done.")],
+        "Encrypt": [calls("encrypt_string", input="Hello"), says("It is HELLO.")],
+    }
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Write a note", "Encrypt Hello", model=model)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["Done.", "It is HELLO."]
+    assert note.read_text() == "Hello"
+    assert seen.report["asked_for"] == ["write", "custom-tool"]
+    assert in_order(
+        [event["type"] for event in seen.history],
+        "session.start",
+        "user.message",
+        "tool.execution_start",
+        "tool.execution_complete",
+        "assistant.message",
+        "user.message",
+        "tool.execution_complete",
+        "assistant.message",
+    )
+    assert stored(seen, "tool.execution_complete", "success") == [True, True]
+    assert stored(seen, "user.message", "content") == ["Write a note", "Encrypt Hello"]
+
+
+async def test_a_tool_that_an_old_sdk_refuses_does_not_run_and_ends_the_turn(host: Host) -> None:
+    note = host.workspace / "note.txt"
+    script: Script = {"Write": [calls("create", path=str(note), file_text="Hello")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Write a note", model=model, rejection={})
+
+    assert_healthy(seen, host)
+    assert not note.exists()
+    assert seen.report["asked_for"] == ["write"]
+    [completed] = seen.data("tool.execution_complete")
+    assert completed["success"] is False
+    assert "The user rejected this tool call." in completed["error"]["message"]
+    assert stored(seen, "tool.execution_complete", "success") == [False]
+    assert len(model.requests) == 1
+
+
+async def test_a_session_resumed_by_an_old_sdk_keeps_its_history_model_and_options(host: Host) -> None:
+    script: Script = {
+        "Remember the word": [calls("encrypt_string", input="Hello"), says("Noted.")],
+        "Which word": [says("It was blue.")],
+    }
+    async with fake_openai(script) as model:
+        first = await host.run(
+            "converse",
+            "Remember the word blue",
+            model=model,
+            model_name="a-model-of-the-host",
+            system_message="Speak like a pirate.",
+            excluded_tools=["grep"],
+        )
+        seen = await host.run(
+            "converse", "Which word was it?", model=model, model_name=None, session_id=first.session_id
+        )
+
+    assert_healthy(seen, host)
+    assert seen.session_id == first.session_id
+    assert seen.answers == ["It was blue."]
+    history = [event["id"] for event in seen.history]
+    assert history[: len(first.history)] == [event["id"] for event in first.history]
+
+    earlier, latest = model.requests[-2], model.requests[-1]
+    assert latest["model"] == "a-model-of-the-host"
+    assert latest["messages"][: len(earlier["messages"])] == earlier["messages"]
+    assert "Speak like a pirate." in texts(latest, "system")[0]
+    names = [tool["function"]["name"] for tool in latest["tools"]]
+    assert names == [tool["function"]["name"] for tool in earlier["tools"]]
+    assert ("grep" in names, "encrypt_string" in names) == (False, True)
+
+
+async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> None:
+    script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
+    async with fake_openai(script) as model:
+        seen = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
+        with anyio.fail_after(5):
+            await model.hung_up.wait()
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["hi"]
+    assert in_order(
+        seen.types(), "assistant.message_delta", "abort", "session.idle", "user.message", "session.idle"
+    )
+    assert "abort" in [event["type"] for event in seen.history]
+
+
+def stored(seen: Observations, event_type: str, member: str) -> list[object]:
+    """Return one member of the data of the stored events of one type, in order."""
+    return [event["data"][member] for event in seen.history if event["type"] == event_type]
+
+
+def assert_healthy(seen: Observations, host: Host) -> None:
+    """Check what must hold after every run, whatever it was about."""
+    assert seen.sdk == host.sdk.version
+    assert seen.complaints == []
+    assert seen.stderr == []
+    assert "session.error" not in seen.types()
+    assert {"permission.requested", "external_tool.requested"}.isdisjoint(seen.types())

@@ -1,0 +1,129 @@
+"""A client that makes the model requests itself, and gives tokens when asked."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import Wire, frame, running_server
+
+pytestmark = pytest.mark.anyio
+
+PROVIDER = {"type": "openai", "baseUrl": "https://model.invalid/v1", "apiKey": "sk-x"}
+ANSWER = {"choices": [{"message": {"role": "assistant", "content": "héllo"}, "finish_reason": "stop"}]}
+
+
+async def taken(wire: Wire, method: str, since: int) -> dict[str, Any]:
+    """The next request of the server, answered with an empty object."""
+    request = await wire.until(lambda message: message.get("method") == method, since=since, what=method)
+    await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": {}}))
+    return request["params"]
+
+
+async def asked(wire: Wire, since: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    start = await taken(wire, "llmInference.httpRequestStart", since)
+    return start, await taken(wire, "llmInference.httpRequestChunk", since)
+
+
+async def test_model_requests_go_through_the_client_that_registered(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        assert await wire.call("llmInference.setProvider", {}) == {"success": True}
+        session = await wire.create(PROVIDER, model="m")
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        start, chunk = await asked(wire)
+        assert (start["method"], start["url"]) == ("POST", "https://model.invalid/v1/chat/completions")
+        assert start["sessionId"] == session
+        assert start["headers"]["authorization"] == ["Bearer sk-x"]
+        assert chunk["end"] is True
+        assert json.loads(chunk["data"])["model"] == "m"
+        head = {"requestId": start["requestId"], "status": 200, "headers": {"content-type": ["application/json"]}}
+        assert await wire.call("llmInference.httpResponseStart", head) == {"accepted": True}
+        body = json.dumps(ANSWER).encode()
+        parts = [
+            {"data": body[:20].decode()},
+            {"data": base64.b64encode(body[20:]).decode(), "binary": True, "end": True},
+        ]
+        for part in parts:
+            params = {"requestId": start["requestId"], **part}
+            assert await wire.call("llmInference.httpResponseChunk", params) == {"accepted": True}
+        answer = await wire.event("assistant.message", session=session)
+        await wire.event("session.idle", session=session)
+        late = await wire.call("llmInference.httpResponseChunk", {"requestId": start["requestId"], "data": "x"})
+    assert answer["data"]["content"] == "héllo"
+    assert late == {"accepted": False}
+
+
+async def test_a_failure_of_the_client_ends_the_turn_in_an_error(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session = await wire.create(PROVIDER, model="m")
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        start, _ = await asked(wire)
+        params = {"requestId": start["requestId"], "data": "", "error": {"message": "no route"}}
+        await wire.call("llmInference.httpResponseChunk", params)
+        error = await wire.event("session.error", session=session)
+        await wire.event("session.idle", session=session)
+    assert "no route" in error["data"]["message"]
+
+
+async def test_an_abort_tells_the_client_that_the_answer_is_no_longer_wanted(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session = await wire.create(PROVIDER, model="m")
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        start, _ = await asked(wire)
+        position = len(wire.messages)
+        aborting = await wire.ask("session.abort", {"sessionId": session})
+        cancelled = await taken(wire, "llmInference.httpRequestChunk", position)
+        await wire.response(aborting)
+    assert cancelled["requestId"] == start["requestId"]
+    assert cancelled["cancel"] is True
+
+
+async def test_one_client_owns_the_model_requests_until_it_leaves(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
+        async with server.connect() as owner:
+            await owner.call("llmInference.setProvider", {})
+            assert await owner.call("llmInference.setProvider", {}) == {"success": True}
+            error = await other.refused("llmInference.setProvider", {})
+            assert error["message"] == "Another client is already the LLM inference provider."
+            session = await other.create(PROVIDER, model="m")
+            await other.call("session.send", {"sessionId": session, "prompt": "hi"})
+            await owner.until(lambda message: message.get("method") == "llmInference.httpRequestStart")
+        failed = await other.event("session.error", session=session)
+        assert "client" in failed["data"]["message"]
+        assert await other.call("llmInference.setProvider", {}) == {"success": True}
+
+
+async def test_a_token_is_asked_for_before_every_request_and_never_kept(tmp_path: Path) -> None:
+    provider = {"type": "openai", "baseUrl": "https://model.invalid/v1", "hasBearerTokenProvider": True}
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session = await wire.create(provider, model="m")
+        seen: list[str] = []
+        for token in ("first-token", "second-token"):
+            position = len(wire.messages)
+            await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+            request = await wire.until(
+                lambda message: message.get("method") == "providerToken.getToken", since=position
+            )
+            assert request["params"] == {"sessionId": session, "providerName": "default"}
+            await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": {"token": token}}))
+            start, _ = await asked(wire, position)
+            seen += start["headers"]["authorization"]
+            head = {"requestId": start["requestId"], "status": 200, "headers": {}}
+            await wire.call("llmInference.httpResponseStart", head)
+            body = {"requestId": start["requestId"], "data": json.dumps(ANSWER), "end": True}
+            await wire.call("llmInference.httpResponseChunk", body)
+            await wire.event("session.idle", session=session, since=position)
+    assert seen == ["Bearer first-token", "Bearer second-token"]
+    files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    assert "-token" not in files
