@@ -11,9 +11,13 @@ def main() -> None:
     from jumpseat.cli import parse, wants_schema
 
     if wants_schema(sys.argv[1:]):
+        from contextlib import suppress
+
         from jumpseat_protocol.schema import encoded
 
-        sys.stdout.buffer.write(encoded())
+        # Whoever reads the beginning only has what it wants.
+        with suppress(BrokenPipeError):
+            sys.stdout.buffer.write(encoded())
         return
     options = parse(sys.argv[1:], os.environ)
     from jumpseat.app import run

@@ -224,11 +224,12 @@ class SessionRegistry:
             await session.close(grace_s)
         finally:
             self._folders.pop(session.id, None)
-            folder.log.sync()
             if session.first_prompt is not None or session.id in self._loaded:
                 self._loaded.discard(session.id)
+                folder.log.sync()
                 folder.release()
             else:
+                folder.log.close()
                 folder.remove()
             del self._closing[session.id]
             closed.set()

@@ -119,7 +119,7 @@ async def test_a_token_is_asked_for_before_every_request_and_never_kept(tmp_path
             await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": {"token": token}}))
             start, _ = await asked(wire, position)
             seen += start["headers"]["authorization"]
-            head = {"requestId": start["requestId"], "status": 200, "headers": {}}
+            head: dict[str, Any] = {"requestId": start["requestId"], "status": 200, "headers": {}}
             await wire.call("llmInference.httpResponseStart", head)
             body = {"requestId": start["requestId"], "data": json.dumps(ANSWER), "end": True}
             await wire.call("llmInference.httpResponseChunk", body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -438,3 +439,20 @@ async def test_a_resumed_session_is_set_up_as_it_was_where_the_client_says_nothi
         crow = {"mode": "replace", "content": "You are a crow."}
         await server.wire.call("session.resume", {"sessionId": session, "provider": script, "systemMessage": crow})
         assert "session.error" not in types(await server.wire.prompt(session))
+
+
+async def test_sessions_that_wait_for_a_prompt_hold_no_file_open(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+
+        def open_logs() -> int:
+            found = 0
+            for link in Path(f"/proc/{server.process.pid}/fd").iterdir():
+                with suppress(FileNotFoundError):
+                    found += str(link.readlink()).endswith("events.jsonl")
+            return found
+
+        for _ in range(30):
+            await server.wire.create(HELLO)
+        with anyio.fail_after(10):
+            while open_logs():
+                await server.wire.alive()

@@ -11,11 +11,13 @@ line                 what it is
 ==================== =====================================================================================
 
 ``jsonrpc`` is left out of the messages. What differs from run to run is replaced: ``<id-1>`` is the first id of
-the file and always the same one, ``<time>``, ``<folder>``, ``<version>``, and ``<n>`` for token counts and durations.
-The client's lines say ``<id-1>`` and ``<folder>`` too, for what the server has told before.
+the file and always the same one; then there are ``<time>``, ``<folder>``, ``<version>``, and ``<n>`` for token
+counts, sizes and durations. The client's lines say ``<id-1>`` and ``<folder>`` too, for what the server has told
+before.
 
-``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` writes the server's lines anew; read the difference before you keep
-it. A new file needs the client's lines, and behind each the last message that the client waits for.
+``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` writes the server's lines anew, and what the protocol's page quotes
+of them; read the difference before you keep it. A new file needs the client's lines, and behind each the last
+message that the client waits for.
 """
 
 from __future__ import annotations
@@ -59,16 +61,28 @@ def read(path: Path) -> list[Line]:
 async def check(path: Path, folder: Path) -> None:
     """Play ``path`` with a server whose files are in ``folder``: it sends what is recorded, and nothing else."""
     recorded = read(path)
-    played = [_encoded(line) for line in await _play(recorded, folder)]
+    played = await play(recorded, folder)
     if UPDATE:
-        path.write_text("".join(f"{line}\n" for line in played), encoding="utf-8")
-        return
-    before = [_encoded(line) for line in recorded]
-    difference = "\n".join(difflib.unified_diff(before, played, "recorded", "played", lineterm="", n=1))
-    assert played == before, f"{path.name} (UPDATE_TRANSCRIPTS=1 writes it anew):\n{difference}"
+        write(path, played)
+    else:
+        difference = "\n".join(
+            difflib.unified_diff(encoded(recorded), encoded(played), "recorded", "played", lineterm="", n=1)
+        )
+        assert played == recorded, f"{path.name} (UPDATE_TRANSCRIPTS=1 writes it anew):\n{difference}"
 
 
-async def _play(lines: list[Line], folder: Path) -> list[Line]:
+def encoded(lines: list[Line]) -> list[str]:
+    """The lines as they stand in a file."""
+    return [json.dumps({direction: message}, ensure_ascii=False) for direction, message in lines]
+
+
+def write(path: Path, lines: list[Line]) -> None:
+    """Make a transcript of ``lines``."""
+    path.write_text("".join(f"{line}\n" for line in encoded(lines)), encoding="utf-8")
+
+
+async def play(lines: list[Line], folder: Path) -> list[Line]:
+    """Send what the client sends in ``lines``, and return all that was sent, from there and from here."""
     seen = _Placeholders(folder)
     out: list[Line] = []
     for process in _processes(lines):
@@ -181,8 +195,3 @@ def _kind(message: JsonObject) -> tuple[Any, ...]:
     if message["method"] == "session.event":
         return ("event", message["params"]["event"]["type"])
     return ("call of", message["method"])
-
-
-def _encoded(line: Line) -> str:
-    direction, message = line
-    return json.dumps({direction: message}, ensure_ascii=False)

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.transcripts.play import check, transcripts
+from tests.transcripts.play import FOLDER, UPDATE, check, encoded, read, transcripts, write
+
+PLAIN = FOLDER / "plain.jsonl"
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
 async def test_a_recorded_conversation_goes_as_it_is_recorded(path: Path, tmp_path: Path) -> None:
     await check(path, tmp_path)
+
+
+@pytest.mark.skipif(UPDATE, reason="everything is written as it is")
+@pytest.mark.anyio
+async def test_a_message_that_nobody_recorded_is_noticed(tmp_path: Path) -> None:
+    whole = read(PLAIN)
+    without = [line for line in whole if "assistant.turn_end" not in str(line)]
+    (missed,) = [line for line in whole if line not in without]
+    write(tmp_path / "without.jsonl", without)
+    with pytest.raises(AssertionError, match=re.escape(f"+{encoded([missed])[0]}")):
+        await check(tmp_path / "without.jsonl", tmp_path)
+
+
+@pytest.mark.skipif(UPDATE, reason="everything is written as it is")
+@pytest.mark.anyio
+async def test_an_id_that_is_another_one_is_noticed(tmp_path: Path) -> None:
+    answer = {"id": 3, "result": {"messageId": "<id-3>"}}
+    lines = [("<-", answer) if line[1].get("id") == 3 and line[0] == "<-" else line for line in read(PLAIN)]
+    write(tmp_path / "confused.jsonl", lines)
+    with pytest.raises(AssertionError, match='messageId": "<id-4>"'):
+        await check(tmp_path / "confused.jsonl", tmp_path)

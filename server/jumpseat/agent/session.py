@@ -138,6 +138,7 @@ class Session:
         self._announce(event)
         if self._changed and not self.running:
             self._report_change()
+            self._log.sync_soon()
         return event
 
     def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:

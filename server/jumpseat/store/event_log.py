@@ -1,8 +1,8 @@
 """One session's log: a file of events, one JSON object per line, append-only.
 
 Each event is one ``write(2)`` before anybody hears of it, so killing the process loses nothing that was
-announced. Bringing it to the disk (``fsync``) guards against the machine failing; it happens when the session
-falls idle, in a worker thread. A line that was torn by a crash is cut off when the log is opened again.
+announced. Bringing it to the disk (``fsync``) guards against the machine failing; it happens a moment after the
+session has fallen idle, in a worker thread. A line that was torn by a crash is cut off when the log is opened again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import anyio
 import anyio.to_thread
@@ -23,6 +23,9 @@ from jumpseat_protocol.events import Event
 
 log = logging.getLogger(__name__)
 
+QUIET_S: Final = 0.2
+"""How long a session must be quiet before its log is synced and let go of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -33,13 +36,14 @@ class Replay:
 
 
 class FileEventLog:
-    """Appends to ``path``; the descriptor is open only while the session is busy."""
+    """Appends to ``path``; the descriptor is open only while the session is busy, and a moment longer."""
 
     def __init__(self, path: Path, tasks: TaskGroup) -> None:
         self.path = path
         self._tasks = tasks
         self._fd: int | None = None
-        self._syncing = False
+        self._written = 0
+        self._waiting = False
 
     def append(self, event: Event) -> None:
         line = event.encode() + b"\n"
@@ -47,6 +51,7 @@ class FileEventLog:
             if self._fd is None:
                 self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             written = os.write(self._fd, line)
+            self._written += 1
             if written < len(line):
                 # A full disk takes a part: take it back, or the next line would be glued to it.
                 os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
@@ -55,21 +60,32 @@ class FileEventLog:
             raise StoreError(f"cannot write the session log: {error.strerror or error}") from error
 
     def sync_soon(self) -> None:
-        if self._fd is not None and not self._syncing:
-            self._syncing = True
-            self._tasks.start_soon(self._sync)
+        if self._fd is not None and not self._waiting:
+            self._waiting = True
+            self._tasks.start_soon(self._sync_when_quiet)
 
-    async def _sync(self) -> None:
+    async def _sync_when_quiet(self) -> None:
+        """Sync once nothing has been written for a moment: prompts that follow each other share one."""
+        seen = -1
+        while seen != self._written:
+            seen = self._written
+            await anyio.sleep(QUIET_S)
+        self._waiting = False
         fd, self._fd = self._fd, None
-        self._syncing = False
         if fd is not None:
             await anyio.to_thread.run_sync(_sync_and_close, fd)
 
     def sync(self) -> None:
-        """Bring everything to the disk now; for the end of the process."""
+        """Bring everything to the disk now; for the end of a session."""
         fd, self._fd = self._fd, None
         if fd is not None:
             _sync_and_close(fd)
+
+    def close(self) -> None:
+        """Let go of the file as it is; for a log that is about to be removed."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
 
     def changed_s(self) -> float | None:
         """When it was last written, in Unix time; ``None`` where there is no file."""

@@ -1,0 +1,173 @@
+"""The machine-readable protocol: it is complete, it is up to date, and it says what the types say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from jumpseat.cli import wants_schema
+from jumpseat_protocol.callbacks import SERVER_REQUESTS
+from jumpseat_protocol.events import EVENT_TYPES, Event, Payload
+from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.schema import DIALECT, encoded, schema
+from jumpseat_protocol.wire import WireModel
+from tests.protocol.json_schema import Document
+from tests.protocol.samples import VARIANTS, sample
+from tests.transcripts.messages import Typed, typed_messages
+from tests.transcripts.play import transcripts
+
+FILE: Final = Path(__file__).parents[2] / "protocol" / "schema" / "jumpseat.schema.json"
+DOCUMENT: Final = Document(schema())
+STRICT: Final = Document(schema(), strict=True)
+
+# Everything that is a model on one end, by the section of the document, the method and the part.
+Spot = tuple[str, str, str]
+MODELS: Final[dict[Spot, Any]] = {
+    (section, name, part): model
+    for section, table in (("clientRequests", CLIENT_REQUESTS), ("serverRequests", SERVER_REQUESTS))
+    for name, row in table.items()
+    for part, model in (("params", row.params), ("result", row.result))
+    if isinstance(model, type) and issubclass(model, WireModel)
+}
+FROM_CLIENTS: Final = [
+    spot
+    for spot in MODELS
+    if (spot[0] == "clientRequests") == (spot[2] == "params") and spot[1] != "session.create"
+]
+FROM_THE_SERVER: Final = [spot for spot in MODELS if (spot[0] == "clientRequests") == (spot[2] == "result")]
+
+
+def inner_schemas(value: Any) -> Iterator[dict[str, Any]]:
+    """``value`` and all schemas in it."""
+    if isinstance(value, dict):
+        values = cast("dict[str, Any]", value)
+        yield values
+        for one in values.values():
+            yield from inner_schemas(one)
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            yield from inner_schemas(one)
+
+
+def test_the_schema_in_the_repository_is_what_the_tables_say() -> None:
+    if os.environ.get("UPDATE_SCHEMA"):
+        FILE.parent.mkdir(exist_ok=True)
+        FILE.write_bytes(encoded())
+    fresh = FILE.exists() and FILE.read_bytes() == encoded()
+    assert fresh, f"{FILE.name} is out of date: run UPDATE_SCHEMA=1 make test ARGS=tests/protocol/test_schema.py"
+
+
+def test_every_method_event_and_notification_is_in_it() -> None:
+    assert DOCUMENT.root["$schema"] == DIALECT
+    assert DOCUMENT.at("clientRequests")["properties"].keys() == CLIENT_REQUESTS.keys()
+    assert DOCUMENT.at("serverRequests")["properties"].keys() == SERVER_REQUESTS.keys()
+    assert DOCUMENT.at("events")["properties"].keys() == EVENT_TYPES.keys()
+    assert DOCUMENT.at("notifications")["properties"].keys() == {
+        "session.event",
+        "session.lifecycle",
+        "$/cancelRequest",
+    }
+
+
+def test_types_are_defined_once_under_plain_names_and_all_are_used() -> None:
+    named = {one["$ref"].rpartition("/")[2] for one in inner_schemas(DOCUMENT.root) if "$ref" in one}
+    assert named == DOCUMENT.root["$defs"].keys()
+    assert [name for name in named if not re.fullmatch("[A-Z][A-Za-z0-9]*", name)] == []
+
+
+def test_descriptions_are_those_of_the_types_in_the_words_of_the_wire() -> None:
+    definitions = DOCUMENT.root["$defs"]
+    assert (
+        definitions["SessionSendResult"]["description"]
+        == "`messageId` is the id of the `user.message` event to come."
+    )
+    assert definitions["UserMessageData"]["description"].startswith("`content` is the prompt as sent, ")
+    texts = [one["description"] for one in inner_schemas(DOCUMENT.root) if isinstance(one.get("description"), str)]
+    assert [text for text in texts if "``" in text or "\n\n\n" in text or text != text.strip()] == []
+
+
+@pytest.mark.parametrize("variant", range(VARIANTS))
+@pytest.mark.parametrize("spot", FROM_CLIENTS, ids=" ".join)
+def test_what_the_server_accepts_fits_with_null_for_absent(spot: Spot, variant: int) -> None:
+    model = MODELS[spot]
+    optional = [field.alias or name for name, field in model.model_fields.items() if not field.is_required()]
+    bare = sample(model, variant, optional=False).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for value in (sample(model, variant).wire(), bare, {**bare, **dict.fromkeys(optional)}):
+        assert DOCUMENT.problems(DOCUMENT.at(*spot), value) == []
+
+
+@pytest.mark.parametrize("spot", FROM_CLIENTS, ids=" ".join)
+def test_what_the_server_refuses_does_not_fit(spot: Spot) -> None:
+    fields = MODELS[spot].model_fields.items()
+    required = [
+        field.alias or name for name, field in fields if field.is_required() and field.annotation is not Any
+    ]
+    whole = sample(MODELS[spot]).wire()
+    for name in required:
+        assert DOCUMENT.problems(DOCUMENT.at(*spot), {key: one for key, one in whole.items() if key != name})
+        assert DOCUMENT.problems(DOCUMENT.at(*spot), {**whole, name: None})
+
+
+@pytest.mark.parametrize("variant", range(VARIANTS))
+@pytest.mark.parametrize("spot", FROM_THE_SERVER, ids=" ".join)
+def test_what_the_server_sends_fits_and_holds_nothing_else(spot: Spot, variant: int) -> None:
+    if (spot[1], spot[2]) == ("session.sendAndWait", "result"):
+        pytest.skip("its event is free-form in the type and an event in the schema")
+    for optional in (True, False):
+        assert STRICT.problems(STRICT.at(*spot), sample(MODELS[spot], variant, optional=optional).wire()) == []
+
+
+@pytest.mark.parametrize("payload", EVENT_TYPES.values(), ids=EVENT_TYPES.keys())
+def test_every_event_fits_and_holds_nothing_else(payload: type[Payload]) -> None:
+    for variant in range(VARIANTS):
+        for optional in (True, False):
+            event = Event("id", "time", None, sample(payload, variant, optional=optional)).wire()
+            assert STRICT.problems(STRICT.at("events", payload.type), event) == []
+
+
+def test_events_are_marked_as_ephemeral_where_they_are_not_kept() -> None:
+    kept = {"id": "1", "timestamp": "t", "parentId": None, "type": "assistant.turn_end", "data": {"turnId": "0"}}
+    lost = {**kept, "type": "assistant.idle", "data": {}}
+    assert DOCUMENT.problems(DOCUMENT.at("events", "assistant.turn_end"), kept) == []
+    assert DOCUMENT.problems(DOCUMENT.at("events", "assistant.idle"), lost) == [": 'ephemeral' is missing"]
+    assert DOCUMENT.problems(DOCUMENT.at("events", "assistant.idle"), {**lost, "ephemeral": True}) == []
+
+
+@pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
+def test_every_recorded_message_fits_and_holds_nothing_else(path: Path) -> None:
+    def problems(one: Typed) -> list[str]:
+        return STRICT.problems(STRICT.at(*one.spot), one.value, " ".join(one.spot))
+
+    assert [problem for one in typed_messages(path) for problem in problems(one)] == []
+
+
+def test_the_command_prints_it_and_nothing_else() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "jumpseat", "schema"], capture_output=True, timeout=30, check=True, text=True
+    )
+    assert (done.stdout, done.stderr) == (encoded().decode(), "")
+    assert json.loads(done.stdout) == schema()
+
+
+def test_the_command_takes_no_options_and_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert wants_schema(["schema"])
+    assert not wants_schema([])
+    assert not wants_schema(["--stdio", "schema"])
+    for argument in ("--stdio", "twice"):
+        with pytest.raises(SystemExit):
+            wants_schema(["schema", argument])
+        assert capsys.readouterr().err == f"error: unknown option {argument!r}\n"
+
+
+def test_a_server_does_not_load_what_makes_the_schema() -> None:
+    code = "import jumpseat.app, jumpseat.rpc.routes, sys; print('jumpseat_protocol.schema' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "False\n"

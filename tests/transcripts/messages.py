@@ -1,0 +1,46 @@
+"""The messages of a transcript, each with the place of its type in the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from tests.transcripts.play import read
+
+
+class Typed(NamedTuple):
+    """``value`` is the params, the result or the error of a message, with figures again where ``<n>`` stood."""
+
+    spot: tuple[str, ...]
+    value: Any
+
+
+def typed_messages(path: Path) -> Iterator[Typed]:
+    """All of a transcript, in its order."""
+    # Both sides number their requests, so that the same id means one thing from here and another one from there.
+    asked: dict[tuple[str, Any], tuple[str, str]] = {}
+    for direction, message in read(path):
+        if direction == "--":
+            continue
+        other = "<-" if direction == "->" else "->"
+        if "method" not in message:
+            part = "error" if "error" in message else "result"
+            spot = (*asked[other, message["id"]], part) if part == "result" else ("error",)
+            yield Typed(spot, _with_figures(message[part]))
+        elif "id" in message:
+            section = "clientRequests" if direction == "->" else "serverRequests"
+            asked[direction, message["id"]] = (section, message["method"])
+            yield Typed((section, message["method"], "params"), _with_figures(message["params"]))
+        else:
+            yield Typed(("notifications", message["method"]), _with_figures(message["params"]))
+
+
+def _with_figures(value: Any) -> Any:
+    if value == "<n>":
+        return 0
+    if isinstance(value, list):
+        return [_with_figures(one) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {name: _with_figures(one) for name, one in cast("dict[str, Any]", value).items()}
+    return value
