@@ -177,9 +177,13 @@ class SessionTitleChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SessionPermissionsChanged(Payload):
+    """In the words of the newest SDKs, and in those of 1.0.6, which insists on them."""
+
     type: ClassVar[str] = "session.permissions_changed"
     mode: str
     previous_mode: str
+    allow_all_permissions: bool
+    previous_allow_all_permissions: bool
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from jumpseat_protocol.wire import WireModel
 
 class HttpResponseStartParams(WireModel):
     request_id: str
-    status: int = Field(ge=100, le=999)
-    headers: dict[str, list[str]] = Field(default_factory=dict)
+    status: int
+    headers: dict[str, list[str]] = Field(default_factory=dict, repr=False)
 
 
 class HttpResponseError(WireModel):
@@ -22,7 +22,7 @@ class HttpResponseChunkParams(WireModel):
     """``binary`` means that ``data`` is base64."""
 
     request_id: str
-    data: str = ""
+    data: str = Field(default="", repr=False)
     binary: bool = False
     end: bool = False
     error: HttpResponseError | None = None

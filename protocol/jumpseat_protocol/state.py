@@ -312,6 +312,23 @@ class PermissionModeSetResult(WireModel):
     mode: Literal["manual", "allow-all"]
 
 
+class AllowAllParams(WireModel):
+    """``mode`` wins over ``enabled``."""
+
+    session_id: str
+    enabled: bool = False
+    mode: Literal["on", "off", "auto"] | None = None
+
+
+class AllowAllResult(WireModel):
+    enabled: bool
+    mode: Literal["on", "off"]
+
+
+class AllowAllSetResult(AllowAllResult):
+    success: bool = True
+
+
 # --- event log and history --------------------------------------------------------------------------------------
 
 

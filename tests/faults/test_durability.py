@@ -471,7 +471,7 @@ async def test_log_that_is_no_file_any_more_fails_the_run_and_then_the_read(tmp_
         wire = server.wire
         session = await wire.create(scripted({"text": "one"}, {"text": "two"}))
         await wire.prompt(session)
-        await wire.alive()
+        await server.lets_go_of_logs()
         path = server.log_of(session)
         path.rename(path.with_name("away"))
         path.mkdir()

@@ -51,8 +51,7 @@ class Document:
         for keyword, rule in schema.items():
             match keyword:
                 case "type":
-                    wanted = _TYPES[rule]
-                    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+                    if not _is(value, rule):
                         yield f"{where}: {value!r} is no {rule}"
                         return
                 case "const":
@@ -83,10 +82,16 @@ class Document:
                         yield f"{where}: {value!r} breaks {keyword} {rule}"
                 case _:
                     assert keyword in _NO_RULE, f"{where}: the keyword {keyword!r} is not checked here"
-        if "properties" in schema and isinstance(value, dict):
+        if "properties" in schema:
             named = schema["properties"]
-            for name, one in cast("dict[str, Any]", value).items():
+            for name, one in value.items():
                 if name in named:
                     yield from self._problems(named[name], one, f"{where}.{name}")
                 elif self._strict and "additionalProperties" not in schema:
                     yield f"{where}: {name!r} is not named in the schema"
+
+
+def _is(value: Any, kind: str) -> bool:
+    """Whether ``value`` is of a type of JSON; true and false are no numbers there."""
+    wanted = _TYPES[kind]
+    return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))

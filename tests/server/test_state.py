@@ -410,13 +410,33 @@ async def test_the_permission_mode_decides_whether_calls_are_asked_about(tmp_pat
         answer = await at.call("permissions.setMode", mode="allow-all")
         assert answer == {"success": True, "mode": "allow-all"}
         changed = await at.event("session.permissions_changed")
-        assert changed["data"] == {"mode": "allow-all", "previousMode": "manual"}
+        assert changed["data"] == {
+            "mode": "allow-all",
+            "previousMode": "manual",
+            "allowAllPermissions": True,
+            "previousAllowAllPermissions": False,
+        }
         assert "permission.requested" not in kinds(await server.wire.prompt(at.session))
         assert at.answers()[-1].startswith("ran")
         assert "assisted" in await at.refused("permissions.setMode", mode="assisted")
         assert await at.call("permissions.getMode") == {"mode": "allow-all"}
         await at.call("permissions.setMode", mode="manual")
         assert await at.call("permissions.getMode") == {"mode": "manual"}
+
+
+async def test_older_sdks_know_the_same_things_by_other_names(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire)
+        await at.call("workspace.createFile", path="a", content="b")
+        assert await at.call("workspace.listFiles") == {"files": ["a"]}
+        assert await at.call("workspace.readFile", path="a") == {"content": "b"}
+        assert await at.call("permissions.getAllowAll") == {"enabled": False, "mode": "off"}
+        answer = await at.call("permissions.setAllowAll", enabled=True)
+        assert answer == {"success": True, "enabled": True, "mode": "on"}
+        assert await at.call("permissions.getMode") == {"mode": "allow-all"}
+        answer = await at.call("permissions.setAllowAll", enabled=True, mode="off")
+        assert answer == {"success": True, "enabled": False, "mode": "off"}
+        assert "auto" in await at.refused("permissions.setAllowAll", mode="auto")
 
 
 async def test_usage_is_counted_by_model_and_changes_by_file(tmp_path: Path) -> None:

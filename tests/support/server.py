@@ -262,6 +262,19 @@ class RunningServer:
         """The session's log on disk."""
         return self.home / "session-state" / session / "events.jsonl"
 
+    async def lets_go_of_logs(self) -> None:
+        """Wait until the server holds no session log open; fails after :data:`WAIT_S`."""
+        with anyio.fail_after(WAIT_S):
+            while any(name.endswith("events.jsonl") for name in self._open_files()):
+                await self.wire.alive()
+
+    def _open_files(self) -> list[str]:
+        names: list[str] = []
+        for link in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                names.append(str(link.readlink()))
+        return names
+
     def rss_bytes(self) -> int:
         """Memory that the server holds now."""
         pages = Path("/proc", str(self.process.pid), "statm").read_text().split()[1]

@@ -15,9 +15,9 @@ the file and always the same one; then there are ``<time>``, ``<folder>``, ``<ve
 counts, sizes and durations. The client's lines say ``<id-1>`` and ``<folder>`` too, for what the server has told
 before.
 
-``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` writes the server's lines anew, and what the protocol's page quotes
-of them; read the difference before you keep it. A new file needs the client's lines, and behind each the last
-message that the client waits for.
+``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` writes the server's lines anew, and what the protocol's page
+quotes of them; read the difference before you keep it. A new file needs the client's lines, and behind each the
+last message that the client waits for.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from tests.support.server import JsonObject, RunningServer, frame, running_server
 
-Direction: TypeAlias = Literal["->", "<-", "--"]
-Line: TypeAlias = tuple[Direction, Any]
+Line: TypeAlias = tuple[str, Any]
+"""``->``, ``<-`` or ``--``, and what goes with it."""
 
 FOLDER: Final = Path(__file__).parent
 UPDATE: Final = bool(os.environ.get("UPDATE_TRANSCRIPTS"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.transcripts import quotes
 from tests.transcripts.play import FOLDER, UPDATE, check, encoded, read, transcripts, write
 
 PLAIN = FOLDER / "plain.jsonl"
@@ -37,3 +38,9 @@ async def test_an_id_that_is_another_one_is_noticed(tmp_path: Path) -> None:
     write(tmp_path / "confused.jsonl", lines)
     with pytest.raises(AssertionError, match='messageId": "<id-4>"'):
         await check(tmp_path / "confused.jsonl", tmp_path)
+
+
+def test_the_page_of_the_protocol_quotes_every_transcript_as_it_is() -> None:
+    if UPDATE:
+        quotes.write_quotes(FOLDER)
+    assert quotes.quotes() == {path.stem: quotes.quoted(path) for path in transcripts()}

@@ -33,6 +33,7 @@ def _summary(ctx: Context, session: Session, params: ShutdownParams) -> SessionS
         error_reason=params.reason if params.type == "error" else None,
         session_start_time=int(datetime.fromisoformat(session.started_at).timestamp() * 1000),
         total_api_duration_ms=metrics.api_ms,
+        total_premium_requests=0,
         code_changes={
             "linesAdded": metrics.lines_added,
             "linesRemoved": metrics.lines_removed,

@@ -1,7 +1,7 @@
 // Drives the server with a Node SDK from before 1.0: one scenario, one JSON object of observations on stdout.
 //
 // The plan is the first argument, the folder of the SDK the second. `old_driver.py` takes the same plan and prints
-// the same observations. Without an `executable` in the plan the SDK looks for `copilot` itself.
+// the same observations.
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -144,8 +144,8 @@ const SCENARIOS = {
 async function run() {
     client = new CopilotClient({
         cwd: plan.working_directory,
+        cliPath: plan.executable,
         logLevel: "error",
-        ...(plan.executable && { cliPath: plan.executable }),
     });
     await client.start();
     const server = client.cliProcess;
@@ -155,8 +155,9 @@ async function run() {
     await exited;
 }
 
+let timer;
 const tooLate = new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`no end after ${TIME_LIMIT_MS} ms`)), TIME_LIMIT_MS);
+    timer = setTimeout(() => reject(new Error(`no end after ${TIME_LIMIT_MS} ms`)), TIME_LIMIT_MS);
 });
 try {
     await Promise.race([run(), tooLate]);
@@ -164,5 +165,5 @@ try {
     seen.failure = String(error?.stack ?? error);
     await client?.forceStop();
 }
-// These SDKs leave timers running that would keep the process for up to a minute.
-process.stdout.write(JSON.stringify(seen) + "\n", () => process.exit(0));
+clearTimeout(timer);
+process.stdout.write(JSON.stringify(seen) + "\n");

@@ -164,9 +164,15 @@ async def inspect(client, plan, recorder):
 
 async def stop(client, recorder):
     server, connection = client._process, client._client
+    # The SDK waits up to a second for each of its readers, in vain, and only then ends the server that they read.
+    connection._read_thread = None
+    reader = getattr(connection, "_stderr_thread", None)
+    if reader is not None:
+        connection._stderr_thread = None
     # The errors of 0.1, which later SDKs raise.
     recorder.seen["complaints"] += map(str, await client.stop() or [])
-    if hasattr(connection, "get_stderr_output"):
+    if reader is not None:
+        reader.join(timeout=5)
         stderr = connection.get_stderr_output()
     else:
         stderr = server.stderr.read().decode()

@@ -1,0 +1,118 @@
+"""Transcripts as the protocol's page quotes them: what each message is, and its telling fields."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from tests.transcripts.play import read
+
+PAGE: Final = Path(__file__).parents[2] / "protocol" / "README.md"
+KILLED: Final = "-- the server is killed, and another one is started"
+
+_QUOTE: Final = re.compile(
+    r"(\]\(\.\./tests/transcripts/(\w+)\.jsonl\)\n\n```text\n)(.*?)(^```$)", re.DOTALL | re.MULTILINE
+)
+
+# What comes with every turn and says little about this one; the plain turn is quoted with it.
+_BESIDE: Final = {"pending_messages.modified", "assistant.usage", "session.usage_info", "session.lifecycle"}
+_QUOTED_WHOLE: Final = "plain"
+_OPENING: Final = {"connect", "session.create"}
+
+_ANSWER_TO_A_QUESTION: Final = ("requestId", "result", "response")
+_QUESTION: Final = ("question", "choices")
+_TELLING: Final[Mapping[str, tuple[str, ...]]] = {
+    "abort": ("reason",),
+    "assistant.idle": ("aborted",),
+    "assistant.message": ("content", "toolRequests.toolCallId", "toolRequests.name"),
+    "assistant.message_delta": ("deltaContent",),
+    "assistant.reasoning": ("content",),
+    "assistant.reasoning_delta": ("deltaContent",),
+    "assistant.turn_end": ("turnId",),
+    "assistant.turn_start": ("turnId",),
+    "external_tool.completed": ("requestId",),
+    "external_tool.requested": ("requestId", "toolCallId", "toolName", "arguments"),
+    "model.call_failure": ("statusCode", "errorType"),
+    "permission.completed": ("requestId", "result"),
+    "permission.requested": ("requestId", "permissionRequest.kind", "permissionRequest.toolCallId"),
+    "result": ("messageId", "success", "answer", "wasFreeform"),
+    "session.error": ("errorType", "message"),
+    "session.idle": ("aborted",),
+    "session.lifecycle": ("type",),
+    "session.permissions.handlePendingPermissionRequest": _ANSWER_TO_A_QUESTION,
+    "session.resume": ("continuePendingWork", "sessionWasActive"),
+    "session.send": ("prompt", "mode"),
+    "session.tools.handlePendingToolCall": _ANSWER_TO_A_QUESTION,
+    "tool.execution_complete": ("toolCallId", "success", "result.content", "error"),
+    "tool.execution_start": ("toolCallId", "toolName"),
+    "user.message": ("content", "delivery"),
+    "userInput.request": _QUESTION,
+    "user_input.completed": ("answer",),
+    "user_input.requested": _QUESTION,
+}
+
+
+def quoted(path: Path) -> str:
+    """A transcript from its first prompt on, shortened."""
+    beside: set[str] = set() if path.stem == _QUOTED_WHOLE else _BESIDE
+    return "".join(
+        f"{direction} {name}{_shown(name, values)}\n"
+        for direction, name, values in _named(path)
+        if name not in beside
+    )
+
+
+def quotes() -> dict[str, str]:
+    """What the page quotes, by the name of the transcript."""
+    return {match[2]: match[3] for match in _QUOTE.finditer(PAGE.read_text(encoding="utf-8"))}
+
+
+def write_quotes(folder: Path) -> None:
+    """Bring the quotes of the page up to date."""
+    text = PAGE.read_text(encoding="utf-8")
+    text = _QUOTE.sub(lambda match: match[1] + quoted(folder / f"{match[2]}.jsonl") + match[4], text)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def _named(path: Path) -> Iterator[tuple[str, str, Any]]:
+    """Direction, name and contents of each message; answers are called "result", or "error"."""
+    opening: set[tuple[str, Any]] = set()
+    prompted = False
+    for direction, message in read(path):
+        if direction == "--":
+            yield "--", KILLED.removeprefix("-- "), None
+        elif message.get("method") in _OPENING:
+            opening.add(("<-", message["id"]))
+        elif "method" not in message:
+            part = "error" if "error" in message else "result"
+            if (direction, message["id"]) not in opening:
+                yield direction, part, message[part]
+        elif message["method"] == "session.event":
+            event = message["params"]["event"]
+            if prompted:
+                yield direction, event["type"], event["data"]
+        else:
+            prompted = prompted or message["method"] == "session.send"
+            if prompted:
+                yield direction, message["method"], message["params"]
+
+
+def _shown(name: str, values: Any) -> str:
+    shown = _picked(values, _TELLING[name]) if name in _TELLING and isinstance(values, dict) else None
+    return f" {json.dumps(shown, ensure_ascii=False)}" if shown else ""
+
+
+def _picked(value: Any, paths: Iterable[str]) -> Any:
+    """Of an object, or of each one in a list, what ``paths`` lead to; the whole where they lead no further."""
+    if isinstance(value, list):
+        return [_picked(one, paths) for one in cast("list[Any]", value)]
+    further: dict[str, list[str]] = {}
+    for path in filter(None, paths):
+        name, _, rest = path.partition(".")
+        further.setdefault(name, []).append(rest)
+    if not further:
+        return value
+    return {name: _picked(value[name], rest) for name, rest in further.items() if value.get(name) not in (None, [])}
