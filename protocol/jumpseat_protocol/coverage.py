@@ -19,8 +19,8 @@ STATES: Final[Mapping[str, frozenset[str]]] = {
 INTRODUCTION: Final = """\
 # Coverage
 
-Every request of the Copilot SDK protocol, from SDK 0.1 to 1.0.27 (Python) and 1.0.14 (Node), and what this server does
-with it.
+Every request of the Copilot SDK protocol, up to the SDKs 1.0.27 (Python) and 1.0.14 (Node), and what this server
+does with it.
 
 - **Served**: it does what it says.
 - **Neutral**: what it asks about does not exist here, and the answer says so: an empty list, "no such task".

@@ -30,11 +30,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.errors import ConfigError
+
+# Adapters that need no configuration where their key is in the environment: key, base URL, model.
+WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
+}
 
 
 class _Section(BaseModel):
@@ -128,7 +134,7 @@ def load_config(home: Path) -> Config:
         )
         raise ConfigError(f"{path}: {problems}") from None
     for name, alias in config.models.items():
-        if alias.adapter not in config.adapters:
+        if alias.adapter not in config.adapters and alias.adapter not in WELL_KNOWN:
             raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
     for adapter in config.adapters.values():
         if adapter.script is not None:

@@ -527,3 +527,12 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(made: Make, server: Mod
     assert "bad key [redacted]" in text
     assert SECRET not in text
     assert "header-secret" not in text
+
+
+async def test_an_alias_may_name_an_adapter_that_only_the_environment_configures(made: Make) -> None:
+    fast = {"fast": {"adapter": "openai", "model": "gpt-mini"}}
+    models = made(environ={"OPENAI_API_KEY": "k"}, models=fast)
+
+    assert (await found(models, "fast")).wire_name == "gpt-mini"
+    with pytest.raises(ConfigError, match="model 'fast' needs the adapter 'openai': set OPENAI_API_KEY"):
+        await found(made(models=fast), "fast")

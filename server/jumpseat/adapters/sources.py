@@ -22,8 +22,8 @@ from jumpseat.adapters.adapter import Endpoint
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import AdapterConfig, Config, ModelConfig
-from jumpseat.errors import ConfigError, InvalidRequestError, ProviderAuthError, ProviderError
+from jumpseat.config import WELL_KNOWN, AdapterConfig, Config, ModelConfig
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError, ProviderError
 from jumpseat_protocol.server import AuthStatusResult
 from jumpseat_protocol.sessions import (
     ModelCapabilities,
@@ -58,12 +58,6 @@ RESPONSES: Final[Mapping[str, str]] = {
     "copilot_responses": "copilot_responses",
 }
 """The adapter for ``wireApi: responses`` of each type that has such a wire."""
-
-# Adapters that need no configuration where their key is in the environment: key, base URL, model.
-WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
-}
 
 
 class Models:
@@ -136,7 +130,7 @@ class Models:
         """The model a session without one would use; ``None`` where there is none."""
         try:
             return (await self._resolve(settings)).info.id
-        except (ConfigError, ProviderError):
+        except JumpseatError:
             return None
 
     async def list(self) -> list[ModelInfo]:
@@ -227,7 +221,11 @@ class Models:
             return await self._from_copilot(token, None, settings)
         alias = self._config.models.get(name)
         if alias is not None:
-            return self._from_adapter(alias.adapter, self._adapters[alias.adapter], alias.model, settings)
+            adapter = self._adapters.get(alias.adapter)
+            if adapter is None:
+                key = WELL_KNOWN[alias.adapter][0]
+                raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
+            return self._from_adapter(alias.adapter, adapter, alias.model, settings)
         adapter_name, slash, model = name.partition("/")
         if slash and adapter_name in self._adapters:
             return self._from_adapter(adapter_name, self._adapters[adapter_name], model, settings)

@@ -2,7 +2,7 @@
 
 Each event is one ``write(2)`` before anybody hears of it, so killing the process loses nothing that was
 announced. Bringing it to the disk (``fsync``) guards against the machine failing; it happens a moment after the
-session has fallen idle, in a worker thread. A line that was torn by a crash is cut off when the log is opened again.
+session has fallen idle, in a worker thread. A line that a crash has torn is cut off when the log is opened again.
 """
 
 from __future__ import annotations

@@ -1,0 +1,80 @@
+// A client as one would write it against the types made from the schema. It is checked, not run.
+
+import type { AssistantMessageEvent, PermissionRequestedData, Protocol, SessionEvent } from "./protocol";
+import type { Answer, Params, Question, Result, Told } from "./wire";
+
+interface Connection {
+  ask<M extends keyof Protocol["clientRequests"]>(method: M, params: Params<M>): Promise<Result<M>>;
+}
+
+export async function converse(server: Connection): Promise<string> {
+  const { sessionId, capabilities } = await server.ask("session.create", {
+    streaming: true,
+    tools: [{ name: "lookup", parameters: { type: "object" }, skipPermission: true }],
+    systemMessage: null,
+  });
+  if (capabilities.ui.elicitation) throw new Error("nobody asked for it");
+  await server.ask("session.mode.set", { sessionId, mode: "plan" });
+  const { response } = await server.ask("session.sendAndWait", { sessionId, prompt: "Hello" });
+  const { events } = await server.ask("session.getMessages", { sessionId });
+  const answers = events.filter((event): event is AssistantMessageEvent => event.type === "assistant.message");
+  const nothing: null = await server.ask("runtime.shutdown", {});
+  return [response?.data.content, ...answers.map((one) => one.data.content), nothing].join();
+}
+
+// The type of an event tells its data apart, and every type is accounted for.
+export async function onEvent(server: Connection, told: Told<"session.event">): Promise<string | undefined> {
+  const { sessionId, event } = told;
+  switch (event.type) {
+    case "assistant.message_delta":
+      return event.data.deltaContent;
+    case "tool.execution_complete":
+      return event.data.success ? event.data.result?.content : event.data.error?.message;
+    case "permission.requested": {
+      const { requestId } = event.data;
+      const kind = allowed(event.data) ? "approve-once" : "reject";
+      const method = "session.permissions.handlePendingPermissionRequest";
+      await server.ask(method, { sessionId, requestId, result: { kind } });
+      return undefined;
+    }
+    case "session.idle":
+      return event.data.mode satisfies "interactive" | "plan" | "autopilot";
+    default:
+      return event.ephemeral ? undefined : event.parentId ?? "the first";
+  }
+}
+
+function allowed({ permissionRequest }: PermissionRequestedData): boolean {
+  switch (permissionRequest.kind) {
+    case "shell":
+      return permissionRequest.commands.every((command) => command.readOnly);
+    case "write":
+      return !permissionRequest.fileName.startsWith("/etc/");
+    case "custom-tool":
+      return permissionRequest.toolName === "lookup";
+    default:
+      return false;
+  }
+}
+
+export function onQuestion({ choices }: Question<"userInput.request">): Answer<"userInput.request"> {
+  return { answer: choices?.[0] ?? "as you like", wasFreeform: false };
+}
+
+// What is wrong is refused: each of these lines fails, or the check does.
+export async function mistakes(server: Connection, event: SessionEvent): Promise<void> {
+  // @ts-expect-error - there is no such method
+  await server.ask("session.sned", {});
+  // @ts-expect-error - the prompt is missing
+  await server.ask("session.send", { sessionId: "s" });
+  // @ts-expect-error - it is called prompt
+  await server.ask("session.send", { sessionId: "s", prompt: "Hello", promt: "Hello" });
+  // @ts-expect-error - there is no such mode
+  await server.ask("session.mode.set", { sessionId: "s", mode: "zen" });
+  // @ts-expect-error - not before it is known what event it is
+  console.log(event.data.content);
+  // @ts-expect-error - there is no such event
+  if (event.type === "assistant.mesage") return;
+}
+
+declare const console: { log(text: unknown): void };

@@ -1,0 +1,121 @@
+"""TypeScript types made from the schema: a client can be written with them, and all recorded messages have them.
+
+The compiler and the generator are installed once into the cache of test tools.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from jumpseat_protocol.schema import encoded
+from tests.support.toolchains import INSTALL_LIMIT_S, TOOLS, missing, require_program
+from tests.transcripts.messages import Typed, typed_messages
+from tests.transcripts.play import transcripts
+
+HERE: Final = Path(__file__).parent
+PACKAGES: Final = ("typescript@5.9.3", "json-schema-to-typescript@16.0.0")
+FOLDER: Final = TOOLS / "-".join(package.replace("@", "-") for package in PACKAGES)
+
+# The type of a message in `wire.ts`, by where it stands in the schema.
+TYPES: Final = {
+    ("clientRequests", "params"): "Params",
+    ("clientRequests", "result"): "Result",
+    ("serverRequests", "params"): "Question",
+    ("serverRequests", "result"): "Answer",
+}
+
+
+@pytest.fixture(scope="module")
+def tools() -> Path:
+    """The folder of the programs."""
+    node = require_program("node")
+    npm = require_program("npm")
+    TOOLS.mkdir(exist_ok=True)
+    # Test runs side by side install it once.
+    with FOLDER.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = FOLDER / ".installed"
+        if not stamp.exists():
+            shutil.rmtree(FOLDER, ignore_errors=True)
+            FOLDER.mkdir()
+            # Without a package.json here npm would install into the nearest parent folder that has one.
+            (FOLDER / "package.json").write_text('{"private": true}\n')
+            options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+            patience = ("--fetch-retries=1", "--fetch-timeout=20000")
+            command = [npm, "install", *options, *patience, *PACKAGES]
+            try:
+                subprocess.run(
+                    command, cwd=FOLDER, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=True
+                )
+            except subprocess.TimeoutExpired:
+                missing(f"{', '.join(PACKAGES)} could not be installed within {INSTALL_LIMIT_S} s")
+            except subprocess.CalledProcessError as error:
+                missing(f"{', '.join(PACKAGES)} could not be installed: {' '.join(error.stderr.split())[-400:]}")
+            stamp.touch()
+    assert Path(node).exists()
+    return FOLDER / "node_modules" / ".bin"
+
+
+@pytest.fixture(scope="module")
+def project(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the types, the client, and every recorded message as a value that must have its type."""
+    folder = tmp_path_factory.mktemp("typescript")
+    (folder / "schema.json").write_bytes(encoded())
+    # Else every type would take fields that it does not name, and no misspelt one would be noticed.
+    options = ("--additionalProperties=false", "--input=schema.json", "--output=protocol.ts")
+    done = run(folder, tools / "json2ts", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in ("wire.ts", "client.ts", "tsconfig.json"):
+        shutil.copy(HERE / name, folder)
+    for path in transcripts():
+        messages = "".join(statement(one) for one in typed_messages(path))
+        imports = 'import type { Answer, Params, Question, Result, Told } from "./wire";\n'
+        (folder / f"transcript_{path.stem}.ts").write_text(imports + messages, encoding="utf-8")
+    return folder
+
+
+def statement(message: Typed) -> str:
+    """A message as a line of TypeScript that is wrong where the message has not its type."""
+    if message.spot[0] == "notifications":
+        kind = f"Told<{json.dumps(message.spot[1])}>"
+    else:
+        section, method, part = message.spot
+        kind = f"{TYPES[section, part]}<{json.dumps(method)}>"
+    return f"({json.dumps(message.value)}) satisfies {kind};\n"
+
+
+def run(folder: Path, *command: Path | str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.timeout(INSTALL_LIMIT_S + 60)
+def test_a_client_and_all_recorded_messages_have_the_types_of_the_schema(tools: Path, project: Path) -> None:
+    done = run(project, tools / "tsc", "--noEmit")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.timeout(INSTALL_LIMIT_S + 60)
+def test_a_message_with_a_field_too_many_is_refused(tools: Path, project: Path) -> None:
+    wrong = project / "wrong"
+    shutil.copytree(project, wrong, ignore=shutil.ignore_patterns("transcript_*", "client.ts"))
+    lines = [
+        statement(Typed(("clientRequests", "session.send", "result"), {"messageId": "1", "other": 1})),
+        statement(Typed(("clientRequests", "session.send", "result"), {})),
+        statement(Typed(("notifications", "session.event"), {"sessionId": "1", "event": {"type": "abort"}})),
+    ]
+    (wrong / "messages.ts").write_text('import type { Result, Told } from "./wire";\n' + "".join(lines))
+    done = run(wrong, tools / "tsc", "--noEmit")
+    assert [line.partition(",")[0] for line in done.stdout.splitlines() if line.startswith("messages.ts")] == [
+        "messages.ts(2",
+        "messages.ts(3",
+        "messages.ts(4",
+    ]
