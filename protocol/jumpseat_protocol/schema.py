@@ -171,6 +171,10 @@ class _Generator(GenerateJsonSchema):
             return made
         return {**made, "default": self.encode_default(schema["default"])}
 
+    def dict_schema(self, schema: Any) -> JsonSchema:
+        # Older versions of pydantic say nothing of free-form objects, which means the same.
+        return {"additionalProperties": True, **super().dict_schema(schema)}
+
     def model_schema(self, schema: Any) -> JsonSchema:
         made = super().model_schema(schema)
         cls = schema["cls"]

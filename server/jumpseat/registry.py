@@ -326,7 +326,13 @@ class SessionRegistry:
         return cwd if cwd is not None and cwd.is_dir() else None
 
     def _metadata(self, session: Session) -> SessionMetadata:
-        return SessionMetadata(session_id=session.id, start_time=session.started_at, modified_time=utc_now())
+        prompt = session.first_prompt
+        return SessionMetadata(
+            session_id=session.id,
+            start_time=session.started_at,
+            modified_time=utc_now(),
+            summary=shorten(prompt) if prompt is not None else None,
+        )
 
     def _changed(self, session: Session) -> None:
         folder = self._folders.get(session.id)

@@ -35,11 +35,11 @@ TYPES: Final = {
 @pytest.fixture(scope="module")
 def tools() -> Path:
     """The folder of the programs."""
-    node = require_program("node")
+    require_program("node")
     npm = require_program("npm")
     TOOLS.mkdir(exist_ok=True)
     # Test runs side by side install it once.
-    with FOLDER.with_suffix(".lock").open("w") as lock:
+    with (TOOLS / f"{FOLDER.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp = FOLDER / ".installed"
         if not stamp.exists():
@@ -59,7 +59,6 @@ def tools() -> Path:
             except subprocess.CalledProcessError as error:
                 missing(f"{', '.join(PACKAGES)} could not be installed: {' '.join(error.stderr.split())[-400:]}")
             stamp.touch()
-    assert Path(node).exists()
     return FOLDER / "node_modules" / ".bin"
 
 
@@ -76,14 +75,16 @@ def project(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, folder)
     for path in transcripts():
         messages = "".join(statement(one) for one in typed_messages(path))
-        imports = 'import type { Answer, Params, Question, Result, Told } from "./wire";\n'
+        imports = 'import type { Answer, Failure, Params, Question, Result, Told } from "./wire";\n'
         (folder / f"transcript_{path.stem}.ts").write_text(imports + messages, encoding="utf-8")
     return folder
 
 
 def statement(message: Typed) -> str:
     """A message as a line of TypeScript that is wrong where the message has not its type."""
-    if message.spot[0] == "notifications":
+    if message.spot[0] == "error":
+        kind = "Failure"
+    elif message.spot[0] == "notifications":
         kind = f"Told<{json.dumps(message.spot[1])}>"
     else:
         section, method, part = message.spot
@@ -104,8 +105,8 @@ def test_a_client_and_all_recorded_messages_have_the_types_of_the_schema(tools: 
 
 
 @pytest.mark.timeout(INSTALL_LIMIT_S + 60)
-def test_a_message_with_a_field_too_many_is_refused(tools: Path, project: Path) -> None:
-    wrong = project / "wrong"
+def test_a_message_with_a_field_too_many_is_refused(tools: Path, project: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
     shutil.copytree(project, wrong, ignore=shutil.ignore_patterns("transcript_*", "client.ts"))
     lines = [
         statement(Typed(("clientRequests", "session.send", "result"), {"messageId": "1", "other": 1})),

@@ -1,0 +1,288 @@
+"""One eventful session of our server, recorded over the raw wire: everything that a client may ever have to read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from tests.support.server import JsonObject, RunningServer, Wire, calls, frame, running_server
+
+Protocol = Literal[2, 3]
+
+IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+FORM: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+TOOL_RESULT: JsonObject = {
+    "textResultForLlm": "looked up",
+    "resultType": "success",
+    "sessionLog": "looked it up",
+    "toolTelemetry": {"tries": 1},
+    "binaryResultsForLlm": [
+        {"data": IMAGE, "mimeType": "image/png", "type": "image", "description": "a red dot"}
+    ],
+}
+
+
+PROMPTS: list[tuple[str, list[JsonObject]]] = [
+    (
+        "use every tool",
+        [
+            {
+                "reasoning": "Let me think about this.",
+                "text": "I start.",
+                **calls("bash", "call-bash", command="for x in 1 2; do echo $x; done > out.txt && cat out.txt | wc -l"),
+            },
+            calls("create", "call-create", path="made.txt", file_text="old\n"),
+            calls("edit", "call-edit", path="made.txt", old_str="old", new_str="new"),
+            calls("view", "call-view", path="read.txt"),
+            calls("view", "call-view-again", path="read.txt"),
+            calls("grep", "call-grep", pattern="line"),
+            calls("glob", "call-glob", pattern="*.txt"),
+            calls("create", "call-refused", path="secret.txt", file_text="x"),
+            {"tool_calls": [{"id": "call-broken", "name": "view", "arguments": '{"path": '}]},
+            calls("look_up", "call-error", key="error"),
+            calls("ask_user", "call-ask", question="Which one?", choices=["this", "that"]),
+            # A prompt arrives while this one runs, and that is what the model answers from then on.
+            calls("look_up", "call-look-up", key="steer"),
+        ],
+    ),
+    ("also this", [{"text": "All done."}]),
+    ("fail", [{"errors": [{"status": 400, "message": "a bad request", "code": "bad"}], "text": "-"}]),
+    ("wait", [{"text": "It was a dark and stormy", "hang": True}]),
+    ("later", [{"text": "Later it is."}]),
+]
+OPTIONS: JsonObject = {
+    "provider": {
+        "type": "scripted",
+        "script": {"prompts": [{"when": when, "turns": turns} for when, turns in PROMPTS]},
+    },
+    "streaming": True,
+    "requestPermission": True,
+    "requestUserInput": True,
+    "requestElicitation": True,
+    "hooks": True,
+    "tools": [{"name": "look_up"}],
+}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The events that a client was sent, as they came, and those that it reads in the history."""
+
+    live: list[JsonObject]
+    stored: list[JsonObject]
+
+
+async def record_session(folder: Path, protocol: Protocol) -> Recording:
+    """Run the session. With protocol 2 its client greets with ``ping``, as the SDKs from before 1.0 do."""
+    workspace = folder / "workspace"
+    _make_repository(workspace)
+    async with running_server(folder, tcp=True) as server, _connection(server, protocol) as wire:
+        opened = await wire.call(
+            "session.create", OPTIONS | {"model": "scripted-model", "workingDirectory": str(workspace)}
+        )
+        session: str = opened["sessionId"]
+        client = _Client(wire, session, protocol)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.answer)
+            prompt = {"prompt": "use every tool", "agentMode": "plan"}
+            prompt |= {"attachments": _attachments(workspace, protocol)}
+            await wire.call("session.send", {"sessionId": session, **prompt})
+            await client.idle(1)
+            await wire.call("session.send", {"sessionId": session, "prompt": "fail"})
+            await client.idle(2)
+            await _change_settings(server, wire, session, workspace)
+            await _abort(wire, session)
+            await client.idle(3)
+            await wire.call("session.resume", OPTIONS | {"sessionId": session})
+            await _take_back(wire, session)
+            await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
+            await wire.call("session.resume", OPTIONS | {"sessionId": session})
+            history = await wire.call("session.getMessages", {"sessionId": session})
+            tasks.cancel_scope.cancel()
+        assert client.problems == []
+        return Recording(wire.events(session), history["events"])
+
+
+def _make_repository(folder: Path) -> None:
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.com/one/two.git\n')
+    (folder / "read.txt").write_text("a line\n")
+
+
+def _attachments(workspace: Path, protocol: Protocol) -> list[JsonObject]:
+    """Return attachments of every kind that SDKs of that protocol can send."""
+    path = str(workspace / "read.txt")
+    both = [
+        {"type": "file", "path": path, "displayName": "read.txt"},
+        {"type": "directory", "path": str(workspace), "displayName": "workspace"},
+    ]
+    if protocol == 2:
+        return both
+    start, end = {"line": 0, "character": 0}, {"line": 0, "character": 6}
+    where = {"filePath": path, "text": "a line", "selection": {"start": start, "end": end}}
+    return [
+        *both,
+        {"type": "selection", "displayName": "read.txt", **where},
+        {"type": "blob", "data": IMAGE, "mimeType": "image/png", "displayName": "dot.png"},
+    ]
+
+
+@contextlib.asynccontextmanager
+async def _connection(server: RunningServer, protocol: Protocol) -> AsyncGenerator[Wire]:
+    async with server.connect(handshake=protocol == 3) as wire:
+        if protocol == 2:
+            await wire.call("ping", {})
+        yield wire
+
+
+@dataclass
+class _Client:
+    """Answers what the server asks, by event or by request, and steers while its tool runs."""
+
+    wire: Wire
+    session: str
+    protocol: Protocol
+    problems: list[str] = field(default_factory=list[str])
+
+    async def idle(self, count: int) -> None:
+        """Wait until the session was idle ``count`` times."""
+        since = 0
+        for _ in range(count):
+            found = await self.wire.until(
+                lambda one: one.get("method") == "session.event"
+                and one["params"]["event"]["type"] == "session.idle",
+                since=since,
+                what="session.idle",
+            )
+            since = self.wire.messages.index(found) + 1
+
+    async def answer(self) -> None:
+        """Answer everything that arrives; runs as a task beside the session."""
+        position = 0
+        while True:
+            message = await self.wire.until(lambda _: True, since=position, what="message")
+            position += 1
+            if message.get("method") == "session.event":
+                await self._answer_event(message["params"]["event"])
+            elif "method" in message and "id" in message:
+                result = await self._result(message["method"], message["params"])
+                await self.wire.send(frame({"jsonrpc": "2.0", "id": message["id"], **result}))
+
+    async def _answer_event(self, event: JsonObject) -> None:
+        data = event["data"]
+        asked = {"sessionId": self.session, "requestId": data.get("requestId")}
+        match event["type"]:
+            case "permission.requested":
+                answer = {"result": self._decision(data["permissionRequest"])}
+                await self.wire.ask("session.permissions.handlePendingPermissionRequest", asked | answer)
+            case "external_tool.requested":
+                answer = await self._tool(data["arguments"])
+                await self.wire.ask("session.tools.handlePendingToolCall", asked | answer)
+            case "elicitation.requested":
+                answer = {"result": {"action": "accept", "content": {"name": "Ada"}}}
+                await self.wire.ask("session.ui.handlePendingElicitation", asked | answer)
+            case _:
+                pass
+
+    async def _result(self, method: str, params: JsonObject) -> JsonObject:
+        match method:
+            case "permission.request":
+                return {"result": {"result": self._decision(params["permissionRequest"])}}
+            case "tool.call":
+                answer = await self._tool(params["arguments"])
+                if "error" in answer:
+                    return {"error": {"code": -32603, "message": answer["error"]}}
+                return {"result": answer}
+            case "userInput.request":
+                return {"result": {"answer": "this", "wasFreeform": False}}
+            case "hooks.invoke":
+                return _hook(params["hookType"], params["input"])
+            case _:
+                self.problems.append(f"unexpected request {method}")
+                return {"error": {"code": -32601, "message": "unexpected"}}
+
+    def _decision(self, asked: JsonObject) -> JsonObject:
+        if asked.get("fileName", "").endswith("secret.txt"):
+            if self.protocol == 2:
+                return {"kind": "denied-interactively-by-user", "feedback": "not there"}
+            return {"kind": "reject", "feedback": "not there"}
+        if asked["kind"] == "read":
+            return {"kind": "approve-for-session", "approval": {"kind": "read"}}
+        return {"kind": "approved" if self.protocol == 2 else "approve-once"}
+
+    async def _tool(self, arguments: JsonObject) -> JsonObject:
+        if arguments["key"] == "error":
+            return {"error": "no such key"}
+        for prompt in ({"prompt": "also this", "mode": "immediate"}, {"prompt": "later, please"}):
+            await self.wire.ask("session.send", {"sessionId": self.session, **prompt})
+        await self.wire.event("pending_messages.modified", session=self.session)
+        return {"result": TOOL_RESULT}
+
+
+def _hook(kind: str, given: JsonObject) -> JsonObject:
+    """One hook that asks, one that changes arguments, one that fails, and some that add to the context."""
+    match kind, given.get("toolName"):
+        case "preToolUse", "glob":
+            return {"result": {"output": {"permissionDecision": "ask", "permissionDecisionReason": "house rule"}}}
+        case "preToolUse", "view":
+            return {"result": {"output": {"modifiedArgs": {"path": "read.txt", "view_range": [1, 1]}}}}
+        case "postToolUse", "edit":
+            return {"error": {"code": -32603, "message": "the hook is broken"}}
+        case ("sessionStart" | "postToolUse"), _:
+            return {"result": {"output": {"additionalContext": "be brief"}}}
+        case _:
+            return {"result": {"output": None}}
+
+
+async def _change_settings(server: RunningServer, wire: Wire, session: str, workspace: Path) -> None:
+    """Change whatever can be changed while nothing runs."""
+    here = {"sessionId": session}
+    for mode in ("plan", "interactive"):
+        await wire.call("session.mode.set", here | {"mode": mode})
+    await wire.call("session.model.switchTo", here | {"modelId": "other-model", "reasoningEffort": "low"})
+    await wire.call("session.model.switchTo", here | {"modelId": "scripted-model"})
+    await wire.call("session.name.set", here | {"name": "A session"})
+    await wire.call("session.plan.update", here | {"content": "- one"})
+    await wire.call("session.plan.update", here | {"content": "- two"})
+    await wire.call("session.plan.delete", here)
+    await wire.call("session.workspaces.createFile", here | {"path": "notes.md", "content": "one"})
+    await wire.call("session.workspaces.createFile", here | {"path": "notes.md", "content": "two"})
+    for mode in ("allow-all", "manual"):
+        await wire.call("session.permissions.setMode", here | {"mode": mode})
+    for level in ("info", "warning", "error"):
+        await wire.call("session.log", here | {"message": f"a line of {level}", "level": level, "url": "http://x"})
+    context = {"cwd": str(workspace), "gitRoot": str(workspace), "branch": "main", "repository": "one/two"}
+    context |= {"repositoryHost": "example.com", "hostType": "github", "headCommit": "c0ffee", "baseCommit": "beef"}
+    await wire.call("session.metadata.recordContextChange", here | {"context": context})
+    await wire.call("session.remote.notifySteerableChanged", here | {"remoteSteerable": True})
+    await wire.call("session.ui.elicitation", here | {"message": "Who are you?", "requestedSchema": FORM})
+    # A second client comes, then the first one can show no forms for a while.
+    async with server.connect() as other:
+        silent = here | {"provider": OPTIONS["provider"], "disableResume": True}
+        await other.call("session.resume", silent)
+        await wire.call("session.resume", silent)
+        await wire.event("capabilities.changed", session=session)
+        await wire.call("session.resume", silent | OPTIONS)
+
+
+async def _abort(wire: Wire, session: str) -> None:
+    """Abort a turn in the middle of its answer."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "wait"})
+    await wire.event("assistant.message_delta", session=session, since=since)
+    await wire.call("session.abort", {"sessionId": session})
+    await wire.event("abort", session=session, since=since)
+
+
+async def _take_back(wire: Wire, session: str) -> None:
+    """Take back the last prompt and what came after it."""
+    events = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
+    prompts = [event["id"] for event in events if event["type"] == "user.message"]
+    await wire.call("session.history.truncate", {"sessionId": session, "eventId": prompts[-1]})
+
