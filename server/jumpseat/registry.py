@@ -28,6 +28,7 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import cut_log, repair_log
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
+from jumpseat.store.options import write_options
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
@@ -206,6 +207,13 @@ class SessionRegistry:
         session = self._live.get(session_id)
         attachment = session.attachments.get(client) if session else None
         return attachment is not None and tool in attachment.tools
+
+    def keep_options(self, session: Session) -> None:
+        """Write down how a session is set up, and where it works, for its resume."""
+        folder, settings = self._folders[session.id], session.settings
+        write_options(folder.path, settings)
+        if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
+            folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 
     def lost(self, client: Client) -> None:
         """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""

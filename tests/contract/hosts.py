@@ -113,7 +113,11 @@ class Host:
 
     async def _drive(self, plan: JsonObject) -> JsonObject:
         if self.sdk.registry == "pypi":
-            command = [str(self.sdk_folder / "bin" / "python"), str(DRIVERS / f"{self.driver}.py"), json.dumps(plan)]
+            command = [
+                str(self.sdk_folder / "bin" / "python"),
+                str(DRIVERS / f"{self.driver}.py"),
+                json.dumps(plan),
+            ]
         else:
             package = self.sdk_folder / "node_modules" / "@github" / "copilot-sdk"
             command = ["node", str(DRIVERS / f"{self.driver}.mjs"), json.dumps(plan), str(package)]

@@ -1,4 +1,4 @@
-"""One eventful session of our server, recorded over the raw wire: everything that a client may ever have to read."""
+"""One eventful session of our server, recorded over the raw wire: every event that a client may have to read."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ TOOL_RESULT: JsonObject = {
     "resultType": "success",
     "sessionLog": "looked it up",
     "toolTelemetry": {"tries": 1},
-    "binaryResultsForLlm": [
-        {"data": IMAGE, "mimeType": "image/png", "type": "image", "description": "a red dot"}
-    ],
+    "binaryResultsForLlm": [{"data": IMAGE, "mimeType": "image/png", "type": "image", "description": "a red dot"}],
 }
 
 
@@ -34,7 +32,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             {
                 "reasoning": "Let me think about this.",
                 "text": "I start.",
-                **calls("bash", "call-bash", command="for x in 1 2; do echo $x; done > out.txt && cat out.txt | wc -l"),
+                **calls("bash", "call-bash", command="for x in 1 2; do echo $x; done > out.txt && wc -l < out.txt"),
             },
             calls("create", "call-create", path="made.txt", file_text="old\n"),
             calls("edit", "call-edit", path="made.txt", old_str="old", new_str="new"),
@@ -102,8 +100,8 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
-            history = await wire.call("session.getMessages", {"sessionId": session})
             tasks.cancel_scope.cancel()
+        history: JsonObject = await wire.call("session.getMessages", {"sessionId": session})
         assert client.problems == []
         return Recording(wire.events(session), history["events"])
 
@@ -155,8 +153,9 @@ class _Client:
         since = 0
         for _ in range(count):
             found = await self.wire.until(
-                lambda one: one.get("method") == "session.event"
-                and one["params"]["event"]["type"] == "session.idle",
+                lambda one: (
+                    one.get("method") == "session.event" and one["params"]["event"]["type"] == "session.idle"
+                ),
                 since=since,
                 what="session.idle",
             )
@@ -221,7 +220,6 @@ class _Client:
             return {"error": "no such key"}
         for prompt in ({"prompt": "also this", "mode": "immediate"}, {"prompt": "later, please"}):
             await self.wire.ask("session.send", {"sessionId": self.session, **prompt})
-        await self.wire.event("pending_messages.modified", session=self.session)
         return {"result": TOOL_RESULT}
 
 
@@ -234,7 +232,7 @@ def _hook(kind: str, given: JsonObject) -> JsonObject:
             return {"result": {"output": {"modifiedArgs": {"path": "read.txt", "view_range": [1, 1]}}}}
         case "postToolUse", "edit":
             return {"error": {"code": -32603, "message": "the hook is broken"}}
-        case ("sessionStart" | "postToolUse"), _:
+        case (("sessionStart" | "postToolUse"), _):
             return {"result": {"output": {"additionalContext": "be brief"}}}
         case _:
             return {"result": {"output": None}}
@@ -285,4 +283,3 @@ async def _take_back(wire: Wire, session: str) -> None:
     events = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
     prompts = [event["id"] for event in events if event["type"] == "user.message"]
     await wire.call("session.history.truncate", {"sessionId": session, "eventId": prompts[-1]})
-

@@ -434,6 +434,11 @@ async def test_a_resumed_session_is_set_up_as_it_was_where_the_client_says_nothi
         assert "session.error" not in types(await server.wire.prompt(session))
         metadata = await server.wire.call("session.getMetadata", {"sessionId": session})
         assert metadata["session"]["context"]["cwd"] == str(tmp_path)
+        (tmp_path / "elsewhere").mkdir()
+        elsewhere = {"sessionId": session, "workingDirectory": str(tmp_path / "elsewhere")}
+        await server.wire.call("session.options.update", elsewhere)
+        metadata = await server.wire.call("session.getMetadata", {"sessionId": session})
+        assert metadata["session"]["context"]["cwd"] == str(tmp_path / "elsewhere")
     async with running_server(tmp_path) as server:
         crow = {"mode": "replace", "content": "You are a crow."}
         await server.wire.call("session.resume", {"sessionId": session, "provider": script, "systemMessage": crow})

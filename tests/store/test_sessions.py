@@ -72,7 +72,6 @@ async def test_a_new_session_has_its_files_and_is_in_no_list(store: SessionStore
     folder = created(store, "s-1", git_root="/project", branch="main", repository="owner/name")
 
     assert sorted(path.relative_to(state / "s-1").as_posix() for path in files_of(state / "s-1")) == [
-        "checkpoints/index.md",
         "events.jsonl",
         f"inuse.{os.getpid()}.lock",
         "workspace.yaml",
@@ -93,6 +92,7 @@ async def test_a_new_session_has_its_files_and_is_in_no_list(store: SessionStore
 async def test_a_session_is_listed_from_its_first_summary_on(store: SessionStore) -> None:
     folder = created(store, "s-1", git_root="/project", branch="main", repository="owner/name")
     folder.summarise("First prompt")
+    assert (folder.path / "checkpoints" / "index.md").is_file()
     folder.summarise("Second prompt")
 
     (listed,) = store.list()

@@ -10,7 +10,6 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_options import apply_options
-from jumpseat.store.options import write_options
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
@@ -29,7 +28,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     apply_options(settings, params)
     await ctx.models.authenticate(settings)
     session = ctx.registry.create(params.session_id, settings, attachment_of(ctx, params))
-    write_options(ctx.registry.folder(session).path, session.settings)
+    ctx.registry.keep_options(session)
     return opened(ctx, session)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
-from jumpseat.store.options import write_options
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import OptionsUpdateParams, SessionOptions
 
@@ -18,7 +17,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
     apply_options(session.settings, params)
-    write_options(ctx.registry.folder(session).path, session.settings)
+    ctx.registry.keep_options(session)
     return SuccessResult()
 
 

@@ -10,7 +10,7 @@ from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
 from jumpseat.handlers.session_options import apply_options
 from jumpseat.store.git import working_directory_context
-from jumpseat.store.options import read_options, write_options
+from jumpseat.store.options import read_options
 from jumpseat_protocol.events import SessionResume
 from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
 
@@ -43,7 +43,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         except BaseException:
             registry.forget(session)
             raise
-    write_options(registry.folder(session).path, session.settings)
+    registry.keep_options(session)
     if not params.disable_resume:
         settings = session.settings
         session.emit(

@@ -94,10 +94,7 @@ class SessionFolder:
 
     def create(self, workspace: Workspace) -> None:
         try:
-            (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
-            index = self.path / "checkpoints" / "index.md"
-            if not index.exists():
-                index.write_text("# Checkpoints\n")
+            self.path.mkdir(parents=True, exist_ok=True)
             self._write_workspace(workspace)
             self._lock().touch()
         except OSError as error:
@@ -111,6 +108,10 @@ class SessionFolder:
         workspace.summary, workspace.updated_at = summary, utc_now()
         try:
             self._write_workspace(workspace)
+            # Not before, because most of what makes a session slow to create is making files.
+            checkpoints = self.path / "checkpoints"
+            checkpoints.mkdir(exist_ok=True)
+            (checkpoints / "index.md").write_text("# Checkpoints\n")
         except OSError as error:
             log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
 

@@ -1,0 +1,184 @@
+"""The official Python SDKs read every event that our server sends, as it comes and in the history.
+
+What is decoded is one eventful session; see ``recording.py``. The SDKs from before 1.0 get what a client of
+protocol 2 gets. Those for Node decode nothing: there an event is the parsed JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat_protocol.events import EventPayload, UnknownPayload
+from tests.contract.hosts import DRIVERS
+from tests.contract.recording import Protocol, record_session
+from tests.support.fake_openai import JsonObject
+from tests.support.toolchains import OLD_SDKS, SDKS, Sdk, require_sdk
+
+# The first test of a version installs it, which takes longer than a test may.
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+DECODER_LIMIT_S = 20
+
+# Nothing makes these yet.
+NEVER_SENT = {"tool.execution_progress"}
+
+# What an application cannot do without, by type of event. A dot leads into an object, or into each one of a list.
+ESSENTIALS: dict[str, Sequence[str]] = {
+    "abort": ["reason"],
+    "assistant.idle": [],
+    "assistant.message": ["messageId", "content", "toolRequests.toolCallId", "toolRequests.name"],
+    "assistant.message_delta": ["messageId", "deltaContent"],
+    "assistant.message_start": ["messageId"],
+    "assistant.reasoning": ["reasoningId", "content"],
+    "assistant.reasoning_delta": ["reasoningId", "deltaContent"],
+    "assistant.tool_call_delta": ["toolCallId", "inputDelta"],
+    "assistant.turn_end": ["turnId"],
+    "assistant.turn_start": ["turnId"],
+    "assistant.usage": ["model", "inputTokens", "outputTokens"],
+    "capabilities.changed": ["ui.elicitation"],
+    "elicitation.completed": ["requestId", "action"],
+    "elicitation.requested": ["requestId", "message", "requestedSchema"],
+    "external_tool.completed": ["requestId"],
+    "external_tool.requested": ["requestId", "toolCallId", "toolName", "arguments"],
+    "hook.end": ["hookInvocationId", "hookType", "success", "error.message"],
+    "hook.start": ["hookInvocationId", "hookType"],
+    "model.call_failure": ["source", "statusCode", "errorMessage"],
+    "pending_messages.modified": [],
+    "permission.completed": ["requestId", "result.kind"],
+    "permission.requested": [
+        "requestId",
+        "permissionRequest.kind",
+        "permissionRequest.toolCallId",
+        "permissionRequest.fullCommandText",
+        "permissionRequest.commands.identifier",
+        "permissionRequest.fileName",
+        "permissionRequest.diff",
+        "permissionRequest.path",
+    ],
+    "session.context_changed": ["cwd", "gitRoot", "branch"],
+    "session.error": ["errorType", "message"],
+    "session.idle": [],
+    "session.info": ["infoType", "message"],
+    "session.mode_changed": ["newMode", "previousMode"],
+    "session.model_change": ["newModel", "previousModel"],
+    # In other words for every generation of SDKs.
+    "session.permissions_changed": [],
+    "session.plan_changed": ["operation"],
+    "session.remote_steerable_changed": ["remoteSteerable"],
+    "session.resume": ["eventCount"],
+    "session.shutdown": ["shutdownType", "errorReason"],
+    "session.snapshot_rewind": ["eventsRemoved", "upToEventId"],
+    "session.start": ["sessionId", "version", "producer", "selectedModel", "context.cwd", "context.repository"],
+    "session.title_changed": ["title"],
+    "session.usage_info": ["currentTokens", "messagesLength", "tokenLimit"],
+    "session.warning": ["warningType", "message"],
+    "session.workspace_file_changed": ["operation", "path"],
+    "tool.execution_complete": [
+        "toolCallId",
+        "success",
+        "result.content",
+        "error.message",
+        "error.code",
+        "toolTelemetry",
+    ],
+    "tool.execution_partial_result": ["toolCallId", "partialOutput"],
+    "tool.execution_start": ["toolCallId", "toolName", "arguments"],
+    "user.message": ["content", "attachments.type", "attachments.path"],
+    "user_input.completed": ["requestId"],
+    "user_input.requested": ["requestId", "question", "choices"],
+}
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """The decoder of one SDK version, and the protocol that this version gets our server to speak."""
+
+    sdk: Sdk
+    python: Path
+    protocol: Protocol
+
+    async def decode(self, events: list[JsonObject]) -> JsonObject:
+        """Return the types that the SDK knows and what it made of each event."""
+        command = [str(self.python), str(DRIVERS / "decode_events.py")]
+        with anyio.fail_after(DECODER_LIMIT_S):
+            done = await anyio.run_process(command, input=json.dumps(events).encode(), check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        seen: JsonObject = json.loads(done.stdout)
+        assert seen["sdk"] == self.sdk.version
+        return seen
+
+
+@pytest.fixture(params=[sdk for sdk in (*OLD_SDKS, *SDKS) if sdk.registry == "pypi"], ids=str)
+def decoder(request: pytest.FixtureRequest) -> Decoder:
+    sdk: Sdk = request.param
+    return Decoder(sdk, require_sdk(sdk) / "bin" / "python", 2 if sdk in OLD_SDKS else 3)
+
+
+async def test_the_recording_holds_every_event_that_the_server_can_send(tmp_path: Path) -> None:
+    recording = await record_session(tmp_path, 3)
+
+    sendable = {one.type for one in typing.get_args(EventPayload) if one is not UnknownPayload}
+    recorded = {event["type"] for event in recording.live}
+    assert sendable - recorded == NEVER_SENT, "let recording.py bring about the new events, too"
+    assert recorded == set(ESSENTIALS)
+    for event_type, paths in ESSENTIALS.items():
+        data = [event["data"] for event in recording.live if event["type"] == event_type]
+        for path in paths:
+            assert any(at(one, path) not in (None, []) for one in data), f"{event_type} never has {path}"
+
+
+async def test_an_sdk_reads_every_event_as_it_comes(decoder: Decoder, tmp_path: Path) -> None:
+    recording = await record_session(tmp_path, decoder.protocol)
+
+    assert faults(recording.live, await decoder.decode(recording.live)) == []
+
+
+async def test_an_sdk_reads_every_event_of_the_history(decoder: Decoder, tmp_path: Path) -> None:
+    recording = await record_session(tmp_path, decoder.protocol)
+
+    assert faults(recording.stored, await decoder.decode(recording.stored)) == []
+
+
+def faults(events: list[JsonObject], seen: JsonObject) -> list[str]:
+    """Tell what an SDK could not read, and what it lost of that which it read."""
+    found: list[str] = []
+    for event, outcome in zip(events, seen["decoded"], strict=True):
+        if "failure" in outcome:
+            found.append(f"{event['type']} is not read: {json.dumps(event['data'])}\n{outcome['failure']}")
+            continue
+        decoded: JsonObject = outcome["event"]
+        found += [f"{event['type']}: {name} is lost" for name in lost(event, decoded, seen["known_types"])]
+    return found
+
+
+def lost(event: JsonObject, decoded: JsonObject, known_types: list[str]) -> list[str]:
+    """Return the names of what should be in the decoded event and is not, or not as it was sent."""
+    names = [name for name in ("id", "parentId") if decoded[name] != event[name]]
+    if datetime.fromisoformat(decoded["timestamp"]) != datetime.fromisoformat(event["timestamp"]):
+        names.append("timestamp")
+    if event["type"] not in known_types:
+        return names if decoded["type"] in ("unknown", event["type"]) else [*names, "type"]
+    if decoded["type"] != event["type"]:
+        return [*names, "type"]
+    essentials = ESSENTIALS[event["type"]]
+    return names + [path for path in essentials if at(decoded["data"], path) != at(event["data"], path)]
+
+
+def at(value: Any, path: str) -> Any:
+    """Return what is at the end of a path; ``None`` where it leads nowhere."""
+    name, _, rest = path.partition(".")
+    if isinstance(value, list):
+        return [at(one, path) for one in typing.cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return None
+    member = typing.cast("JsonObject", value).get(name)
+    return at(member, rest) if rest else member
