@@ -44,7 +44,13 @@ from jumpseat_protocol.events import (
     ToolExecutionComplete,
     ToolExecutionStart,
 )
-from jumpseat_protocol.permissions import CustomToolPermission, ReadPermission, ShellPermission, WritePermission
+from jumpseat_protocol.permissions import (
+    CustomToolPermission,
+    HookPermission,
+    ReadPermission,
+    ShellPermission,
+    WritePermission,
+)
 
 SCRIPT = Path(__file__).with_name("demo_script.yaml")
 FIRST_PROMPT = "Can order 1042 still be returned? Use lookup_order, then view returns.md."
@@ -142,6 +148,8 @@ def in_words(request: PermissionRequest) -> str:
             return f"write {request.file_name}\n{diff}"
         case ShellPermission():
             return f"run this command: {request.full_command_text}"
+        case HookPermission():
+            return f"call {request.tool_name}, though a hook asks: {request.hook_message or 'no reason given'}"
         case UnknownPermission():
             return f"do this ({request.kind}): {short(request.data)}"
 

@@ -11,14 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from jumpseat_protocol.permissions import (
-    CustomToolPermission,
-    PermissionDecision,
-    ReadPermission,
-    SessionApproval,
-    ShellPermission,
-    WritePermission,
-)
+from jumpseat_protocol import permissions
+from jumpseat_protocol.permissions import PermissionDecision, SessionApproval
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +23,7 @@ class UnknownPermission:
     data: dict[str, Any]
 
 
-PermissionRequest: TypeAlias = (
-    ShellPermission | WritePermission | ReadPermission | CustomToolPermission | UnknownPermission
-)
+PermissionRequest: TypeAlias = permissions.PermissionRequest | UnknownPermission
 PermissionHandler: TypeAlias = Callable[[PermissionRequest], Awaitable[PermissionDecision]]
 
 
