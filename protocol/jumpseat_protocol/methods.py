@@ -91,7 +91,7 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import elicitation, llm_inference, state
+    from jumpseat_protocol import elicitation, llm_inference, provider, state
 
     return {
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
@@ -150,6 +150,7 @@ def _state_requests() -> Mapping[str, Method]:
         "llmInference.httpResponseChunk": Method(
             llm_inference.HttpResponseChunkParams, llm_inference.AcceptedResult
         ),
+        "session.provider.getEndpoint": Method(sessions.SessionParams, provider.ProviderEndpointResult),
         "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult

@@ -362,7 +362,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.plugins.uninstall",
         "session.plugins.update",
         "session.provider.add",
-        "session.provider.getEndpoint",
         "session.provider.sync",
         "session.provider.withdraw",
         "session.providers.discover",

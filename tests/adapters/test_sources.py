@@ -166,7 +166,7 @@ async def test_a_name_that_no_adapter_declares_goes_to_copilot_where_there_is_a_
 
     assert [one.path for one in server.requests] == ["/copilot/models", "/copilot/chat/completions"]
     assert (seen.json["model"], seen.headers["authorization"]) == ("of-tomorrow", f"Bearer {TOKEN}")
-    assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor"
+    assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor (Copilot API)"
 
 
 async def test_with_a_token_and_nothing_else_the_first_usable_model_of_copilot_is_the_default(

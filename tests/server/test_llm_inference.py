@@ -127,3 +127,23 @@ async def test_a_token_is_asked_for_before_every_request_and_never_kept(tmp_path
     assert seen == ["Bearer first-token", "Bearer second-token"]
     files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert "-token" not in files
+
+
+async def test_the_endpoint_of_a_session_is_handed_out_only_where_the_operator_allows_it(tmp_path: Path) -> None:
+    provider = {**PROVIDER, "headers": {"X-Mine": "yes"}}
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(provider, model="m")
+        refused = await server.wire.refused("session.provider.getEndpoint", {"sessionId": session})
+        assert "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT" in refused["message"]
+        assert "sk-x" not in str(refused)
+    env = {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
+    async with running_server(tmp_path, env=env) as server:
+        session = await server.wire.create(provider, model="m")
+        answer = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
+    assert answer == {
+        "type": "openai",
+        "wireApi": "completions",
+        "baseUrl": "https://model.invalid/v1",
+        "apiKey": "sk-x",
+        "headers": {"X-Mine": "yes"},
+    }

@@ -174,6 +174,11 @@ class HttpModel:
     def adapter_name(self) -> str:
         return self._adapter.name
 
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where and as whom the model is called."""
+        return self._endpoint
+
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""

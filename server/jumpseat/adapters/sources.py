@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -20,10 +21,11 @@ from pydantic import ValidationError
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
-from jumpseat.agent.model import Model, ModelInfo
+from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import WELL_KNOWN, AdapterConfig, Config, ModelConfig
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError, ProviderError
+from jumpseat_protocol.provider import ProviderEndpointResult
 from jumpseat_protocol.server import AuthStatusResult
 from jumpseat_protocol.sessions import (
     ModelCapabilities,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from jumpseat.cli import Options
 
 log = logging.getLogger(__name__)
+
+ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
 
 SCRIPTED: Final = "scripted"
 DEFAULT_PROVIDER: Final = "default"
@@ -176,6 +180,36 @@ class Models:
                 is_authenticated=True, auth_type="api-key", status_message=f"Configured providers: {names}"
             )
         return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+
+    async def endpoint(self, settings: SessionSettings) -> ProviderEndpointResult:
+        """Where and as whom a session's model is called.
+
+        Raises:
+            InvalidRequestError: the operator has not allowed to hand this out, or the model has no endpoint.
+        """
+        from jumpseat.adapters.http import HttpModel
+
+        if self._environ.get(ALLOW_ENDPOINT) != "true":
+            raise InvalidRequestError(f"session.provider.getEndpoint is off: {ALLOW_ENDPOINT}=true turns it on")
+        resolved = await self._resolve(settings)
+        model = resolved.model
+        if not isinstance(model, HttpModel):
+            raise InvalidRequestError("the session's model has no endpoint")
+        endpoint, name = model.endpoint, model.adapter_name
+        family = "anthropic" if name in ("anthropic", "copilot_messages") else "openai"
+        wire_api = "responses" if name.endswith("_responses") else "completions"
+        headers = dict(endpoint.headers)
+        if not resolved.byok:
+            # An account's endpoint answers only to the headers that the adapter sends.
+            wanted = ModelRequest(resolved.wire_name, "", [], interaction_id=str(uuid.uuid4()))
+            headers = dict(load_adapter(name).request(endpoint, wanted).headers)
+        return ProviderEndpointResult(
+            type="azure" if name.startswith("azure") else family,
+            wire_api=None if family == "anthropic" else wire_api,
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key or endpoint.bearer_token,
+            headers=headers,
+        )
 
     def tunnel_through(self, client: Client) -> None:
         """Make all further model requests through ``client``.
@@ -335,7 +369,9 @@ class Models:
                 raise ConfigError("the Copilot API lists no usable model")
         # Names that are in no list are tried all the same: lists lag behind.
         info = next((one for one in models if one.id == name), ModelInfo(id=name))
-        endpoint = replace(await account.endpoint(), user_agent=_user_agent(settings.client_name))
+        # The API wants to be told that its own protocol is spoken.
+        agent = f"{_user_agent(settings.client_name)} (Copilot API)"
+        endpoint = replace(await account.endpoint(), user_agent=agent)
         wire = wire_of(info)
         if wire is None:
             served = ", ".join(info.wires or ())

@@ -28,6 +28,7 @@ CANCEL_S: Final = 1.0
 SESSION: Final = "jumpseat_session"
 """The httpx extension that carries the session a request is made for."""
 MAIN_AGENT: Final = "main"
+INTERACTION: Final = "conversation-agent"
 # The client hands on what it has decoded already, so these would be untrue.
 UNTRUE: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
@@ -82,6 +83,7 @@ class Tunnel(httpx.AsyncBaseTransport):
                     request_id=request_id,
                     session_id=session_id,
                     agent_id=MAIN_AGENT if session_id is not None else None,
+                    interaction_type=INTERACTION if session_id is not None else None,
                     method=request.method,
                     url=str(request.url),
                     headers=headers,
