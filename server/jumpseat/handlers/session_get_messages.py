@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from jumpseat.handlers.context import Context
 from jumpseat.store.event_log import read_log
+from jumpseat_protocol.old_clients import BROADCASTS, readable
 from jumpseat_protocol.sessions import SessionParams
-
-BROADCASTS: Final = frozenset(
-    {"external_tool.requested", "external_tool.completed", "permission.requested", "permission.completed"}
-)
 
 
 def session_get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
@@ -18,6 +15,5 @@ def session_get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
     session = ctx.registry.live(params.session_id)
     records = read_log(ctx.registry.folder(session).log.path).records
     if ctx.connection.protocol == 2:
-        # These clients never saw the broadcasts, and the oldest cannot read them.
-        records = [record for record in records if record["type"] not in BROADCASTS]
+        records = [readable(record) for record in records if record["type"] not in BROADCASTS]
     return {"events": records}

@@ -21,26 +21,10 @@ from jumpseat_protocol.events import (
     PermissionCompleted,
     PermissionRequested,
 )
+from jumpseat_protocol.old_clients import readable
 from jumpseat_protocol.wire import to_wire
 
 COULD_NOT_ASK: Final = {"kind": "denied-no-approval-rule-and-could-not-request-from-user"}
-
-UNREADABLE: Final = {
-    "elicitation.completed": frozenset({"content"}),
-    "session.context_changed": frozenset({"repository"}),
-    "session.idle": frozenset({"mode"}),
-    "session.permissions_changed": frozenset({"mode", "previousMode"}),
-}
-"""Data fields that the Python SDKs from 0.1 to 0.2 cannot read: they take a field for one of the same name in any
-other event, and fail on it even where they do not know the type of the event."""
-
-
-def readable(record: dict[str, Any]) -> dict[str, Any]:
-    """An event in wire form, without the fields that these clients cannot read."""
-    unreadable = UNREADABLE.get(record["type"])
-    if unreadable is None:
-        return record
-    return record | {"data": {name: value for name, value in record["data"].items() if name not in unreadable}}
 
 
 class Protocol2:
