@@ -1,9 +1,8 @@
 """The text a prompt becomes before it goes to the model.
 
-Source: wire contract of the Copilot SDK, "User prompt wrapping": a date, the prompt, a reminder, references to
-what is attached, a blank line between the parts. The recorded conversations of the official suite fix the blank
-lines, so the reminder goes out with every prompt. A prompt is wrapped once and kept that way: re-dating old
-prompts would break the providers' prompt caches.
+A date, the prompt, a reminder, references to what is attached, a blank line between the parts. The recorded
+conversations of the Copilot SDK's own test suite fix the blank lines, so the reminder goes out with every prompt. A
+prompt is wrapped once and kept that way: re-dating old prompts would break the providers' prompt caches.
 """
 
 from __future__ import annotations

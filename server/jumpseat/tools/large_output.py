@@ -1,6 +1,6 @@
 """Outputs that are too large for a model go to a file; the model gets its path and the first lines.
 
-Source: wire contract of the Copilot SDK, "Large output"; the text is compared literally by recorded conversations.
+Source: the recorded conversations of the Copilot SDK's own test suite, which compare the text literally.
 """
 
 from __future__ import annotations
