@@ -356,16 +356,16 @@ async def test_session_whose_folder_cannot_be_mended_is_refused_and_can_be_tried
     tmp_path: Path, past: Finished
 ) -> None:
     session, path, before = past.id, past.log, past.events
-    checkpoints = path.parent / "checkpoints"
-    shutil.rmtree(checkpoints)
-    checkpoints.write_text("a file where a folder should be")
+    workspace = path.parent / "workspace.yaml"
+    workspace.unlink()
+    workspace.mkdir()
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.resume", {"sessionId": session, "provider": scripted()})
         assert "session folder" in error["message"]
         assert str(tmp_path) not in error["message"]
         refused = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x"})
         assert refused["message"] == f"Session not found: {session}"
-        checkpoints.unlink()
+        workspace.rmdir()
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted()})
         assert (await stored(server.wire, session))[: len(before)] == before
 
