@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from jumpseat.tools import glob
-from jumpseat.tools.glob import compile_glob
+from jumpseat.tools.searcher import compile_glob
 from tests.tools.session import call, permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -75,6 +76,14 @@ async def test_nothing_found_and_bad_arguments_are_told(tmp_path: Path) -> None:
         ):
             outcome = await call(ctx, "glob", **{"pattern": "*", **arguments})
             assert (outcome.text, outcome.ok) == (text, False)
+
+
+async def test_names_that_are_no_text_are_listed(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"a\xff")).touch()
+    (tmp_path / "a\u00e9").touch()
+    async with tool_session(tmp_path) as ctx:
+        outcome = await call(ctx, "glob", pattern="a?")
+    assert outcome.text == "./a\u00e9\n./a\ufffd"
 
 
 async def test_long_lists_end_with_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.tools import grep
+from jumpseat.tools import grep, search
 from tests.tools.session import call, permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +62,8 @@ SEARCHES: list[tuple[dict[str, Any], str]] = [
     ({"pattern": "-x"}, "No matches found."),
     ({"pattern": "x{"}, "./b/nested/c.py"),
     ({"pattern": "[[:upper:]]{3}-"}, "No matches found."),
+    ({"pattern": "raw name", "glob": "*.txt", "output_mode": "content"}, "./\ufffd/\ufffd.txt:raw name \ufffd"),
+    ({"pattern": "raw name", "path": "odd \u00e9\n"}, "odd \u00e9\n"),
 ]
 
 
@@ -79,6 +81,8 @@ def _tree(root: Path) -> None:
         "latin1.txt": b"caf\xe9\n",
         "utf16.txt": "utf16\n".encode("utf-16"),
         ".gitignore": "data.txt\n",
+        os.fsdecode(b"\xff/\xfe.txt"): b"raw name \xff\n",
+        "odd \u00e9\n": "raw name\n",
     }
     for name, content in files.items():
         path = root / name
@@ -133,7 +137,7 @@ async def test_too_much_is_cut_and_the_model_is_told(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grep, "OUTPUT_LIMIT", 100)
-    monkeypatch.setattr(grep, "LINE_LIMIT", 30)
+    monkeypatch.setattr(search, "LINE_LIMIT", 30)
     (tmp_path / "a").write_text(f"{'x' * 50}\n" * 50_000)
     (tmp_path / "b").write_text("x\n")
     async with tool_session(tmp_path, path=path) as ctx:

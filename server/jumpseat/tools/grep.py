@@ -11,20 +11,27 @@ import shutil
 import stat
 from typing import Final, Literal
 
-import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
-from jumpseat.tools.ripgrep import PatternRefusedError, run_ripgrep
-from jumpseat.tools.search import FileHits, InvalidGlobError, Search, search_files
+from jumpseat.tools.ripgrep import search_with_ripgrep
+from jumpseat.tools.search import (
+    Ending,
+    FileHits,
+    GlobRefusedError,
+    PatternRefusedError,
+    Search,
+    cannot_start,
+    interrupted,
+    search_in_python,
+)
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
 
 OUTPUT_LIMIT: Final = 2 * 1024 * 1024
 """Characters one call returns at most; a search that finds more is stopped there."""
 
-LINE_LIMIT: Final = 2000
-"""Characters shown of one line: a minified file is a single one."""
+TOO_MANY: Final = "\n[Stopped here: too many matches. Use a narrower pattern, path or glob.]"
 
 CONTEXT_LIMIT: Final = 1000
 
@@ -49,41 +56,49 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         return failure("The pattern holds a NUL character. Binary files are not searched; remove it.")
     try:
         mode = path.stat().st_mode
-        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-            return failure(f"Path {args.path} is neither a file nor a directory.")
-        content = args.output_mode == "content"
-        search = Search.of(
-            args.pattern,
-            path,
-            is_directory=stat.S_ISDIR(mode),
-            glob=args.glob,
-            ignore_case=args.ignore_case,
-            multiline=args.multiline,
-            before=_context(args.before, args.context) if content else 0,
-            after=_context(args.after, args.context) if content else 0,
-            first_only=args.output_mode == "files_with_matches",
-        )
-        page = _Page(args, with_context=search.before + search.after > 0)
-        return await _fill(ctx, search, page) or page.outcome()
-    except InvalidGlobError:
-        return failure(f"glob {args.glob!r} is not valid. Use *, **, ?, [abc] and {{a,b}}.")
     except (OSError, ValueError) as error:
         return problem(args.path, error)
+    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+        return failure(f"Path {args.path} is neither a file nor a directory.")
+    is_directory, content = stat.S_ISDIR(mode), args.output_mode == "content"
+    search = Search(
+        pattern=args.pattern,
+        root=path if is_directory else path.parent,
+        file=None if is_directory else path.name,
+        # A file that is named is searched, whatever the glob.
+        glob=args.glob if is_directory else None,
+        ignore_case=args.ignore_case,
+        multiline=args.multiline,
+        before=_context(args.before, args.context) if content else 0,
+        after=_context(args.after, args.context) if content else 0,
+        first_only=args.output_mode == "files_with_matches",
+        content=content,
+    )
+    page = _Page(args, with_context=search.before + search.after > 0)
+    try:
+        ending = await _fill(ctx, search, page)
+    except PatternRefusedError as error:
+        return failure(f"Pattern {args.pattern!r} is not a valid regular expression: {error}.")
+    except GlobRefusedError:
+        return failure(f"glob {args.glob!r} is not valid. Use *, **, ?, [abc] and {{a,b}}.")
+    except OSError as error:
+        return cannot_start(error)
+    return page.outcome(ending)
 
 
-async def _fill(ctx: ToolContext, search: Search, page: _Page) -> ToolOutcome | None:
-    """Search with the better engine that takes the pattern; a failure where neither does."""
+async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
+    """Search with the better engine that takes the pattern."""
     program = shutil.which("rg", path=ctx.environ.get("PATH"))
-    refused = search.regex_error
-    if program is not None:
+    if program is None:
+        return await search_in_python(ctx.environ, search, page.add)
+    try:
+        return await search_with_ripgrep(program, ctx.environ, search, page.add)
+    except PatternRefusedError as refused:
+        # Look-around and back-references, say. Where neither takes it, ripgrep's words are the better ones.
         try:
-            return await run_ripgrep(program, ctx.environ, search, page.add)
-        except PatternRefusedError as error:
-            # Look-around and back-references, say.
-            refused = refused and str(error)
-    if refused is not None:
-        return failure(f"Pattern {search.pattern!r} is not a valid regular expression: {refused}.")
-    return await anyio.to_thread.run_sync(search_files, search, page.add, abandon_on_cancel=True)
+            return await search_in_python(ctx.environ, search, page.add)
+        except PatternRefusedError:
+            raise refused from None
 
 
 class _Page:
@@ -104,28 +119,32 @@ class _Page:
         if self._args.output_mode == "files_with_matches":
             return self._add_line(name)
         if self._args.output_mode == "count":
-            return self._add_line(f"{name}:{sum(line.matches for line in hits.lines)}")
+            return self._add_line(f"{name}:{hits.count}")
         previous = None
         for line in hits.lines:
             if self._with_context and self._lines and (previous is None or line.number != previous + 1):
                 self._lines.append("--")
             previous = line.number
             mark = ":" if line.matches else "-"
-            number = f"{line.number}{mark}" if self._args.line_numbers else ""
-            if not self._add_line(f"{name}{mark}{number}{_shortened(line.text)}"):
+            number = f"{line.number}{mark}" if self._args.line_numbers and line.number is not None else ""
+            more = f" [{line.more} more characters]" if line.more else ""
+            if not self._add_line(f"{name}{mark}{number}{line.text}{more}"):
                 return False
-        return True
+        if hits.too_many:
+            self._note = TOO_MANY
+        return not hits.too_many
 
-    def outcome(self) -> ToolOutcome:
-        if not self._lines:
-            return ToolOutcome("No matches found.")
-        return ToolOutcome("\n".join(self._lines) + self._note)
+    def outcome(self, ending: Ending) -> ToolOutcome:
+        cut = interrupted(ending)
+        if self._lines:
+            return ToolOutcome("\n".join(self._lines) + self._note + (f"\n[Incomplete: {cut}]" if cut else ""))
+        return failure(cut) if cut else ToolOutcome("No matches found.")
 
     def _add_line(self, line: str) -> bool:
         self._lines.append(line)
         self._size += len(line) + 1
         if self._size > OUTPUT_LIMIT:
-            self._note = "\n[Stopped here: too many matches. Use a narrower pattern, path or glob.]"
+            self._note = TOO_MANY
             return False
         return self._limit is None or len(self._lines) < self._limit
 
@@ -134,11 +153,6 @@ def _context(lines: int | None, around: int | None) -> int:
     """As in grep: ``-A`` and ``-B`` win over ``-C``."""
     wanted = lines if lines is not None else around or 0
     return min(max(wanted, 0), CONTEXT_LIMIT)
-
-
-def _shortened(text: str) -> str:
-    more = len(text) - LINE_LIMIT
-    return text if more <= 0 else f"{text[:LINE_LIMIT]} [{more} more characters]"
 
 
 def _intention(args: GrepArgs) -> str:

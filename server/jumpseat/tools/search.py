@@ -1,202 +1,406 @@
-"""Searching files in plain Python: what to search for, what a hit is, and the engine that needs no program.
+"""Running a search in a process of its own: what is asked, what a hit is, and the bounds that hold for any engine.
 
-Blocking: :func:`search_files` runs in a worker thread.
+An engine is a program that writes records in the form of ``rg --json``. It is ended when the call is cancelled, has
+enough, or takes too long; what it found until then counts. Two are known: :mod:`jumpseat.tools.ripgrep` says how
+ripgrep is called, :mod:`jumpseat.tools.searcher` is the one in Python.
 """
 
 from __future__ import annotations
 
-import bisect
-import codecs
-import itertools
+import base64
+import contextlib
+import json
 import os
 import re
-import stat
-import warnings
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal, TypeAlias, cast
 
-from jumpseat.tools.glob import compile_glob, walk_files
+import anyio
+import orjson
+from anyio.abc import ByteReceiveStream, Process
+
+from jumpseat.tools.files import describe
+from jumpseat.tools.tool import ToolOutcome, failure
+
+TIME_LIMIT_S: Final = 30.0
+
+ORPHAN_LIMIT_S: Final = 60.0
+"""When the engine in Python ends by itself, should this process be gone and its system not tell."""
+
+KILL_WAIT_S: Final = 1.0
+"""Patience with a process that even SIGKILL does not end at once (uninterruptible I/O)."""
+
+RECORD_LIMIT_BYTES: Final = 4 * 1024 * 1024
+"""Longer records are not read: one line of a minified file may make hundreds of megabytes."""
+
+COMPLAINT_LIMIT_BYTES: Final = 64 * 1024
+
+Record: TypeAlias = dict[str, Any]
+"""``type`` and ``data``; no data where the record was too long."""
 
 FILE_LIMIT_BYTES: Final = 64 * 1024 * 1024
-"""Larger files are passed over: each is read as a whole."""
+"""Larger files are passed over."""
+
+SKIPPED: Final = (".git",)
+"""Names that no search looks at."""
+
+HITS_LIMIT: Final = (100_000, 2 * 1024 * 1024)
+"""Lines and characters that are held of one file; a search that finds more in it ends there."""
+
+LINE_LIMIT: Final = 2000
+"""Characters kept of one line: a minified file is a single one."""
+
+Ending: TypeAlias = Literal["complete", "enough", "time", "memory", "crash"]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of contents as every engine takes it.
+
+    ``file`` is a single name in ``root``, or ``None`` for all files below it. Without ``content``, only the
+    number of matching lines is wanted.
+    """
+
+    pattern: str
+    root: Path
+    file: str | None
+    glob: str | None
+    ignore_case: bool
+    multiline: bool
+    before: int
+    after: int
+    first_only: bool
+    content: bool
 
 
 @dataclass(slots=True)
 class Line:
-    number: int
+    """``more`` characters were cut off; ``number`` is ``None`` where the line was too long to be read at all."""
+
+    number: int | None
     text: str
     matches: bool
+    more: int = 0
 
 
 @dataclass(slots=True)
 class FileHits:
     """The matching lines of a file, with their context, in order.
 
-    ``name`` is relative to the searched directory, empty where a single file was searched.
+    ``name`` is relative to the searched directory, empty where a single file was searched. ``count`` is of the
+    lines that match; where they are ``too_many``, there are more.
     """
 
     name: str
     lines: list[Line] = field(default_factory=list[Line])
+    count: int = 0
+    too_many: bool = False
 
 
-class InvalidGlobError(Exception):
-    """The glob that selects files is malformed."""
+class RefusedError(Exception):
+    """An engine does not understand the request; the text says why. Raised before anything was handed over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search as both engines take it. ``regex`` is ``None`` where Python refuses the pattern."""
-
-    pattern: str
-    root: Path
-    file: str | None
-    glob: str | None
-    wanted: Callable[[str], bool]
-    regex: re.Pattern[str] | None
-    regex_error: str | None
-    ignore_case: bool
-    multiline: bool
-    before: int
-    after: int
-    first_only: bool
-
-    @classmethod
-    def of(
-        cls,
-        pattern: str,
-        path: Path,
-        *,
-        is_directory: bool,
-        glob: str | None,
-        ignore_case: bool,
-        multiline: bool,
-        before: int,
-        after: int,
-        first_only: bool,
-    ) -> Search:
-        """
-        Raises:
-            InvalidGlobError: ``glob`` is malformed.
-        """
-        # A file that is named is searched, whatever the glob.
-        glob = glob if is_directory else None
-        regex, regex_error = None, None
-        try:
-            with warnings.catch_warnings():
-                # Python warns of [[:alpha:]] and the like, which helps nobody here.
-                warnings.simplefilter("ignore")
-                flags = re.MULTILINE | (re.DOTALL if multiline else 0) | (re.IGNORECASE if ignore_case else 0)
-                regex = re.compile(pattern, flags)
-        except (re.error, OverflowError, RecursionError) as error:
-            regex_error = str(error)
-        return cls(
-            pattern=pattern,
-            root=path if is_directory else path.parent,
-            file=None if is_directory else path.name,
-            glob=glob,
-            wanted=_selector(glob),
-            regex=regex,
-            regex_error=regex_error,
-            ignore_case=ignore_case,
-            multiline=multiline,
-            before=before,
-            after=after,
-            first_only=first_only,
-        )
+class PatternRefusedError(RefusedError):
+    """It is about the pattern of a search of contents."""
 
 
-def search_files(search: Search, add: Callable[[FileHits], bool]) -> None:
-    """Hand the hits of each file to ``add``, in order of the paths, until it says that it has enough."""
-    root = str(search.root)
-    names = walk_files(root) if search.file is None else iter([search.file])
-    for name in names:
-        if not search.wanted(name):
-            continue
-        text = _read_text(os.path.join(root, name), follow=search.file is not None)
-        lines = _matching_lines(search, text) if text else []
-        if lines and not add(FileHits(name if search.file is None else "", lines)):
-            return
+class GlobRefusedError(RefusedError):
+    """It is about the glob."""
 
 
-def _read_text(path: str, *, follow: bool) -> str | None:
-    """The text of a regular file, or ``None`` for everything that is not searched."""
+async def search_in_python(environ: Mapping[str, str], search: Search, add: Callable[[FileHits], bool]) -> Ending:
+    """Hand the hits of each file to ``add``, in order of the paths, until it says that it has enough.
+
+    Raises:
+        RefusedError: before anything was handed over.
+        OSError: the process cannot be started.
+    """
+    request = {
+        "tool": "grep",
+        "pattern": search.pattern,
+        "file": search.file and _plain(search.file),
+        "glob": search.glob,
+        "ignore_case": search.ignore_case,
+        "multiline": search.multiline,
+        "before": search.before,
+        "after": search.after,
+        "first_only": search.first_only,
+        "content": search.content,
+        "file_limit": FILE_LIMIT_BYTES,
+    }
+    reader = HitReader(search, add)
+    return reader.end(await _run_searcher(environ, search.root, request, reader.take))
+
+
+async def glob_in_python(
+    environ: Mapping[str, str],
+    root: Path,
+    pattern: str,
+    *,
+    depth: int | None,
+    limit: int,
+    add: Callable[[str], None],
+) -> tuple[Ending, int]:
+    """Hand the paths that match to ``add``, relative and in order, ``limit`` at most; and how many more there are.
+
+    Raises:
+        RefusedError: before anything was handed over.
+        OSError: the process cannot be started.
+    """
+    more = 0
+
+    def take(record: Record) -> bool:
+        nonlocal more
+        match record:
+            case {"type": "file", "data": {"path": path}}:
+                add(_path(path))
+            case {"type": "summary", "data": {"more": int(count)}}:
+                more = count
+            case _:
+                pass
+        return True
+
+    request = {
+        "tool": "glob",
+        "pattern": pattern,
+        "depth": depth,
+        "limit": limit,
+    }
+    return await _run_searcher(environ, root, request, take), more
+
+
+async def run_engine(
+    command: list[str],
+    *,
+    root: str | Path,
+    environ: Mapping[str, str],
+    take: Callable[[Record], bool],
+    request: bytes | None = None,
+) -> tuple[Ending, str]:
+    """Run ``command`` in ``root`` and hand its records to ``take`` until that has enough.
+
+    How that ended, and what the program complained of. Nothing of the process outlives the call.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    process = await _start(command, root, environ, request)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complete = False
     try:
-        # Opening a pipe would wait for ever; links are followed only where the call names them.
-        status = os.stat(path, follow_symlinks=follow)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > FILE_LIMIT_BYTES:
+        with anyio.move_on_after(TIME_LIMIT_S):
+            if process.stdin is not None and request is not None:
+                # One that does not listen says why elsewhere.
+                with contextlib.suppress(anyio.BrokenResourceError):
+                    await process.stdin.send(request)
+                await process.stdin.aclose()
+            async with contextlib.aclosing(_records(process.stdout)) as records:
+                async for record in records:
+                    complete = complete or record["type"] == "summary"
+                    if not take(record):
+                        return "enough", ""
+            complaint = (await _read_all(process.stderr)).decode("utf-8", "replace").strip()
+            await process.wait()
+            return "complete" if complete else "crash", complaint
+        return "time", ""
+    finally:
+        await _end(process)
+
+
+def interrupted(ending: Ending) -> str | None:
+    """What a model should know of a search that did not come to its end."""
+    match ending:
+        case "complete" | "enough":
             return None
-        with open(path, "rb") as file:
-            data = file.read(FILE_LIMIT_BYTES)
-    except OSError:
-        return None
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = data.decode("utf-16", "replace")
-    elif b"\0" in data:
-        return None
-    else:
-        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
-    return text.replace("\r\n", "\n")
+        case "time":
+            return f"the search was stopped after {TIME_LIMIT_S:g} seconds. {_ADVICE}"
+        case "memory":
+            return f"the search needed too much memory. {_ADVICE}"
+        case "crash":
+            return f"the search ended unexpectedly. {_ADVICE}"
 
 
-def _matching_lines(search: Search, text: str) -> list[Line]:
-    assert search.regex is not None
-    lines = text.removesuffix("\n").split("\n")
-    if search.multiline:
-        matching = _multiline_matches(search.regex, text, len(lines))
-    elif not _may_match(search, text):
-        return []
-    else:
-        found = (index for index, line in enumerate(lines) if search.regex.search(line))
-        matching = list(itertools.islice(found, 1) if search.first_only else found)
-    hits = set(matching)
-    shown = hits
-    if search.before or search.after:
-        shown = {
-            near
-            for index in matching
-            for near in range(max(0, index - search.before), min(len(lines), index + search.after + 1))
-        }
-    return [Line(index + 1, lines[index], index in hits) for index in sorted(shown)]
+def cannot_start(error: OSError) -> ToolOutcome:
+    return failure(f"The search could not be started: {describe(error)} ({error.filename}).")
 
 
-def _may_match(search: Search, text: str) -> bool:
-    """One search of the whole text saves going through the lines of most files.
-
-    Not for patterns that look beyond a line: they may match a line alone and the whole text nowhere.
-    """
-    assert search.regex is not None
-    return re.search(r"\(\?|\\[AZ]", search.pattern) is not None or search.regex.search(text) is not None
+_ADVICE: Final = "Use a simpler pattern (without nested repetition), or a narrower path or glob."
 
 
-def _multiline_matches(regex: re.Pattern[str], text: str, count: int) -> list[int]:
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    found: dict[int, None] = {}
-    for match in regex.finditer(text):
-        first = bisect.bisect_right(starts, match.start()) - 1
-        last = bisect.bisect_right(starts, max(match.start(), match.end() - 1)) - 1
-        found.update(dict.fromkeys(range(first, min(last + 1, count))))
-    return list(found)
+class HitReader:
+    """Puts records together to the hits of a file, without ever holding much."""
+
+    def __init__(self, search: Search, add: Callable[[FileHits], bool]) -> None:
+        self._search = search
+        self._add = add
+        self._hits = FileHits("")
+        self._size = 0
+        self.begun = False
+
+    def take(self, record: Record) -> bool:
+        kind, data = record["type"], record["data"]
+        self.begun = True
+        if kind == "begin" and data is not None:
+            name = _path(data["path"]).removeprefix("./")
+            self._hits = FileHits("" if self._search.file is not None else name)
+            self._size = 0
+        elif kind in ("match", "context"):
+            self._take_lines(data, matches=kind == "match")
+            if len(self._hits.lines) > HITS_LIMIT[0] or self._size > HITS_LIMIT[1]:
+                self._hits.too_many = True
+                return self._add(self._hits) and False
+        elif kind == "end":
+            hits, self._hits = self._hits, FileHits("")
+            if data and data["binary_offset"] is None and hits.count:
+                return self._add(hits)
+        return True
+
+    def end(self, ending: Ending) -> Ending:
+        """Hand over what there is of a file that was not searched to its end; returns ``ending``."""
+        if ending not in ("complete", "enough") and self._hits.count:
+            self._add(self._hits)
+        return ending
+
+    def _take_lines(self, data: Any, *, matches: bool) -> None:
+        texts: list[str | None] = [None]
+        first = None
+        if data is not None:
+            texts = [*_text(data["lines"]).removesuffix("\n").split("\n")]
+            first = data["line_number"]
+        if matches:
+            self._hits.count += len(texts)
+        if not self._search.content:
+            return
+        for index, text in enumerate(texts):
+            text = "[a line too long to show]" if text is None else text.removesuffix("\r")
+            number = first + index if first is not None else None
+            line = Line(number, text[:LINE_LIMIT], matches, max(0, len(text) - LINE_LIMIT))
+            self._hits.lines.append(line)
+            self._size += len(line.text)
 
 
-def _selector(glob: str | None) -> Callable[[str], bool]:
-    """Whether a relative path is wanted, by the rules of ``rg --glob``.
+async def _run_searcher(
+    environ: Mapping[str, str], root: Path, request: dict[str, Any], take: Callable[[Record], bool]
+) -> Ending:
+    short_of_memory = False
 
-    Without a slash the glob is about names at any depth; ``!`` in front excludes, directories too.
-    """
-    if not glob:
-        return lambda _name: True
-    excludes = glob.startswith("!")
-    pattern = glob.removeprefix("!")
-    try:
-        regex = compile_glob(pattern.removeprefix("/"))
-    except re.error as error:
-        raise InvalidGlobError from error
+    def judge(record: Record) -> bool:
+        nonlocal short_of_memory
+        if record["type"] != "error":
+            return take(record)
+        reason, text = record["data"]["reason"], record["data"]["text"]
+        if reason == "memory":
+            short_of_memory = True
+            return False
+        raise (PatternRefusedError if reason == "pattern" else GlobRefusedError)(text)
 
-    def matches(path: str) -> bool:
-        return regex.fullmatch(path if "/" in pattern else path.rpartition("/")[2]) is not None
+    request |= {"parent": os.getpid(), "seconds": ORPHAN_LIMIT_S, "skipped": SKIPPED}
+    ending, _complaint = await run_engine(
+        # Without the site module, and without the environment that the user may have made for other programs.
+        [sys.executable, "-ISBXutf8" if sys.dont_write_bytecode else "-ISXutf8", "-c", _START, _FOLDER],
+        root=root,
+        environ={name: environ[name] for name in _NEEDED if name in environ},
+        take=judge,
+        request=json.dumps(request).encode(),
+    )
+    return "memory" if short_of_memory else ending
 
-    if not excludes:
-        return matches
-    return lambda name: not any(map(matches, itertools.accumulate(name.split("/"), "{}/{}".format)))
+
+_FOLDER: Final = os.path.dirname(__file__)
+
+_START: Final = "import sys; sys.path.append(sys.argv[1]); import searcher; searcher.main()"
+"""As a module its compiled form is kept. The folder comes last: names in it are the standard library's, too."""
+
+_NEEDED: Final = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What an interpreter may not start without."""
+
+_HEAD: Final = re.compile(rb'\{"type":"(\w+)"')
+
+
+async def _records(output: ByteReceiveStream) -> AsyncGenerator[Record, None]:
+    rest = bytearray()
+    too_long = False
+    async for chunk in output:
+        if b"\n" in chunk:
+            *records, last = bytes(rest + chunk).split(b"\n")
+            rest = bytearray(last)
+            for record in records:
+                yield _record(record, whole=not too_long)
+                too_long = False
+        elif len(rest) <= RECORD_LIMIT_BYTES:
+            rest += chunk
+        else:
+            too_long = True
+
+
+def _record(data: bytes, *, whole: bool) -> Record:
+    if whole and len(data) <= RECORD_LIMIT_BYTES:
+        with contextlib.suppress(orjson.JSONDecodeError):
+            record = orjson.loads(data)
+            if isinstance(record, dict) and "type" in record:
+                return cast("Record", record)
+    head = _HEAD.match(data)
+    return {"type": head[1].decode() if head else "", "data": None}
+
+
+async def _read_all(stream: ByteReceiveStream) -> bytes:
+    data = bytearray()
+    async for chunk in stream:
+        data += chunk[: COMPLAINT_LIMIT_BYTES - len(data)]
+    return bytes(data)
+
+
+async def _start(
+    command: list[str], root: str | Path, environ: Mapping[str, str], request: bytes | None
+) -> Process:
+    # Cancellation between fork and registration would lose the process.
+    with anyio.CancelScope(shield=True):
+        return await anyio.open_process(
+            command,
+            stdin=subprocess.DEVNULL if request is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=root,
+            env=environ,
+            # `rg` may be a script that calls the real one: a group can be ended as a whole.
+            start_new_session=os.name == "posix",
+        )
+    raise AssertionError("nothing cancels this scope")
+
+
+async def _end(process: Process) -> None:
+    """Kill what is left of ``process``. Not interruptible, but bounded."""
+    with anyio.CancelScope(shield=True):
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.name == "posix":
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+        with anyio.move_on_after(KILL_WAIT_S):
+            await process.wait()
+        if process.returncode is not None:
+            await process.aclose()
+
+
+def _path(value: dict[str, str]) -> str:
+    return value["text"] if "text" in value else os.fsdecode(base64.b64decode(value["bytes"]))
+
+
+def _text(value: dict[str, str]) -> str:
+    """Text comes as it is, anything that is not UTF-8 in base64."""
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
+
+
+def _plain(path: str) -> str:
+    """``path`` as a program with UTF-8 names reads it, whatever the encoding of names is here."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
