@@ -11,6 +11,7 @@ from typing import Final
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
+from jumpseat.tools.ignored import ignored_paths, left_out
 from jumpseat.tools.search import GlobRefusedError, cannot_start, glob_in_python, interrupted
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
@@ -36,6 +37,8 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
         return problem(args.path, error)
     if not _is_directory(root):
         return ToolOutcome(f"No files match {args.pattern}.")
+    # A single name costs a line, a directory like node_modules thousands.
+    ignored = [name for name in await ignored_paths(Path(root), ctx.environ) if name.endswith("/")]
     lines: list[str] = []
     try:
         ending, more = await glob_in_python(
@@ -44,6 +47,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
             pattern,
             depth=_depth(pattern),
             limit=LIMIT,
+            ignored=ignored,
             add=lambda name: lines.append(_shown(f"{root}/{name}", ctx.cwd)),
         )
     except GlobRefusedError:
@@ -52,7 +56,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
         return cannot_start(error)
     cut = interrupted(ending)
     if not lines:
-        return failure(cut) if cut else ToolOutcome(f"No files match {args.pattern}.")
+        return failure(cut) if cut else ToolOutcome(f"No files match {args.pattern}.{left_out(ignored)}")
     if more:
         lines.append(f"[{more} more files. Use a narrower pattern.]")
     if cut:

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
+from jumpseat.tools.ignored import ignored_paths, left_out
 from jumpseat.tools.ripgrep import search_with_ripgrep
 from jumpseat.tools.search import (
     Ending,
@@ -38,7 +39,7 @@ CONTEXT_LIMIT: Final = 1000
 
 class GrepArgs(ToolArgs):
     pattern: str = Field(description="Regular expression")
-    path: str = Field(".", description="File or directory")
+    path: str = Field(".", description="File or directory; what git ignores is searched only where this names it")
     output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
     glob: str | None = Field(None, description="Only such files: *.py")
     line_numbers: bool = Field(False, alias="-n")
@@ -73,6 +74,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         after=_context(args.after, args.context) if content else 0,
         first_only=args.output_mode == "files_with_matches",
         content=content,
+        ignored=await ignored_paths(path, ctx.environ) if is_directory else frozenset(),
     )
     page = _Page(args, with_context=search.before + search.after > 0)
     try:
@@ -83,7 +85,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         return failure(f"glob {args.glob!r} is not valid. Use *, **, ?, [abc] and {{a,b}}.")
     except OSError as error:
         return cannot_start(error)
-    return page.outcome(ending)
+    return page.outcome(ending, search.ignored)
 
 
 async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
@@ -134,11 +136,11 @@ class _Page:
             self._note = TOO_MANY
         return not hits.too_many
 
-    def outcome(self, ending: Ending) -> ToolOutcome:
+    def outcome(self, ending: Ending, ignored: frozenset[str]) -> ToolOutcome:
         cut = interrupted(ending)
         if self._lines:
             return ToolOutcome("\n".join(self._lines) + self._note + (f"\n[Incomplete: {cut}]" if cut else ""))
-        return failure(cut) if cut else ToolOutcome("No matches found.")
+        return failure(cut) if cut else ToolOutcome(f"No matches found.{left_out(ignored)}")
 
     def _add_line(self, line: str) -> bool:
         self._lines.append(line)

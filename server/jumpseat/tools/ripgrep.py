@@ -6,7 +6,10 @@ options; the options make it search exactly the files that :mod:`jumpseat.tools.
 
 from __future__ import annotations
 
+import heapq
+import re
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from jumpseat.tools.search import (
     FILE_LIMIT_BYTES,
@@ -18,6 +21,9 @@ from jumpseat.tools.search import (
     Search,
     run_engine,
 )
+
+PRUNED_LIMIT: Final = 200
+"""Ignored directories that ripgrep is told of; the hits of all others are dropped later."""
 
 
 async def search_with_ripgrep(
@@ -67,4 +73,6 @@ def _command(program: str, search: Search) -> list[str]:
         command.append(f"--glob={search.glob}")
     # The last glob wins.
     command += [f"--glob=!{name}" for name in SKIPPED]
+    directories = (path for path in search.ignored if path.endswith("/") and not re.search(r"[^\w./@+ -]", path))
+    command += [f"--glob=!/{path}" for path in heapq.nsmallest(PRUNED_LIMIT, directories)]
     return [*command, f"--regexp={search.pattern}", "--", "./" if search.file is None else f"./{search.file}"]

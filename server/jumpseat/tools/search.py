@@ -15,7 +15,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -25,6 +25,7 @@ import orjson
 from anyio.abc import ByteReceiveStream, Process
 
 from jumpseat.tools.files import describe
+from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.tool import ToolOutcome, failure
 
 TIME_LIMIT_S: Final = 30.0
@@ -62,8 +63,8 @@ Ending: TypeAlias = Literal["complete", "enough", "time", "memory", "crash"]
 class Search:
     """A search of contents as every engine takes it.
 
-    ``file`` is a single name in ``root``, or ``None`` for all files below it. Without ``content``, only the
-    number of matching lines is wanted.
+    ``file`` is a single name in ``root``, or ``None`` for all files below it except the ``ignored`` paths; these
+    are relative, and a directory ends with a slash. Without ``content``, only the matching lines' number is wanted.
     """
 
     pattern: str
@@ -76,6 +77,7 @@ class Search:
     after: int
     first_only: bool
     content: bool
+    ignored: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -133,6 +135,7 @@ async def search_in_python(environ: Mapping[str, str], search: Search, add: Call
         "first_only": search.first_only,
         "content": search.content,
         "file_limit": FILE_LIMIT_BYTES,
+        "ignored": [_plain(path) for path in search.ignored],
     }
     reader = HitReader(search, add)
     return reader.end(await _run_searcher(environ, search.root, request, reader.take))
@@ -145,6 +148,7 @@ async def glob_in_python(
     *,
     depth: int | None,
     limit: int,
+    ignored: Iterable[str],
     add: Callable[[str], None],
 ) -> tuple[Ending, int]:
     """Hand the paths that match to ``add``, relative and in order, ``limit`` at most; and how many more there are.
@@ -171,6 +175,7 @@ async def glob_in_python(
         "pattern": pattern,
         "depth": depth,
         "limit": limit,
+        "ignored": [_plain(path) for path in ignored],
     }
     return await _run_searcher(environ, root, request, take), more
 
@@ -242,6 +247,7 @@ class HitReader:
         self._add = add
         self._hits = FileHits("")
         self._size = 0
+        self._wanted = True
         self.begun = False
 
     def take(self, record: Record) -> bool:
@@ -251,20 +257,21 @@ class HitReader:
             name = _path(data["path"]).removeprefix("./")
             self._hits = FileHits("" if self._search.file is not None else name)
             self._size = 0
-        elif kind in ("match", "context"):
+            self._wanted = self._search.file is not None or not is_ignored(name, self._search.ignored)
+        elif kind in ("match", "context") and self._wanted:
             self._take_lines(data, matches=kind == "match")
             if len(self._hits.lines) > HITS_LIMIT[0] or self._size > HITS_LIMIT[1]:
                 self._hits.too_many = True
                 return self._add(self._hits) and False
         elif kind == "end":
             hits, self._hits = self._hits, FileHits("")
-            if data and data["binary_offset"] is None and hits.count:
+            if self._wanted and data and data["binary_offset"] is None and hits.count:
                 return self._add(hits)
         return True
 
     def end(self, ending: Ending) -> Ending:
         """Hand over what there is of a file that was not searched to its end; returns ``ending``."""
-        if ending not in ("complete", "enough") and self._hits.count:
+        if ending not in ("complete", "enough") and self._wanted and self._hits.count:
             self._add(self._hits)
         return ending
 

@@ -67,13 +67,14 @@ def grep(
     content: bool,
     file_limit: int,
     skipped: list[str],
+    ignored: list[str],
 ) -> None:
     regex = _compile(pattern, ignore_case=ignore_case, multiline=multiline)
     wanted = _selector(glob)
     # One search of the whole text saves going through the lines of most files. Not for patterns that look beyond
     # a line: they may match a line alone and the whole text nowhere.
     look_first = not multiline and re.search(r"\(\?|\\[AZ]", pattern) is None
-    names = walk_files(skipped) if file is None else iter([file])
+    names = walk_files(skipped, set(ignored)) if file is None else iter([file])
     for name in names:
         text = _read_text(name, file_limit, follow=file is not None) if wanted(name) else None
         if not text or (look_first and regex.search(text) is None):
@@ -93,13 +94,13 @@ def grep(
     _emit("summary")
 
 
-def glob(*, pattern: str, depth: int | None, limit: int, skipped: list[str]) -> None:
+def glob(*, pattern: str, depth: int | None, limit: int, skipped: list[str], ignored: list[str]) -> None:
     try:
         matcher = compile_glob(pattern)
     except re.error as error:
         raise RefusedError("glob", str(error)) from error
     more = 0
-    for name in walk_files(skipped, depth, as_text=True):
+    for name in walk_files(skipped, set(ignored), depth, as_text=True):
         if matcher.fullmatch(name) is None:
             continue
         if limit == 0:
@@ -112,11 +113,13 @@ def glob(*, pattern: str, depth: int | None, limit: int, skipped: list[str]) -> 
     _emit("summary", more=more)
 
 
-def walk_files(skipped: Container[str], depth: int | None = None, *, as_text: bool = False) -> Iterator[str]:
+def walk_files(
+    skipped: Container[str], ignored: Container[str], depth: int | None = None, *, as_text: bool = False
+) -> Iterator[str]:
     """The files below the working directory relative to it, without linked directories.
 
-    In order of the names of each directory or, ``as_text``, of the whole paths. Names in ``skipped`` are left
-    out, and directories that cannot be read.
+    In order of the names of each directory or, ``as_text``, of the whole paths. Names in ``skipped`` and paths in
+    ``ignored`` (those of directories end with a slash) are left out, and directories that cannot be read.
     """
 
     def position(entry: os.DirEntry[str]) -> bytes:
@@ -138,9 +141,9 @@ def walk_files(skipped: Container[str], depth: int | None = None, *, as_text: bo
                 continue
             name = relative + entry.name
             if entry.is_dir(follow_symlinks=False):
-                if depth is None or level < depth:
+                if (depth is None or level < depth) and f"{name}/" not in ignored:
                     stack.append((f"{name}/", level + 1))
-            elif not (entry.is_symlink() and entry.is_dir()):
+            elif name not in ignored and not (entry.is_symlink() and entry.is_dir()):
                 stack.append((name, level))
 
 
