@@ -79,6 +79,16 @@ def test_only_the_entry_point_imports_the_composition_root() -> None:
     assert importers == {"__main__.py"}
 
 
+def test_the_copilot_api_is_one_adapter_among_others() -> None:
+    importers = {
+        str(path.relative_to(SERVER))
+        for path, tree in modules(SERVER)
+        if any(name.startswith("jumpseat.adapters.copilot") for name in imported(tree, at_run_time=False))
+    }
+    # `sources.py` is where a session's model is looked for, and knows all kinds of them.
+    assert {name for name in importers if "copilot" not in name} == {"adapters/sources.py"}
+
+
 def test_pygls_is_imported_by_the_seam_alone() -> None:
     importers = {
         path.name

@@ -47,6 +47,7 @@ def test_the_flags_of_the_sdks_mean_the_same_in_any_order(order: int) -> None:
         log_level="debug",
         connection_token=None,
         auth_token="gho_secret",
+        auto_login=False,
         allow_unasked=False,
     )
 

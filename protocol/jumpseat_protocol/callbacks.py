@@ -107,6 +107,27 @@ class ProviderTokenResult(WireModel):
     token: str = Field(repr=False)
 
 
+class GitHubTokenParams(WireModel):
+    """``registration_id`` is what the client gave for its callback; ``host`` is a URL, as in ``https://github.com``.
+
+    ``reason`` is ``refresh`` where a token that the client gave before is about to expire.
+    """
+
+    registration_id: str
+    host: str
+    session_id: str | None = None
+    reason: Literal["initial", "refresh"]
+
+
+class GitHubTokenResult(WireModel):
+    """A token and the seconds it has left, or that there will be none."""
+
+    kind: Literal["token", "cancelled"]
+    access_token: str | None = Field(default=None, repr=False)
+    token_type: str | None = None
+    expires_in: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
 class HttpRequestStartParams(WireModel):
     """A model request that the client is to make. Its body follows in chunks."""
 
@@ -144,6 +165,7 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "userInput.request": Callback(UserInputRequestParams, UserInputResponse),
     "systemMessage.transform": Callback(SystemMessageTransformParams, SystemMessageTransformResult),
     "providerToken.getToken": Callback(ProviderTokenParams, ProviderTokenResult),
+    "gitHubToken.getToken": Callback(GitHubTokenParams, GitHubTokenResult),
     "llmInference.httpRequestStart": Callback(HttpRequestStartParams, EmptyAnswer),
     "llmInference.httpRequestChunk": Callback(HttpRequestChunkParams, EmptyAnswer),
 }

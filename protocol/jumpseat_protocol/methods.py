@@ -91,9 +91,10 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import elicitation, llm_inference, provider, state
+    from jumpseat_protocol import accounts, elicitation, llm_inference, provider, state
 
     return {
+        "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
         "sessions.fork": Method(state.ForkParams, state.ForkResult),
         "session.log": Method(state.LogParams, state.LogResult),
@@ -126,7 +127,7 @@ def _state_requests() -> Mapping[str, Method]:
         ),
         "session.history.summarizeForHandoff": Method(sessions.SessionParams, state.SummaryResult),
         "session.model.setReasoningEffort": Method(state.ReasoningEffortParams, state.ReasoningEffortResult),
-        "session.model.list": Method(sessions.SessionParams, state.SessionModelsResult),
+        "session.model.list": Method(state.SessionModelsParams, state.SessionModelsResult),
         "session.tools.initializeAndValidate": Method(sessions.SessionParams, state.EmptyResult),
         "session.tools.getCurrentMetadata": Method(sessions.SessionParams, state.ToolsMetadataResult),
         "session.usage.getMetrics": Method(sessions.SessionParams, state.UsageMetricsResult),
@@ -150,7 +151,11 @@ def _state_requests() -> Mapping[str, Method]:
         "llmInference.httpResponseChunk": Method(
             llm_inference.HttpResponseChunkParams, llm_inference.AcceptedResult
         ),
-        "session.provider.getEndpoint": Method(sessions.SessionParams, provider.ProviderEndpointResult),
+        "session.provider.getEndpoint": Method(provider.ProviderEndpointParams, provider.ProviderEndpointResult),
+        "session.gitHubAuth.getStatus": Method(sessions.SessionParams, accounts.SessionAuthStatusResult),
+        "session.gitHubAuth.setCredentials": Method(accounts.SetCredentialsParams, server.SuccessResult),
+        # As SDKs before 1.0 call it.
+        "session.auth.getStatus": Method(sessions.SessionParams, accounts.SessionAuthStatusResult),
         "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult

@@ -9,6 +9,13 @@ from pydantic import Field
 from jumpseat_protocol.wire import WireModel
 
 
+class ProviderEndpointParams(WireModel):
+    """``model_id`` asks about another model than the session's."""
+
+    session_id: str
+    model_id: str | None = None
+
+
 class ProviderEndpointResult(WireModel):
     """All a program needs to call the session's model itself. ``api_key`` and ``headers`` are secrets."""
 

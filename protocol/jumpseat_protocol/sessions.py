@@ -140,6 +140,7 @@ class SessionOptions(WireModel):
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None
     git_hub_token: str | None = Field(default=None, repr=False)
+    git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
 
 
 class SessionCreateParams(SessionOptions):

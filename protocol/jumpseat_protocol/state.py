@@ -245,6 +245,13 @@ class ReasoningEffortResult(WireModel):
     reasoning_effort: str
 
 
+class SessionModelsParams(WireModel):
+    """``skip_cache`` asks the providers anew."""
+
+    session_id: str
+    skip_cache: bool = False
+
+
 class SessionModelsResult(WireModel):
     """The models the session can switch to, in the Copilot form."""
 

@@ -26,6 +26,7 @@ class Options:
     log_level: str = "warning"
     connection_token: str | None = field(default=None, repr=False)
     auth_token: str | None = field(default=None, repr=False)
+    auto_login: bool = True
     allow_unasked: bool = False
     protocol: int | None = None
 
@@ -56,8 +57,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     )
     # Sent by the SDKs and without meaning here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
-    # About logins that the vendor's program stores; tokens of the environment are used all the same.
-    parser.add_argument("--no-auto-login", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--no-auto-login", action="store_true", help="do not ask gh for a GitHub token")
     parser.add_argument("--session-idle-timeout", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
     known, unknown = parser.parse_known_args(argv)
@@ -89,6 +89,7 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
         log_level=known.log_level,
         connection_token=None if known.stdio else environ.get("COPILOT_CONNECTION_TOKEN"),
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
+        auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,
         protocol=known.protocol,
     )

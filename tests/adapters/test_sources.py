@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
+from jumpseat.adapters.copilot_login import GivenLogin
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
@@ -194,7 +195,7 @@ async def test_the_token_of_a_session_wins_over_that_of_the_process(made: Make, 
     server.replies += [COPILOT_MODELS, COPILOT_MODELS]
     models = made(auth_token=TOKEN)
     await found(models)
-    seen = await call(server, models, github_token="gho-of-the-session")
+    seen = await call(server, models, login=GivenLogin("gho-of-the-session"))
 
     assert [one.path for one in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
     assert seen.headers["authorization"] == "Bearer gho-of-the-session"
@@ -282,10 +283,6 @@ async def test_a_missing_key_is_named_by_its_variable(made: Make, server: ModelS
 @pytest.mark.parametrize(
     ("environ", "token"),
     [
-        (
-            {"GITHUB_COPILOT_API_TOKEN": "1", "COPILOT_GITHUB_TOKEN": "2", "GH_TOKEN": "3", "GITHUB_TOKEN": "4"},
-            "1",
-        ),
         ({"COPILOT_GITHUB_TOKEN": "2", "GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, "2"),
         ({"GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, "3"),
         ({"GITHUB_TOKEN": "4"}, "4"),
@@ -301,6 +298,29 @@ async def test_tokens_of_the_environment_are_looked_up_in_order(
     seen = [one.headers["authorization"] for one in server.requests]
     assert seen == ([] if token is None else [f"Bearer {token}"])
     assert (status.is_authenticated, status.auth_type) == ((False, None) if token is None else (True, "env"))
+
+
+async def test_a_token_of_the_api_itself_wins_over_those_of_github_and_is_shown_to_the_api_alone(
+    made: Make, server: ModelServer
+) -> None:
+    server.replies.append(COPILOT_MODELS)
+    models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_GITHUB_TOKEN": TOKEN})
+    status = await models.auth_status()
+    await models.list()
+
+    assert (status.is_authenticated, status.auth_type) == (True, "copilot-api-token")
+    assert [(one.path, one.headers["authorization"]) for one in server.requests] == [
+        ("/copilot/models", "Bearer of-the-api")
+    ]
+
+
+async def test_a_token_of_the_api_is_of_no_use_without_its_address(made: Make, server: ModelServer) -> None:
+    models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_API_URL": ""})
+
+    assert await models.auth_status() == AuthStatusResult(
+        is_authenticated=False, status_message="Not authenticated"
+    )
+    assert server.requests == []
 
 
 async def test_the_token_of_the_host_wins_over_those_of_the_environment(made: Make, server: ModelServer) -> None:
@@ -335,13 +355,13 @@ async def test_a_token_that_is_refused_is_no_login(made: Make, server: ModelServ
         status_message="Not authenticated: HTTP 401 Unauthorized: Bad credentials [redacted]",
     )
     with pytest.raises(ProviderAuthError, match="401 Unauthorized"):
-        await models.authenticate(wanting(github_token=TOKEN))
+        await models.authenticate(wanting(login=GivenLogin(TOKEN)))
 
 
 async def test_a_session_token_is_checked_only_where_it_would_be_used(made: Make, server: ModelServer) -> None:
     models = made(auth_token=TOKEN)
     await models.authenticate(wanting())
-    await models.authenticate(wanting(github_token="x", provider=provider(baseUrl=server.url)))
+    await models.authenticate(wanting(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
 
     assert server.requests == []
 
@@ -509,7 +529,7 @@ async def test_no_secret_is_shown_where_models_and_settings_are(made: Make, serv
     server.replies.append(COPILOT_MODELS)
     mine = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
     models = made(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
-    settings = wanting(provider=mine, github_token=SECRET)
+    settings = wanting(provider=mine, login=GivenLogin(SECRET))
     shown = [models, settings, mine, await models.resolve(settings), await found(models, "first")]
 
     assert SECRET not in "".join(repr(one) + str(one) for one in shown)

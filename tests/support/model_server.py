@@ -6,7 +6,8 @@ It knows no provider's format; replies are written by the test, one per request 
         ...  # call server.url
         assert server.requests[0].json["model"] == "m"
 
-A request for which no reply is left is answered with status 599. Replies can be cut off, held back until the test
+A request for which no reply is left is answered with status 599. Where the order of the requests is not the test's,
+``answer`` finds the reply to each. Replies can be cut off, held back until the test
 says so, or never end; see :class:`Reply`. Whether the caller hung up is told by :meth:`ModelServer.hung_up`.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -80,7 +81,13 @@ class SeenRequest:
 class ModelServer:
     """The server; use it as an async context manager. It needs an asyncio event loop."""
 
-    def __init__(self, *replies: Reply, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        *replies: Reply,
+        tls: ssl.SSLContext | None = None,
+        answer: Callable[[SeenRequest], Reply] | None = None,
+    ) -> None:
+        self._reply_to = answer or self._next_reply
         self.replies = list(replies)
         """What is still to be said; a test may add to it at any time."""
         self.requests: list[SeenRequest] = []
@@ -108,6 +115,9 @@ class ModelServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
 
+    def _next_reply(self, _request: SeenRequest) -> Reply:
+        return self.replies.pop(0) if self.replies else text_reply("no reply left", status=599)
+
     async def hung_up(self) -> None:
         """Wait until a caller has closed its connection before it had the whole answer."""
         await self._hung_up.wait()
@@ -121,8 +131,7 @@ class ModelServer:
             number = self._connections
             while (request := await _read_request(reader, number)) is not None:
                 self.requests.append(request)
-                reply = self.replies.pop(0) if self.replies else text_reply("no reply left", status=599)
-                if not await self._answer(reply, reader, writer):
+                if not await self._answer(self._reply_to(request), reader, writer):
                     return
         except (ConnectionError, asyncio.IncompleteReadError):
             self._hung_up.set()

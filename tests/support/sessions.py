@@ -37,7 +37,13 @@ from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams, UserInputResponse
+from jumpseat_protocol.callbacks import (
+    GitHubTokenParams,
+    GitHubTokenResult,
+    HttpRequestChunkParams,
+    HttpRequestStartParams,
+    UserInputResponse,
+)
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
@@ -93,6 +99,9 @@ class RecordingClient:
         return {name: text.upper() for name, text in sections.items()}
 
     async def provider_token(self, session_id: str, provider_name: str) -> str:
+        raise ClientCallError("this client has no tokens")
+
+    async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
         raise ClientCallError("this client has no tokens")
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     # Only the type: the adapter itself does no HTTP.
     from jumpseat.adapters.http import HttpTransport
 
+GITHUB_HOST: Final = "https://github.com"
 GITHUB_API_URL: Final = "https://api.github.com"
 COPILOT_API_URL: Final = "https://api.githubcopilot.com"
 API_VERSION: Final = "2025-10-01"
@@ -53,37 +54,44 @@ class CopilotAdapter(OpenAIAdapter):
 
 
 class CopilotAccount:
-    """One GitHub token's view of Copilot. The answers of the model list and of the API's address are kept."""
+    """One GitHub token's view of Copilot. The user, the model list and the API's address are kept."""
 
     def __init__(
         self,
         token: str,
         transport: HttpTransport,
         *,
+        host: str = GITHUB_HOST,
         github_api_url: str = GITHUB_API_URL,
         api_url: str | None = None,
         user_agent: str = "jumpseat",
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """``api_url`` is where the model API is, if that is not to be asked of GitHub; ``options`` are those of
-        :class:`CopilotAdapter`."""
+        """``host`` is the site that knows the token. ``api_url`` is where the model API is, if that is not to be
+        asked of GitHub; ``options`` are those of :class:`CopilotAdapter`."""
         self._token = token
+        self._host = host
         self._transport = transport
         self._github_api_url = github_api_url.rstrip("/")
         self._api_url = api_url.rstrip("/") if api_url else None
         self._user_agent = user_agent
         self._options = dict(options or {})
+        self._user: JsonObject | None = None
         self._models: list[ModelInfo] | None = None
         # Two sessions that start together ask once.
         self._lock = anyio.Lock()
 
-    async def user(self) -> JsonObject:
+    async def user(self, *, refresh: bool = False) -> JsonObject:
         """What GitHub says about the user: ``login``, ``copilot_plan``, ``endpoints``, ``quota_snapshots``...
+
+        Asked for once, and again with ``refresh``.
 
         Raises:
             ProviderAuthError: the token is not good; the text says ``401 Unauthorized``.
             ProviderError: GitHub cannot be reached, or answers something else.
         """
+        if self._user is not None and not refresh:
+            return self._user
         answer = await self._transport.get_json(
             f"{self._github_api_url}/copilot_internal/user",
             {
@@ -98,17 +106,18 @@ class CopilotAccount:
         if self._api_url is None:
             # Business and enterprise accounts have hosts of their own.
             self._api_url = as_text(as_object(answer.get("endpoints")).get("api")).rstrip("/") or None
+        self._user = answer
         return answer
 
     async def api_url(self) -> str:
-        """Where the model API is: as given, else as GitHub says, else the public host.
+        """Where the model API is: as given, else as GitHub says, else where the site of the token has it.
 
         Raises:
             ProviderError: see :meth:`user`.
         """
         if self._api_url is None:
             await self.user()
-        return self._api_url or COPILOT_API_URL
+        return self._api_url or copilot_api_of(self._host)
 
     async def endpoint(self, headers: Mapping[str, str] | None = None) -> Endpoint:
         """What :class:`~jumpseat.adapters.http.HttpModel` needs to call models of this account.
@@ -147,6 +156,20 @@ class CopilotAccount:
         )
         entries = as_list(answer.get("data")) if isinstance(answer, dict) else answer
         return [info for info in (model_from_wire(as_object(entry)) for entry in entries) if info is not None]
+
+
+def github_api_of(host: str) -> str:
+    """The REST API of a GitHub site: the public one, a tenant of ``ghe.com``, or a server of one's own."""
+    scheme, _, name = host.partition("://")
+    if host == GITHUB_HOST:
+        return GITHUB_API_URL
+    return f"{scheme}://api.{name}" if name.endswith(".ghe.com") else f"{host}/api/v3"
+
+
+def copilot_api_of(host: str) -> str:
+    """The model API of a GitHub site that does not say where it is. A site's tokens are for nobody else."""
+    scheme, _, name = host.partition("://")
+    return COPILOT_API_URL if host == GITHUB_HOST else f"{scheme}://copilot-api.{name}"
 
 
 def api_headers(options: Mapping[str, Any]) -> dict[str, str]:

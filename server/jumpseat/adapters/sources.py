@@ -14,13 +14,15 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
+from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import WELL_KNOWN, AdapterConfig, Config, ModelConfig
@@ -35,12 +37,14 @@ from jumpseat_protocol.sessions import (
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.copilot import CopilotAccount
+    from jumpseat.adapters.copilot_accounts import CopilotAccounts
     from jumpseat.adapters.http import HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel
     from jumpseat.agent.client import Client
     from jumpseat.cli import Options
+    from jumpseat_protocol.accounts import AccountQuotaSnapshot, AuthCredentials, SessionAuthStatusResult
+    from jumpseat_protocol.callbacks import GitHubTokenResult
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +74,12 @@ class Models:
     def __init__(self, config: Config, options: Options) -> None:
         self._config = config
         self._environ = options.environ
-        self._token, self._token_source = _github_token(options)
+        self._options = options
         self._adapters = _configured(config, options.environ)
         self._transport: HttpTransport | None = None
         self.tunnel: Tunnel | None = None
-        # By a digest of the token: per-session identities, each with its own model list.
-        self._accounts: dict[str, CopilotAccount] = {}
+        self._copilot: CopilotAccounts | None = None
+        self._gh_login: Login | None = None
         self._scripts: dict[str, ScriptedModel] = {}
 
     # --- what sessions need -------------------------------------------------------------------------------------
@@ -114,13 +118,18 @@ class Models:
             raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
 
     async def authenticate(self, settings: SessionSettings) -> None:
-        """Check a token that a session brings of its own.
+        """Check the login that a session brings of its own.
 
         Raises:
-            ProviderAuthError: it is not good.
+            ProviderAuthError: there is no token, or it is not good.
         """
-        if settings.github_token and settings.provider is None:
-            await self._account(settings.github_token).user()
+        if settings.login is None:
+            return
+        if settings.provider is None:
+            await self._accounts().user(settings.login, refresh=True)
+        else:
+            # GitHub has nothing to say about such a session, and may be out of its reach.
+            await settings.login.token()
 
     async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
         found = await self._resolve(settings, ask_token)
@@ -137,8 +146,8 @@ class Models:
         except JumpseatError:
             return None
 
-    async def list(self) -> list[ModelInfo]:
-        """All models that can be named.
+    async def list(self, login: Login | None = None, *, refresh: bool = False) -> list[ModelInfo]:
+        """All models that can be named; those of the Copilot API as ``login`` where one is given.
 
         Raises:
             ConfigError: there is neither a login nor a configured provider.
@@ -147,12 +156,13 @@ class Models:
         found = [ModelInfo(id=name, name=name) for name in self._config.models]
         for adapter_name, adapter in self._adapters.items():
             found += [_info(f"{adapter_name}/{one.id}", one) for one in self._declared(adapter_name, adapter)]
-        if self._token is None:
+        login = login or await self._own_login()
+        if login is None:
             if not self._adapters:
                 raise _nothing_configured()
             return found
         try:
-            return found + await self._account(self._token).models()
+            return found + await (await self._accounts().account(login)).models(refresh=refresh)
         except ProviderError:
             if not self._adapters:
                 raise
@@ -162,17 +172,15 @@ class Models:
 
     async def auth_status(self) -> AuthStatusResult:
         """Who is logged in; without a login, whether there are configured providers."""
-        if self._token is not None:
-            try:
-                login = (await self._account(self._token).user()).get("login")
-            except ProviderError as error:
-                return AuthStatusResult(is_authenticated=False, status_message=f"Not authenticated: {error}")
+        login = await self._own_login()
+        if login is not None:
+            status = await self._accounts().status(login)
             return AuthStatusResult(
-                is_authenticated=True,
-                auth_type=self._token_source,
-                host="https://github.com",
-                login=str(login) if login else None,
-                status_message=f"Logged in as {login}" if login else "Logged in",
+                is_authenticated=status.is_authenticated,
+                auth_type=status.auth_type,
+                host=status.host,
+                login=status.login,
+                status_message=status.status_message,
             )
         if self._adapters:
             names = ", ".join(self._adapters)
@@ -180,6 +188,54 @@ class Models:
                 is_authenticated=True, auth_type="api-key", status_message=f"Configured providers: {names}"
             )
         return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+
+    # --- who a session is ---------------------------------------------------------------------------------------
+
+    def login_with_token(self, token: str) -> Login:
+        """The login of a GitHub token, which is not checked yet."""
+        from jumpseat.adapters.copilot_login import GivenLogin, host_of_environment
+
+        return GivenLogin(token, host=host_of_environment(self._environ))
+
+    def login_by_asking(
+        self, ask: Callable[[str, Literal["initial", "refresh"]], Awaitable[GitHubTokenResult]]
+    ) -> Login:
+        """The login of a client that gives tokens: ``ask`` is told the host they are for, and why it is asked."""
+        from jumpseat.adapters.copilot_login import AskedLogin, host_of_environment
+
+        host = host_of_environment(self._environ)
+        return AskedLogin(lambda reason: ask(host, reason), host)
+
+    def login_of(self, credentials: AuthCredentials) -> Login:
+        """The login that a client describes.
+
+        Raises:
+            InvalidRequestError: it is of a kind that cannot be used here.
+        """
+        from jumpseat.adapters.copilot_login import host_of_environment, login_of
+
+        return login_of(credentials, host_of_environment(self._environ))
+
+    async def session_auth_status(self, settings: SessionSettings) -> SessionAuthStatusResult:
+        """As whom a session calls the Copilot API: its own login, else that of the process."""
+        from jumpseat_protocol.accounts import SessionAuthStatusResult
+
+        login = settings.login or await self._own_login()
+        if login is None:
+            return SessionAuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+        return await self._accounts().status(login)
+
+    async def quota(self, login: Login | None = None) -> dict[str, AccountQuotaSnapshot]:
+        """What an account of the Copilot API has left: that of ``login``, else that of the process.
+
+        Raises:
+            ProviderAuthError: there is no login, or its token is not good.
+            ProviderError: GitHub cannot be asked.
+        """
+        login = login or await self._own_login()
+        if login is None:
+            raise ProviderAuthError("Not authenticated: there is no GitHub token")
+        return await self._accounts().quota(login)
 
     async def endpoint(self, settings: SessionSettings) -> ProviderEndpointResult:
         """Where and as whom a session's model is called.
@@ -191,17 +247,22 @@ class Models:
 
         if self._environ.get(ALLOW_ENDPOINT) != "true":
             raise InvalidRequestError(f"session.provider.getEndpoint is off: {ALLOW_ENDPOINT}=true turns it on")
-        resolved = await self._resolve(settings)
-        model = resolved.model
+        byok, wire_name = True, ""
+        if settings.provider is not None and (settings.model is None or _named(settings, settings.model) is None):
+            # Where it is, a provider knows without a model.
+            model = self._from_provider(settings.provider, DEFAULT_PROVIDER, settings, None)
+        else:
+            resolved = await self._resolve(settings)
+            model, byok, wire_name = resolved.model, resolved.byok, resolved.wire_name
         if not isinstance(model, HttpModel):
             raise InvalidRequestError("the session's model has no endpoint")
         endpoint, name = model.endpoint, model.adapter_name
         family = "anthropic" if name in ("anthropic", "copilot_messages") else "openai"
         wire_api = "responses" if name.endswith("_responses") else "completions"
         headers = dict(endpoint.headers)
-        if not resolved.byok:
+        if not byok:
             # An account's endpoint answers only to the headers that the adapter sends.
-            wanted = ModelRequest(resolved.wire_name, "", [], interaction_id=str(uuid.uuid4()))
+            wanted = ModelRequest(wire_name, "", [], interaction_id=str(uuid.uuid4()))
             headers = dict(load_adapter(name).request(endpoint, wanted).headers)
         return ProviderEndpointResult(
             type="azure" if name.startswith("azure") else family,
@@ -246,13 +307,14 @@ class Models:
         if settings.provider is not None:
             return self._from_own_provider(settings.provider, settings, ask_token)
         name = settings.model or self._config.default_model
-        token = settings.github_token or self._token
+        login = settings.login or self._login_of_environment
+        if name is None and login is None and settings.provider_models and not self._adapters:
+            return self._from_registry(settings.provider_models[0], settings, ask_token)
+        login = login or await self._own_login()
         if name is None:
-            if settings.provider_models and token is None and not self._adapters:
-                return self._from_registry(settings.provider_models[0], settings, ask_token)
-            if token is None or self._has_own_default():
+            if login is None or self._has_own_default():
                 return self._from_adapter(*self._default_adapter(), None, settings)
-            return await self._from_copilot(token, None, settings)
+            return await self._from_copilot(login, None, settings)
         alias = self._config.models.get(name)
         if alias is not None:
             adapter = self._adapters.get(alias.adapter)
@@ -266,8 +328,8 @@ class Models:
         for adapter_name, adapter in self._adapters.items():
             if any(one.id == name for one in self._declared(adapter_name, adapter)):
                 return self._from_adapter(adapter_name, adapter, name, settings)
-        if token is not None:
-            return await self._from_copilot(token, name, settings)
+        if login is not None:
+            return await self._from_copilot(login, name, settings)
         if len(self._adapters) == 1:
             return self._from_adapter(*next(iter(self._adapters.items())), name, settings)
         if not self._adapters:
@@ -358,10 +420,10 @@ class Models:
             self._http_model(kind, endpoint), known.wire_model or known.id, _info(f"{name}/{known.id}", known)
         )
 
-    async def _from_copilot(self, token: str, name: str | None, settings: SessionSettings) -> ResolvedModel:
+    async def _from_copilot(self, login: Login, name: str | None, settings: SessionSettings) -> ResolvedModel:
         from jumpseat.adapters.copilot import wire_of
 
-        account = self._account(token)
+        account = await self._accounts().account(login)
         models = await account.models()
         if name is None:
             name = next((one.id for one in models if one.enabled), None)
@@ -417,20 +479,28 @@ class Models:
             self._scripts[digest] = ScriptedModel(script)
         return self._scripts[digest]
 
-    def _account(self, token: str) -> CopilotAccount:
-        from jumpseat.adapters.copilot import GITHUB_API_URL, CopilotAccount
+    def _accounts(self) -> CopilotAccounts:
+        from jumpseat.adapters.copilot_accounts import CopilotAccounts
 
-        digest = hashlib.sha256(token.encode()).hexdigest()
-        account = self._accounts.get(digest)
-        if account is None:
-            account = self._accounts[digest] = CopilotAccount(
-                token,
-                self._http(),
-                github_api_url=self._environ.get("COPILOT_DEBUG_GITHUB_API_URL") or GITHUB_API_URL,
-                api_url=self._environ.get("COPILOT_API_URL"),
-                user_agent=_user_agent(None),
-            )
-        return account
+        if self._copilot is None:
+            self._copilot = CopilotAccounts(self._environ, self._http(), _user_agent(None))
+        return self._copilot
+
+    @cached_property
+    def _login_of_environment(self) -> Login | None:
+        from jumpseat.adapters.copilot_login import login_of_environment
+
+        return login_of_environment(self._options)
+
+    async def _own_login(self) -> Login | None:
+        """The identity of the process. The GitHub CLI's is borrowed only where no model could be had otherwise."""
+        if self._login_of_environment is not None or self._adapters or not self._options.auto_login:
+            return self._login_of_environment
+        if self._gh_login is None:
+            from jumpseat.adapters.copilot_login import login_of_gh
+
+            self._gh_login = await login_of_gh(self._environ)
+        return self._gh_login
 
     def _declared(self, name: str, config: AdapterConfig) -> list[ModelConfig]:
         declared = config.model_list()
@@ -457,18 +527,6 @@ def _configured(config: Config, environ: Mapping[str, str]) -> dict[str, Adapter
                 base_url=environ.get(base_url), api_key_env=key if environ.get(key) else None
             )
     return adapters
-
-
-def _github_token(options: Options) -> tuple[str | None, str | None]:
-    """The GitHub token of the process and how it was given."""
-    if options.auth_token:
-        return options.auth_token, "token"
-    for name in ("GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"):
-        if name == "GITHUB_COPILOT_API_TOKEN" and not options.environ.get("COPILOT_API_URL"):
-            continue
-        if token := options.environ.get(name):
-            return token, "env"
-    return None, None
 
 
 def _selection_id(model: ProviderModelConfig) -> str:

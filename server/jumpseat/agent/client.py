@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams, UserInputResponse
+from jumpseat_protocol.callbacks import (
+    GitHubTokenParams,
+    GitHubTokenResult,
+    HttpRequestChunkParams,
+    HttpRequestStartParams,
+    UserInputResponse,
+)
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.sessions import ClientTool
 
@@ -42,6 +48,10 @@ class Client(Protocol):
 
     async def provider_token(self, session_id: str, provider_name: str) -> str:
         """Ask for the bearer token of a provider."""
+        ...
+
+    async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
+        """Ask for the GitHub token of a session, by the registration that the client gave for it."""
         ...
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:

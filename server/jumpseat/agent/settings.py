@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import (
     LargeOutputConfig,
@@ -20,7 +21,7 @@ from jumpseat_protocol.sessions import (
 class SessionSettings:
     """``model`` is the name the client asked for, ``None`` for the server's default.
 
-    ``provider``, ``providers`` and ``github_token`` hold secrets: they live here and in no file.
+    ``provider``, ``providers`` and ``login`` hold secrets: they live here and in no file.
     """
 
     cwd: Path
@@ -33,7 +34,7 @@ class SessionSettings:
     provider: ProviderConfig | None = field(default=None, repr=False)
     providers: list[NamedProviderConfig] = field(default_factory=list[NamedProviderConfig], repr=False)
     provider_models: list[ProviderModelConfig] = field(default_factory=list[ProviderModelConfig])
-    github_token: str | None = field(default=None, repr=False)
+    login: Login | None = field(default=None, repr=False)
     model_capabilities: ModelCapabilities | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None

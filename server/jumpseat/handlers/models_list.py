@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.agent.model import ModelInfo
+from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import ModelsListParams, ModelsListResult
 
@@ -12,8 +13,11 @@ DEFAULT_CONTEXT_WINDOW = 128_000
 
 
 async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResult:
-    """All models a session can name."""
-    return ModelsListResult(models=[to_wire(info) for info in await ctx.models.list()])
+    """All models a session can name, or one with the given token could."""
+    if params.selection_id is not None:
+        raise InvalidRequestError("selectionId: this server keeps no list of accounts")
+    login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
+    return ModelsListResult(models=[to_wire(info) for info in await ctx.models.list(login)])
 
 
 def to_wire(info: ModelInfo) -> dict[str, Any]:

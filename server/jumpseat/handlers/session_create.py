@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 from jumpseat.agent.client import Attachment
@@ -9,6 +10,7 @@ from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
+from jumpseat.handlers.session_login import login_of_options
 from jumpseat.handlers.session_options import apply_options
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
@@ -24,10 +26,11 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     """Start a session. ``session.created`` and ``session.start`` go out before the answer."""
     if params.cloud is not None:
         raise UnsupportedError("session.create with cloud")
-    settings = SessionSettings(cwd=Path.cwd())
+    session_id = params.session_id or str(uuid.uuid4())
+    settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     apply_options(settings, params)
     await ctx.models.authenticate(settings)
-    session = ctx.registry.create(params.session_id, settings, attachment_of(ctx, params))
+    session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
     return opened(ctx, session)
 

@@ -7,8 +7,12 @@ from jumpseat.errors import ConfigError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.models_list import to_wire
 from jumpseat_protocol.events import SessionModelChange
-from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.state import ReasoningEffortParams, ReasoningEffortResult, SessionModelsResult
+from jumpseat_protocol.state import (
+    ReasoningEffortParams,
+    ReasoningEffortResult,
+    SessionModelsParams,
+    SessionModelsResult,
+)
 
 
 async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> ReasoningEffortResult:
@@ -26,7 +30,7 @@ async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> R
     return ReasoningEffortResult(reasoning_effort=params.reasoning_effort)
 
 
-async def list_models(ctx: Context, params: SessionParams) -> SessionModelsResult:
+async def list_models(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
     """What the session can switch to: the models it brings, and without a provider of its own the server's."""
     settings = ctx.registry.live(params.session_id).settings
     found = ctx.models.registered(settings)
@@ -35,7 +39,7 @@ async def list_models(ctx: Context, params: SessionParams) -> SessionModelsResul
         found = [ModelInfo(id=name), *found] if name and all(one.id != name for one in found) else found
     else:
         try:
-            found = found + await ctx.models.list()
+            found = found + await ctx.models.list(settings.login, refresh=params.skip_cache)
         except (ConfigError, ProviderError):
             if not found:
                 raise

@@ -16,13 +16,16 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     session = ctx.registry.live(params.session_id)
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
+    # A client that gives tokens when asked says so when it opens the session.
+    login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
     apply_options(session.settings, params)
+    session.settings.login = login or session.settings.login
     ctx.registry.keep_options(session)
     return SuccessResult()
 
 
 def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
-    """Take over what ``options`` sets; what is unset stays as it is.
+    """Take over what ``options`` sets; what is unset stays as it is. Who the session is, is not settled here.
 
     Raises:
         InvalidRequestError: the working directory does not exist.
@@ -52,8 +55,6 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
             setattr(settings, name, value)
     if options.models is not None:
         settings.provider_models = options.models
-    if options.git_hub_token:
-        settings.github_token = options.git_hub_token
     if options.excluded_tools is not None or options.default_agent is not None:
         agent = options.default_agent.excluded_tools if options.default_agent else []
         settings.excluded_tools = [*(options.excluded_tools or []), *agent]

@@ -8,6 +8,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
+from jumpseat.handlers.session_login import login_of_options
 from jumpseat.handlers.session_options import apply_options
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.options import read_options
@@ -19,7 +20,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     """Attach this connection to a session. Options given here replace those the session had."""
     registry = ctx.registry
     attachment = attachment_of(ctx, params)
-    wanted = SessionSettings(cwd=Path.cwd())
+    wanted = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
     apply_options(wanted, params)
     ctx.models.check(wanted)
     await ctx.models.authenticate(wanted)
@@ -43,6 +44,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         except BaseException:
             registry.forget(session)
             raise
+    session.settings.login = wanted.login or session.settings.login
     registry.keep_options(session)
     if not params.disable_resume:
         settings = session.settings

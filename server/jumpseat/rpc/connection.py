@@ -17,6 +17,8 @@ from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
     EmptyAnswer,
+    GitHubTokenParams,
+    GitHubTokenResult,
     HooksInvokeParams,
     HooksInvokeResult,
     HttpRequestChunkParams,
@@ -120,6 +122,9 @@ class Connection:
     async def provider_token(self, session_id: str, provider_name: str) -> str:
         params = ProviderTokenParams(session_id=session_id, provider_name=provider_name)
         return (await self._ask("providerToken.getToken", params, ProviderTokenResult)).token
+
+    async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
+        return await self._ask("gitHubToken.getToken", params, GitHubTokenResult)
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
         await self._ask("llmInference.httpRequestStart", params, EmptyAnswer)

@@ -89,9 +89,11 @@ _CORE: Final[Mapping[str, Handler]] = {
 
 def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
+        account_get_quota,
         llm_inference,
         session_context,
         session_event_log_read,
+        session_github_auth,
         session_history,
         session_instructions,
         session_log,
@@ -111,6 +113,7 @@ def _state_routes() -> Mapping[str, Handler]:
     )
 
     return {
+        "account.getQuota": account_get_quota.account_get_quota,
         "tools.list": session_tools_metadata.tools_list,
         "sessions.fork": session_history.fork,
         "session.log": session_log.session_log,
@@ -160,6 +163,10 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
         "session.provider.getEndpoint": session_provider.get_endpoint,
+        "session.gitHubAuth.getStatus": session_github_auth.get_status,
+        "session.gitHubAuth.setCredentials": session_github_auth.set_credentials,
+        # As SDKs before 1.0 call it.
+        "session.auth.getStatus": session_github_auth.get_status,
         "session.ui.elicitation": session_ui.elicitation,
         "llmInference.setProvider": llm_inference.set_provider,
         "llmInference.httpResponseStart": llm_inference.http_response_start,

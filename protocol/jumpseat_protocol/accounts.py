@@ -1,0 +1,63 @@
+"""``account.*`` and ``session.gitHubAuth.*``: who is behind the Copilot API, for the process and per session."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from jumpseat_protocol.wire import WireModel
+
+
+class SessionAuthStatusResult(WireModel):
+    """``host`` is a URL, as in ``https://github.com``."""
+
+    is_authenticated: bool
+    auth_type: str | None = None
+    host: str | None = None
+    login: str | None = None
+    copilot_plan: str | None = None
+    status_message: str | None = None
+
+
+class AuthCredentials(WireModel):
+    """Who a session is to be. ``copilot_user`` is what GitHub says about a user, where the client knows it."""
+
+    type: Literal["token", "env", "gh-cli", "user", "hmac", "api-key", "copilot-api-token", "account"]
+    host: str | None = None
+    login: str | None = None
+    token: str | None = Field(default=None, repr=False)
+    copilot_user: dict[str, Any] | None = None
+
+
+class SetCredentialsParams(WireModel):
+    """Without ``credentials`` nothing changes."""
+
+    session_id: str
+    credentials: AuthCredentials | None = None
+
+
+class AccountGetQuotaParams(WireModel):
+    """``git_hub_token`` names another account than that of the process."""
+
+    selection_id: str | None = None
+    git_hub_token: str | None = Field(default=None, repr=False)
+
+
+class AccountQuotaSnapshot(WireModel):
+    """One kind of requests. ``entitlement_requests`` is -1 where there is no limit; ``reset_date`` is ISO 8601."""
+
+    is_unlimited_entitlement: bool
+    entitlement_requests: int
+    used_requests: int
+    remaining_percentage: float
+    usage_allowed_with_exhausted_quota: bool
+    overage: float
+    overage_allowed_with_exhausted_quota: bool
+    reset_date: str | None = None
+
+
+class AccountGetQuotaResult(WireModel):
+    """By kind: ``chat``, ``completions``, ``premium_interactions``, or what GitHub thinks of next."""
+
+    quota_snapshots: dict[str, AccountQuotaSnapshot]
