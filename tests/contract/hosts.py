@@ -28,7 +28,7 @@ from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
-Scenario: TypeAlias = Literal["converse", "abort", "inspect", "call_back"]
+Scenario: TypeAlias = Literal["converse", "abort", "inspect", "identify", "call_back"]
 
 DRIVERS = Path(__file__).parent / "drivers"
 HOSTS_KEY = "a-key-of-the-host"
@@ -71,6 +71,8 @@ class Host:
     home: Path
     workspace: Path
     driver: Literal["driver", "old_driver"] = "driver"
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the host inherits beyond the least it needs."""
 
     async def run(
         self,
@@ -83,12 +85,14 @@ class Host:
         rejection: Mapping[str, str] | None = None,
         system_message: str | None = None,
         excluded_tools: list[str] | None = None,
+        logins: list[JsonObject] | None = None,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
         Without ``model`` the session names no provider, without ``model_name`` no model.
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
-        otherwise it approves them all. Only old hosts look at ``system_message`` and ``excluded_tools``.
+        otherwise it approves them all. Only old hosts look at ``system_message`` and ``excluded_tools``, only
+        ``identify`` at ``logins``.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
@@ -106,6 +110,7 @@ class Host:
                 "rejection": rejection,
                 "system_message": system_message,
                 "excluded_tools": excluded_tools,
+                "logins": logins,
             }
             seen = await self._drive(plan)
         assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"
@@ -138,6 +143,7 @@ class Host:
     def _environment(self) -> dict[str, str]:
         """Return all that the host inherits: nothing that points to settings and keys outside the test."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), USERS_KEY_VARIABLE: USERS_KEY}
+        environment |= self.environ
         if self.driver == "driver":
             return environment
         # These SDKs have no option for the home of the server.

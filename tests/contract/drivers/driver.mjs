@@ -138,6 +138,40 @@ const SCENARIOS = {
         report.sessions_at_last = await sessionIds();
         report.known_at_last = await knowsSession(seen.session_id);
     },
+
+    // Open a session per login, let it say who it is, and send it the prompt.
+    async identify(client) {
+        const report = (seen.report = { logins: [] });
+        for (const login of plan.logins) {
+            const asked = [];
+            const entry = { asked };
+            report.logins.push(entry);
+            const options = { ...sessionOptions(), model: login.model };
+            if (login.gives) {
+                options.gitHubTokenProvider = ({ host, sessionId, reason }) => {
+                    asked.push({ host, session: sessionId, reason });
+                    return login.gives;
+                };
+            } else if (login.token) {
+                options.gitHubToken = login.token;
+            }
+            let session;
+            try {
+                session = await client.createSession(options);
+            } catch (error) {
+                entry.error = String(error?.message ?? error);
+                continue;
+            }
+            seen.session_id = session.sessionId;
+            const status = await session.rpc.gitHubAuth.getStatus();
+            Object.assign(entry, { session: session.sessionId, login: status.login, plan: status.copilotPlan });
+            entry.kind = status.authType ?? null;
+            await ask(session, plan.prompts[0]);
+            entry.answer = seen.answers.at(-1);
+            await session.disconnect();
+        }
+        report.quota = (await client.rpc.account.getQuota({ gitHubToken: plan.logins[0].token })).quotaSnapshots;
+    },
 };
 
 const client = new CopilotClient({

@@ -15,7 +15,7 @@ import traceback
 from importlib.metadata import version
 
 from copilot import CopilotClient, RuntimeConnection, define_tool
-from copilot.rpc import PermissionDecisionReject
+from copilot.rpc import AccountGetQuotaRequest, PermissionDecisionReject
 from copilot.session import PermissionHandler
 from pydantic import BaseModel
 
@@ -140,6 +140,43 @@ async def inspect(client, plan, recorder):
     report |= {"sessions_at_last": await session_ids(), "known_at_last": await knows_session(session_id)}
 
 
+async def identify(client, plan, recorder):
+    """Open a session per login, let it say who it is, and send it the prompt."""
+
+    async def who(login):
+        asked = []
+
+        def give(args):
+            asked.append({"host": args["host"], "session": args["session_id"], "reason": args["reason"].value})
+            return login["gives"]
+
+        seen: dict = {"asked": asked}
+        recorder.seen["report"]["logins"].append(seen)
+        options = session_options({**plan, "model": login["model"]}, recorder)
+        if "gives" in login:
+            options["github_token_provider"] = give
+        elif "token" in login:
+            options["github_token"] = login["token"]
+        try:
+            session = await client.create_session(**options)
+        except Exception as error:
+            seen["error"] = str(error)
+            return
+        recorder.seen["session_id"] = session.session_id
+        status = await session.rpc.git_hub_auth.get_status()
+        seen |= {"session": session.session_id, "login": status.login, "plan": status.copilot_plan}
+        seen["kind"] = status.auth_type.value if status.auth_type else None
+        await ask(session, plan["prompts"][0], recorder)
+        seen["answer"] = recorder.seen["answers"][-1]
+        await session.disconnect()
+
+    recorder.seen["report"] = {"logins": []}
+    for login in plan["logins"]:
+        await who(login)
+    quota = await client.rpc.account.get_quota(AccountGetQuotaRequest(git_hub_token=plan["logins"][0]["token"]))
+    recorder.seen["report"]["quota"] = quota.to_dict()["quotaSnapshots"]
+
+
 async def main():
     plan = json.loads(sys.argv[1])
     recorder = Recorder()
@@ -153,9 +190,8 @@ async def main():
     try:
         async with asyncio.timeout(TIME_LIMIT_S):
             await client.start()
-            await {"converse": converse, "abort": abort, "inspect": inspect}[plan["scenario"]](
-                client, plan, recorder
-            )
+            scenarios = {"converse": converse, "abort": abort, "inspect": inspect, "identify": identify}
+            await scenarios[plan["scenario"]](client, plan, recorder)
             await client.stop()
     except BaseException:
         recorder.seen["failure"] = traceback.format_exc()
