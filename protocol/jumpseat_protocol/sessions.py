@@ -112,6 +112,12 @@ class DefaultAgentConfig(WireModel):
     excluded_tools: list[str] = Field(default_factory=list)
 
 
+class CapiOptions(WireModel):
+    """How the Copilot API is called."""
+
+    enable_web_socket_responses: bool | None = None
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -128,6 +134,7 @@ class SessionOptions(WireModel):
     provider: ProviderConfig | None = None
     providers: list[NamedProviderConfig] | None = None
     models: list[ProviderModelConfig] | None = None
+    capi: CapiOptions | None = None
     request_permission: bool | None = None
     request_elicitation: bool | None = None
     request_user_input: bool | None = None

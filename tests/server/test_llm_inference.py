@@ -147,3 +147,116 @@ async def test_the_endpoint_of_a_session_is_handed_out_only_where_the_operator_a
         "apiKey": "sk-x",
         "headers": {"X-Mine": "yes"},
     }
+
+
+# --- WebSockets ---------------------------------------------------------------------------------------------------
+
+COPILOT = {
+    "COPILOT_API_URL": "https://copilot.invalid",
+    "GH_TOKEN": "gh-token",
+    "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES": "true",
+}
+LISTED = {"data": [{"id": "m", "supported_endpoints": ["/responses", "ws:/responses"]}]}
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "over a socket"}]}
+
+
+async def answered(wire: Wire, start: dict[str, Any], status: int, *chunks: dict[str, Any]) -> None:
+    """The client's answer to a request."""
+    request_id = start["requestId"]
+    head: dict[str, Any] = {"requestId": request_id, "status": status, "headers": {}}
+    await wire.call("llmInference.httpResponseStart", head)
+    for chunk in chunks:
+        await wire.call("llmInference.httpResponseChunk", {"requestId": request_id, "data": "", **chunk})
+
+
+async def asked_of_copilot(wire: Wire, **options: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """A prompt to a session of the Copilot API: the session and the request for the model."""
+    session = (await wire.call("session.create", {"model": "m", **options}))["sessionId"]
+    position = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+    listing, _ = await asked(wire, position)
+    position = len(wire.messages)
+    await answered(wire, listing, 200, {"data": json.dumps(LISTED), "end": True})
+    return session, *await asked(wire, position)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_responses_go_over_a_websocket_of_the_client_where_that_is_asked_for(
+    tmp_path: Path, *, streaming: bool
+) -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "over a "},
+        {"type": "response.completed", "response": {"status": "completed", "output": [SAID]}},
+    ]
+    async with running_server(tmp_path, env=COPILOT) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session, start, chunk = await asked_of_copilot(wire, streaming=streaming)
+        position = len(wire.messages)
+        # A message may have line breaks, and may come as bytes.
+        packed = base64.b64encode(json.dumps(events[1], indent=1).encode()).decode()
+        await answered(wire, start, 101, {"data": json.dumps(events[0])}, {"data": packed, "binary": True})
+        hung_up = await taken(wire, "llmInference.httpRequestChunk", position)
+        answer = await wire.event("assistant.message", session=session)
+        await wire.event("session.idle", session=session)
+
+    assert (start["transport"], start["url"]) == ("websocket", "wss://copilot.invalid/responses")
+    assert start["headers"]["authorization"] == ["Bearer gh-token"]
+    assert not {"content-length", "content-type"} & start["headers"].keys()
+    message = json.loads(chunk["data"])
+    assert (message["type"], message["model"], "stream" in message) == ("response.create", "m", False)
+    assert "end" not in chunk
+    # One socket per request, closed when its answer is complete.
+    assert (hung_up["requestId"], hung_up["end"], hung_up.get("cancel")) == (start["requestId"], True, None)
+    assert answer["data"]["content"] == "over a socket"
+
+
+@pytest.mark.parametrize(
+    ("env", "options"),
+    [
+        ({"COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES": ""}, {}),
+        ({"COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES": "true"}, {"capi": {"enableWebSocketResponses": True}}),
+        ({}, {"capi": {"enableWebSocketResponses": False}}),
+    ],
+)
+async def test_responses_go_over_http_where_nobody_or_not_everybody_wants_a_websocket(
+    tmp_path: Path, env: dict[str, str], options: dict[str, Any]
+) -> None:
+    async with running_server(tmp_path, env=COPILOT | env) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session, start, _ = await asked_of_copilot(wire, **options)
+        whole = {"status": "completed", "output": [SAID]}
+        await answered(wire, start, 200, {"data": json.dumps(whole), "end": True})
+        answer = await wire.event("assistant.message", session=session)
+
+    assert (start["transport"], start["method"]) == ("http", "POST")
+    assert answer["data"]["content"] == "over a socket"
+
+
+@pytest.mark.parametrize(
+    ("status", "chunk", "text"),
+    [
+        (401, {"data": '{"error": {"message": "bad token"}}', "end": True}, "bad token"),
+        (101, {"end": True}, "before it said anything"),
+        (101, {"data": '{"type": "response.created", "response": {}}', "end": True}, "in the middle of its answer"),
+        (101, {"data": '{"type": "error", "message": "too many"}'}, "too many"),
+        (101, {"error": {"message": "reset"}}, "reset"),
+    ],
+)
+async def test_a_websocket_that_fails_ends_the_turn_in_an_error(
+    tmp_path: Path, status: int, chunk: dict[str, Any], text: str
+) -> None:
+    async with running_server(tmp_path, env=COPILOT, config="[retry]\nattempts = 1\n") as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session, start, _ = await asked_of_copilot(wire)
+        position = len(wire.messages)
+        await answered(wire, start, status, chunk)
+        if not chunk.get("end") and "error" not in chunk:
+            # What the client still holds open it is told to let go of.
+            assert (await taken(wire, "llmInference.httpRequestChunk", position))["cancel"] is True
+        error = await wire.event("session.error", session=session)
+        await wire.event("session.idle", session=session)
+
+    assert text in error["data"]["message"]

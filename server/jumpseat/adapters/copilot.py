@@ -204,6 +204,11 @@ def wire_of(info: ModelInfo) -> str | None:
     return next((adapter for path, adapter in WIRES.items() if path in info.wires), None)
 
 
+def has_socket(info: ModelInfo) -> bool:
+    """Whether a model takes Responses on a WebSocket too."""
+    return wire_of(info) == WIRES["/responses"] and "ws:/responses" in (info.wires or ())
+
+
 def model_from_wire(entry: JsonObject) -> ModelInfo | None:
     """One entry of ``/models``; ``None`` for what does not chat (embeddings, completions)."""
     model_id = as_text(entry.get("id"))

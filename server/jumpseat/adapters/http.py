@@ -25,7 +25,7 @@ from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
-from jumpseat.adapters.tunnel import SESSION
+from jumpseat.adapters.tunnel import FINISH, SESSION, SOCKET
 from jumpseat.adapters.wire import as_object, one_line, parse_json
 from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
@@ -127,10 +127,13 @@ class HttpTransport:
         content: bytes | None,
         limits: dict[str, float | None],
         session_id: str | None = None,
+        *,
+        socket: bool = False,
     ) -> httpx.Response:
         """Send one request and return when the headers of the answer are there.
 
         ``limits`` are ``connect``, ``read`` and ``write`` in seconds, kept by reference. Errors are those of httpx.
+        ``socket`` asks for a WebSocket, which only a client that makes the requests can give.
         """
         if self._client is None:
             # trust_env is off because _Routes reads the environment, at no cost where TLS is never used.
@@ -142,7 +145,7 @@ class HttpTransport:
             # httpx would encode text as ASCII and fail with the value in hand.
             headers=[(name.encode("ascii"), value.encode()) for name, value in headers.items()],
             content=content,
-            extensions={"timeout": limits, SESSION: session_id},
+            extensions={"timeout": limits, SESSION: session_id, SOCKET: socket},
         )
         return await client.send(request, stream=True, follow_redirects=False)
 
@@ -158,8 +161,11 @@ class HttpModel:
         *,
         timeouts: Timeouts | None = None,
         token: Callable[[], Awaitable[str]] | None = None,
+        socket: bool = False,
     ) -> None:
         """``timeouts`` are those of this model where they differ from the transport's.
+
+        With ``socket`` a request is a message on a WebSocket, as the Responses API takes it.
 
         ``token`` is asked before every request for the bearer token, which then goes instead of the endpoint's key
         and token; it fails with a :class:`~jumpseat.errors.ProviderError`.
@@ -169,6 +175,7 @@ class HttpModel:
         self._transport = transport
         self._timeouts = timeouts or transport.timeouts
         self._token = token
+        self._socket = socket
 
     @property
     def adapter_name(self) -> str:
@@ -191,7 +198,7 @@ class HttpModel:
                 raise _veil(endpoint, request, None).over(error) from None
         try:
             call = self._adapter.request(endpoint, request)
-            content = _as_json(call.body)
+            content = _as_json(_as_message(call.body) if self._socket else call.body)
         except (TypeError, ValueError) as error:
             # A base URL that is none, a value in a schema that JSON does not know.
             raise _veil(endpoint, request, None).over(
@@ -202,7 +209,15 @@ class HttpModel:
             return _veil(endpoint, request, call)
 
         async with _opened(
-            self._transport, veil, "POST", call.url, call.headers, content, self._timeouts, request.session_id
+            self._transport,
+            veil,
+            "POST",
+            call.url,
+            call.headers,
+            content,
+            self._timeouts,
+            request.session_id,
+            socket=self._socket,
         ) as answer:
             await answer.check_status()
             events = _Events(answer, self._adapter.decoder(request), request, self._transport)
@@ -222,6 +237,8 @@ async def _opened(
     content: bytes | None,
     timeouts: Timeouts,
     session_id: str | None = None,
+    *,
+    socket: bool = False,
 ) -> AsyncGenerator[_Answer]:
     """Send a request and hold its answer; leaving releases the connection, also when cancelled.
 
@@ -229,7 +246,7 @@ async def _opened(
     """
     answer = _Answer(veil, url, timeouts)
     try:
-        await answer.open(transport, method, url, headers, content, session_id)
+        await answer.open(transport, method, url, headers, content, session_id, socket=socket)
         yield answer
     except ProviderError as error:
         # One place takes the secrets out of everything that is raised on the way, whoever raised it.
@@ -272,13 +289,17 @@ class _Answer:
         headers: Mapping[str, str],
         content: bytes | None,
         session_id: str | None,
+        *,
+        socket: bool,
     ) -> None:
         timeouts = self._timeouts
         limits = {"connect": timeouts.connect, "write": timeouts.first_byte, "read": None, "pool": None}
         first_byte = _shorter(timeouts.first_byte, timeouts.total)
         try:
             with anyio.fail_after(first_byte):
-                self._response = await transport.send(method, url, headers, content, limits, session_id)
+                self._response = await transport.send(
+                    method, url, headers, content, limits, session_id, socket=socket
+                )
         except ProviderError:
             raise
         except TimeoutError:
@@ -346,6 +367,9 @@ class _Answer:
 
     async def drain(self) -> None:
         """After a complete answer, take the end of the transfer if it is there, so the connection can be kept."""
+        if (finish := self.response.extensions.get(FINISH)) is not None:
+            await finish()
+            return
         try:
             with anyio.move_on_after(CLOSE_GRACE_S):
                 while not self._complete and await self.chunk() is not None:
@@ -515,6 +539,11 @@ class _Events:
         if len(said) == 1 and type(said[0]) is Completed:
             events += _deltas(said[0])
         events += said
+
+
+def _as_message(body: JsonObject) -> JsonObject:
+    """A request as a message of the Responses API; such answers always come in events."""
+    return {"type": "response.create", **{name: value for name, value in body.items() if name != "stream"}}
 
 
 def _as_json(body: JsonObject) -> bytes:

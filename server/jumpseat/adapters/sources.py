@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
+SOCKETS: Final = "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES"
+NO_SOCKETS: Final = "COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES"
 
 SCRIPTED: Final = "scripted"
 DEFAULT_PROVIDER: Final = "default"
@@ -421,7 +423,7 @@ class Models:
         )
 
     async def _from_copilot(self, login: Login, name: str | None, settings: SessionSettings) -> ResolvedModel:
-        from jumpseat.adapters.copilot import wire_of
+        from jumpseat.adapters.copilot import has_socket, wire_of
 
         account = await self._accounts().account(login)
         models = await account.models()
@@ -438,16 +440,29 @@ class Models:
         if wire is None:
             served = ", ".join(info.wires or ())
             raise ConfigError(f"the Copilot API serves model {name!r} by none of our wires, but by {served}")
-        return ResolvedModel(self._http_model(wire, endpoint), name, info, byok=False)
+        socket = has_socket(info) and self._may_use_sockets(settings)
+        return ResolvedModel(self._http_model(wire, endpoint, socket=socket), name, info, byok=False)
+
+    def _may_use_sockets(self, settings: SessionSettings) -> bool:
+        """WebSockets are for those who ask for them, and made by the client that makes the requests."""
+        if self.tunnel is None or self._environ.get(NO_SOCKETS) == "true":
+            return False
+        wanted = settings.web_sockets
+        return self._environ.get(SOCKETS) == "true" if wanted is None else wanted
 
     # --- parts --------------------------------------------------------------------------------------------------
 
     def _http_model(
-        self, adapter_name: str, endpoint: Endpoint, token: Callable[[], Awaitable[str]] | None = None
+        self,
+        adapter_name: str,
+        endpoint: Endpoint,
+        token: Callable[[], Awaitable[str]] | None = None,
+        *,
+        socket: bool = False,
     ) -> Model:
         from jumpseat.adapters.http import HttpModel
 
-        return HttpModel(load_adapter(adapter_name), endpoint, self._http(), token=token)
+        return HttpModel(load_adapter(adapter_name), endpoint, self._http(), token=token, socket=socket)
 
     def _http(self) -> HttpTransport:
         from jumpseat.adapters.http import HttpTransport

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import anyio
@@ -27,16 +28,23 @@ CANCEL_S: Final = 1.0
 """How long telling the client of a cancelled request may take."""
 SESSION: Final = "jumpseat_session"
 """The httpx extension that carries the session a request is made for."""
+SOCKET: Final = "jumpseat_socket"
+"""The httpx extension of a request that is a message on a WebSocket; its answer is read as an event stream."""
+FINISH: Final = "jumpseat_finish"
+"""The httpx extension of such an answer: to be called when it is complete, for a socket does not end by itself."""
 MAIN_AGENT: Final = "main"
 INTERACTION: Final = "conversation-agent"
+SWITCHING_PROTOCOLS: Final = 101
+OF_A_BODY: Final = frozenset({"content-length", "content-type"})
 # The client hands on what it has decoded already, so these would be untrue.
 UNTRUE: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 @dataclass(slots=True)
 class _Exchange:
-    """One request and what has come back of its answer."""
+    """One request and what has come back of its answer. On a ``socket``, every chunk is a message."""
 
+    socket: bool = False
     status: int | None = None
     headers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     chunks: list[bytes] = field(default_factory=list[bytes])
@@ -58,10 +66,10 @@ class Tunnel(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         request_id = str(uuid.uuid4())
-        exchange = self._open[request_id] = _Exchange()
+        exchange = self._open[request_id] = _Exchange(socket=bool(request.extensions.get(SOCKET)))
         body = await request.aread()
         try:
-            await self._send(request_id, request, body)
+            await self._send(request_id, request, body, socket=exchange.socket)
             while exchange.status is None and exchange.failure is None:
                 await exchange.news.wait()
             if exchange.status is None:
@@ -69,13 +77,23 @@ class Tunnel(httpx.AsyncBaseTransport):
         except BaseException:
             await self.cancel(request_id, exchange)
             raise
-        return httpx.Response(exchange.status, headers=exchange.headers, stream=_Body(self, request_id, exchange))
+        stream = _Body(self, request_id, exchange)
+        if exchange.socket and exchange.status == SWITCHING_PROTOCOLS:
+            return httpx.Response(
+                200,
+                headers={"content-type": "text/event-stream"},
+                stream=stream,
+                extensions={FINISH: partial(self._hang_up, request_id, exchange)},
+            )
+        return httpx.Response(exchange.status, headers=exchange.headers, stream=stream)
 
-    async def _send(self, request_id: str, request: httpx.Request, body: bytes) -> None:
+    async def _send(self, request_id: str, request: httpx.Request, body: bytes, *, socket: bool) -> None:
         headers: dict[str, list[str]] = {}
         for name, value in request.headers.multi_items():
-            headers.setdefault(name, []).append(value)
+            if not socket or name not in OF_A_BODY:
+                headers.setdefault(name, []).append(value)
         headers["accept-encoding"] = ["identity"]
+        url = str(request.url)
         session_id = request.extensions.get(SESSION)
         try:
             await self.client.start_http_request(
@@ -84,16 +102,27 @@ class Tunnel(httpx.AsyncBaseTransport):
                     session_id=session_id,
                     agent_id=MAIN_AGENT if session_id is not None else None,
                     interaction_type=INTERACTION if session_id is not None else None,
-                    method=request.method,
-                    url=str(request.url),
+                    method="GET" if socket else request.method,
+                    url=f"ws{url.removeprefix('http')}" if socket else url,
                     headers=headers,
+                    transport="websocket" if socket else "http",
                 )
             )
             await self.client.send_http_chunk(
-                HttpRequestChunkParams(request_id=request_id, data=body.decode("utf-8", "replace"), end=True)
+                HttpRequestChunkParams(
+                    request_id=request_id, data=body.decode("utf-8", "replace"), end=None if socket else True
+                )
             )
         except ClientCallError as error:
             raise _failed(str(error)) from None
+
+    async def _hang_up(self, request_id: str, exchange: _Exchange) -> None:
+        """Close a socket whose answer is complete."""
+        if exchange.complete or exchange.failure is not None:
+            return
+        exchange.complete = True
+        with anyio.move_on_after(CANCEL_S, shield=True), suppress(ClientCallError):
+            await self.client.send_http_chunk(HttpRequestChunkParams(request_id=request_id, data="", end=True))
 
     async def cancel(self, request_id: str, exchange: _Exchange) -> None:
         """Forget a request; the client is told where its answer was still awaited."""
@@ -134,7 +163,7 @@ class Tunnel(httpx.AsyncBaseTransport):
             exchange.failure = "the client sent a chunk that is no base64"
         else:
             if data:
-                exchange.chunks.append(data)
+                exchange.chunks.append(_as_event(data) if exchange.socket else data)
         if params.error is not None:
             exchange.failure = params.error.message
         exchange.complete = exchange.complete or params.end
@@ -167,6 +196,10 @@ class _Body(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._tunnel.cancel(self._request_id, self._exchange)
+
+
+def _as_event(message: bytes) -> bytes:
+    return b"data: " + message.replace(b"\n", b"\ndata: ") + b"\n\n"
 
 
 def _failed(reason: str | None) -> ProviderTransportError:

@@ -35,6 +35,7 @@ class SessionSettings:
     providers: list[NamedProviderConfig] = field(default_factory=list[NamedProviderConfig], repr=False)
     provider_models: list[ProviderModelConfig] = field(default_factory=list[ProviderModelConfig])
     login: Login | None = field(default=None, repr=False)
+    web_sockets: bool | None = None
     model_capabilities: ModelCapabilities | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None

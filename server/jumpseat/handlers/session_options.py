@@ -55,6 +55,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
             setattr(settings, name, value)
     if options.models is not None:
         settings.provider_models = options.models
+    if options.capi is not None and options.capi.enable_web_socket_responses is not None:
+        settings.web_sockets = options.capi.enable_web_socket_responses
     if options.excluded_tools is not None or options.default_agent is not None:
         agent = options.default_agent.excluded_tools if options.default_agent else []
         settings.excluded_tools = [*(options.excluded_tools or []), *agent]
