@@ -91,7 +91,7 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import elicitation, llm_inference, provider, state
+    from jumpseat_protocol import agents, elicitation, llm_inference, provider, state
 
     return {
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
@@ -150,7 +150,10 @@ def _state_requests() -> Mapping[str, Method]:
         "llmInference.httpResponseChunk": Method(
             llm_inference.HttpResponseChunkParams, llm_inference.AcceptedResult
         ),
-        "session.provider.getEndpoint": Method(sessions.SessionParams, provider.ProviderEndpointResult),
+        "session.agent.list": Method(agents.AgentListParams, agents.AgentListResult),
+        "session.agent.reload": Method(sessions.SessionParams, agents.AgentListResult),
+        "session.provider.add": Method(provider.ProviderAddParams, provider.ProviderAddResult),
+        "session.provider.getEndpoint": Method(provider.ProviderEndpointParams, provider.ProviderEndpointResult),
         "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult

@@ -112,6 +112,21 @@ class DefaultAgentConfig(WireModel):
     excluded_tools: list[str] = Field(default_factory=list)
 
 
+class CustomAgentConfig(WireModel):
+    """An agent that the client describes. ``model`` is named as in ``session.create``; ``tools: None`` means all."""
+
+    name: str = Field(min_length=1)
+    display_name: str | None = None
+    description: str = ""
+    prompt: str
+    tools: list[str] | None = None
+    mcp_servers: dict[str, Any] | None = Field(default=None, repr=False)
+    infer: bool = True
+    skills: list[str] | None = None
+    model: str | None = None
+    reasoning_effort: str | None = None
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -128,6 +143,7 @@ class SessionOptions(WireModel):
     provider: ProviderConfig | None = None
     providers: list[NamedProviderConfig] | None = None
     models: list[ProviderModelConfig] | None = None
+    custom_agents: list[CustomAgentConfig] | None = None
     request_permission: bool | None = None
     request_elicitation: bool | None = None
     request_user_input: bool | None = None

@@ -249,6 +249,11 @@ class Session:
             raise ClientCallError("no attached client gives tokens")
         return await client.provider_token(self.id, provider_name)
 
+    def ask_for_tokens(self, client: Client) -> None:
+        """Count an attached client among those that give the tokens of providers."""
+        if (attachment := self.attachments.get(client)) is not None:
+            attachment.has_tokens = True
+
     def user_input_client(self) -> Client | None:
         """Who can put a question to a person: the client that came last of those that can."""
         return next((one.client for one in self._latest_first() if one.handles_user_input), None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import (
+    CustomAgentConfig,
     LargeOutputConfig,
     ModelCapabilities,
     NamedProviderConfig,
@@ -33,6 +34,7 @@ class SessionSettings:
     provider: ProviderConfig | None = field(default=None, repr=False)
     providers: list[NamedProviderConfig] = field(default_factory=list[NamedProviderConfig], repr=False)
     provider_models: list[ProviderModelConfig] = field(default_factory=list[ProviderModelConfig])
+    custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     github_token: str | None = field(default=None, repr=False)
     model_capabilities: ModelCapabilities | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)

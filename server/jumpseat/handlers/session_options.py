@@ -25,7 +25,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     """Take over what ``options`` sets; what is unset stays as it is.
 
     Raises:
-        InvalidRequestError: the working directory does not exist.
+        InvalidRequestError: the working directory does not exist, or two agents have one name.
     """
     if options.working_directory is not None:
         cwd = Path(options.working_directory)
@@ -40,6 +40,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "client_name",
         "provider",
         "providers",
+        "custom_agents",
         "available_tools",
         "system_message",
         "streaming",
@@ -50,6 +51,10 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         value = getattr(options, name)
         if value is not None:
             setattr(settings, name, value)
+    if options.custom_agents is not None:
+        names = [agent.name for agent in options.custom_agents]
+        if len(set(names)) < len(names):
+            raise InvalidRequestError("customAgents: two agents have the same name")
     if options.models is not None:
         settings.provider_models = options.models
     if options.git_hub_token:

@@ -90,6 +90,7 @@ _CORE: Final[Mapping[str, Handler]] = {
 def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
         llm_inference,
+        session_agent,
         session_context,
         session_event_log_read,
         session_history,
@@ -159,6 +160,9 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.queue.clear": session_queue.clear,
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
+        "session.agent.list": session_agent.list_agents,
+        "session.agent.reload": session_agent.reload,
+        "session.provider.add": session_provider.add,
         "session.provider.getEndpoint": session_provider.get_endpoint,
         "session.ui.elicitation": session_ui.elicitation,
         "llmInference.setProvider": llm_inference.set_provider,

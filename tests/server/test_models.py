@@ -1,0 +1,222 @@
+"""Which model a session calls, where and as whom: as applications set it up and change it, over the real wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.server import RunningServer, Wire, running_server
+
+pytestmark = pytest.mark.anyio
+
+ALLOWED = {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
+
+
+def says(text: str, **fields: Any) -> Reply:
+    """A chat completion."""
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return json_reply({"choices": [choice], **fields})
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *replies: Reply, env: dict[str, str] | None = None
+) -> AsyncGenerator[tuple[RunningServer, ModelServer]]:
+    """A server of ours and a provider that answers ``replies``, or politely for want of any."""
+    async with ModelServer(*(replies or [says("Hi")] * 9)) as provider, running_server(folder, env=env) as server:
+        yield server, provider
+
+
+def at(provider: ModelServer, **fields: Any) -> dict[str, Any]:
+    return {"type": "openai", "baseUrl": f"{provider.url}/v1", "apiKey": "sk-key", **fields}
+
+
+async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "go", **params: Any) -> SeenRequest:
+    """Send a prompt and return the last request that the provider got for it."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": prompt, **params})
+    await wire.event("session.idle", session=session, since=since)
+    failed = [one["data"]["message"] for one in wire.events(session, since=since) if one["type"] == "session.error"]
+    assert failed == []
+    return provider.requests[-1]
+
+
+async def failed(wire: Wire, session: str) -> str:
+    """Send a prompt that must fail and return what is said of it."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+    error = await wire.event("session.error", session=session, since=since)
+    await wire.event("session.idle", session=session, since=since)
+    return error["data"]["message"]
+
+
+# --- the session's own provider -----------------------------------------------------------------------------------
+
+
+async def test_a_session_with_its_own_provider_and_no_model_lives_until_one_is_needed(tmp_path: Path) -> None:
+    async with serving(tmp_path, env=ALLOWED) as (server, provider):
+        session = await server.wire.create(at(provider, headers={"X-Mine": "yes"}))
+        endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
+        assert await server.wire.call("session.model.getCurrent", {"sessionId": session}) == {}
+        said = await failed(server.wire, session)
+        assert provider.requests == []
+        await server.wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late"})
+        request = await asked(server.wire, provider, session)
+    assert endpoint == {
+        "type": "openai",
+        "wireApi": "completions",
+        "baseUrl": f"{provider.url}/v1",
+        "apiKey": "sk-key",
+        "headers": {"X-Mine": "yes"},
+    }
+    assert "needs a model: set model, or provider.modelId" in said
+    assert request.json["model"] == "late"
+
+
+async def test_the_endpoint_of_another_model_than_the_sessions_can_be_asked_for(tmp_path: Path) -> None:
+    named = {"name": "beta", "type": "anthropic", "baseUrl": "https://beta.invalid", "apiKey": "sk-beta"}
+    async with serving(tmp_path, env=ALLOWED) as (server, provider):
+        created = await server.wire.call(
+            "session.create", {"provider": at(provider), "model": "m", "providers": [named]}
+        )
+        params = {"sessionId": created["sessionId"], "modelId": "beta/opus"}
+        endpoint = await server.wire.call("session.provider.getEndpoint", params)
+        current = await server.wire.call("session.model.getCurrent", {"sessionId": created["sessionId"]})
+    assert endpoint == {
+        "type": "anthropic",
+        "baseUrl": "https://beta.invalid",
+        "apiKey": "sk-beta",
+        "headers": {},
+    }
+    assert current == {"modelId": "m"}
+
+
+# --- named providers ----------------------------------------------------------------------------------------------
+
+
+async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        added = await wire.call(
+            "session.provider.add",
+            {
+                "sessionId": session,
+                "providers": [
+                    {**at(provider, headers={"X-Provider": "late"}), "name": "late", "apiKey": "sk-late"}
+                ],
+                "models": [
+                    {"provider": "late", "id": "one", "name": "Late One", "wireModel": "w", "maxPromptTokens": 9}
+                ],
+            },
+        )
+        listed = await wire.call("session.model.list", {"sessionId": session})
+        await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/one"})
+        request = await asked(wire, provider, session)
+        # A model may come later than its provider.
+        more = {"sessionId": session, "models": [{"provider": "late", "id": "two"}]}
+        assert [one["id"] for one in (await wire.call("session.provider.add", more))["models"]] == ["late/two"]
+    [model] = added["models"]
+    assert (model["id"], model["name"]) == ("late/one", "Late One")
+    assert model["capabilities"]["limits"]["max_prompt_tokens"] == 9
+    assert [one["id"] for one in listed["list"]] == ["m", "late/one"]
+    assert request.json["model"] == "w"
+    assert request.headers["authorization"] == "Bearer sk-late"
+    assert request.headers["x-provider"] == "late"
+    files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    assert "sk-late" not in files
+
+
+@pytest.mark.parametrize(
+    ("params", "what"),
+    [
+        ({"providers": [{"name": "old", "baseUrl": "http://h"}]}, "'old' is given twice"),
+        ({"providers": [{"name": "new", "type": "nope"}]}, "providers.new.type 'nope' is unknown"),
+        ({"providers": [{"name": "new", "baseUrl": "no url"}]}, "providers.new.baseUrl"),
+        ({"models": [{"provider": "none", "id": "m"}]}, "there is no provider 'none'"),
+        ({"models": [{"provider": "old", "id": "m"}]}, "'old/m' is given twice"),
+        ({"models": [{"provider": "old"}]}, "models.0.id: Field required"),
+    ],
+)
+async def test_what_cannot_be_added_is_named_and_nothing_is_added(
+    tmp_path: Path, params: dict[str, Any], what: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        created = await server.wire.call(
+            "session.create",
+            {"providers": [{**at(provider), "name": "old"}], "models": [{"provider": "old", "id": "m"}]},
+        )
+        session = {"sessionId": created["sessionId"]}
+        refused = await server.wire.refused("session.provider.add", {**session, **params})
+        assert await server.wire.call("session.provider.add", session) == {"models": []}
+        listed = await server.wire.call("session.model.list", session)
+    assert what in refused["message"]
+    assert [one["id"] for one in listed["list"]] == ["old/m"]
+
+
+async def test_an_added_provider_may_have_the_client_asked_for_its_token(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        late = {"name": "late", "baseUrl": f"{provider.url}/v1", "hasBearerTokenProvider": True}
+        await wire.call("session.provider.add", {"sessionId": session, "providers": [late]})
+        await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/x"})
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = await wire.until(lambda message: message.get("method") == "providerToken.getToken")
+        assert question["params"] == {"sessionId": session, "providerName": "late"}
+        await wire.answer(question, {"token": "fresh"})
+        await wire.event("session.idle", session=session)
+    assert provider.requests[-1].headers["authorization"] == "Bearer fresh"
+
+
+# --- custom agents ------------------------------------------------------------------------------------------------
+
+
+async def test_custom_agents_are_listed_with_the_models_they_are_bound_to(tmp_path: Path) -> None:
+    planner = {
+        "name": "planner",
+        "displayName": "Planner",
+        "description": "Plans.",
+        "prompt": "You plan.",
+        "model": "alpha/sonnet",
+        "tools": ["view"],
+        "mcpServers": {"db": {"command": "x", "env": {"KEY": "sk-mcp"}}},
+    }
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(
+            at(provider), model="m", customAgents=[planner, {"name": "bare", "prompt": "x"}]
+        )
+        agents = (await server.wire.call("session.agent.list", {"sessionId": session}))["agents"]
+        told = await server.wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
+        again = await server.wire.call("session.agent.reload", {"sessionId": session})
+        plain = await server.wire.create(at(provider), model="m")
+        none = await server.wire.call("session.agent.list", {"sessionId": plain})
+    assert agents == [
+        {
+            "name": "planner",
+            "displayName": "Planner",
+            "description": "Plans.",
+            "id": "planner",
+            "userInvocable": True,
+            "tools": ["view"],
+            "model": "alpha/sonnet",
+        },
+        {"name": "bare", "displayName": "bare", "description": "", "id": "bare", "userInvocable": True},
+    ]
+    assert [one["prompt"] for one in told["agents"]] == ["You plan.", "x"]
+    assert again["agents"] == agents
+    assert none == {"agents": []}
+
+
+async def test_custom_agents_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    agent = {"name": "twin", "prompt": "x"}
+    async with serving(tmp_path) as (server, provider):
+        refused = await server.wire.refused(
+            "session.create", {"provider": at(provider), "model": "m", "customAgents": [agent, agent]}
+        )
+    assert refused["message"] == "customAgents: two agents have the same name"
