@@ -318,6 +318,7 @@ class ModelSwitchParams(WireModel):
     session_id: str
     model_id: str = Field(min_length=1)
     reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
     source: str | None = None
 
@@ -346,3 +347,4 @@ class OptionsUpdateParams(SessionOptions):
 
     session_id: str
     enable_streaming: bool | None = None
+    model_capabilities_overrides: ModelCapabilities | None = None

@@ -369,6 +369,10 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
             case events.SessionStart():
                 settings.model = settings.model or payload.selected_model
                 settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
+            case events.SessionResume():
+                # What a client has asked for on its way in.
+                settings.model = payload.selected_model or settings.model
+                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
             case events.SessionModelChange():
                 settings.model = payload.new_model
                 settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort

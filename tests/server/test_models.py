@@ -220,3 +220,111 @@ async def test_custom_agents_that_cannot_be_told_apart_are_refused(tmp_path: Pat
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [agent, agent]}
         )
     assert refused["message"] == "customAgents: two agents have the same name"
+
+
+# --- changing one's mind ------------------------------------------------------------------------------------------
+
+
+async def test_a_model_that_is_switched_to_while_a_turn_runs_gets_the_next_call(tmp_path: Path) -> None:
+    tool = {"name": "wait", "skipPermission": True}
+    call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": "{}"}}
+    asks = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]})
+    async with serving(tmp_path, asks, says("Done")) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="first", reasoningEffort="low", tools=[tool])
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        waiting = await wire.event("external_tool.requested", session=session)
+        switched = await wire.call(
+            "session.model.switchTo", {"sessionId": session, "modelId": "second", "reasoningEffort": "high"}
+        )
+        answer = {"requestId": waiting["data"]["requestId"], "result": "now"}
+        await wire.call("session.tools.handlePendingToolCall", {"sessionId": session, **answer})
+        await wire.event("session.idle", session=session)
+        change = await wire.event("session.model_change", session=session)
+        current = await wire.call("session.model.getCurrent", {"sessionId": session})
+    assert switched == current == {"modelId": "second", "reasoningEffort": "high"}
+    assert [(one.json["model"], one.json["reasoning_effort"]) for one in provider.requests] == [
+        ("first", "low"),
+        ("second", "high"),
+    ]
+    assert change["data"] == {
+        "newModel": "second",
+        "previousModel": "first",
+        "reasoningEffort": "high",
+        "source": "sdk",
+    }
+
+
+@pytest.mark.parametrize("way", ["switchTo", "options.update", "resume", "silent resume"])
+async def test_a_resumed_session_calls_the_model_it_called_last(tmp_path: Path, way: str) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider), model="first", reasoningEffort="low")
+        await asked(server.wire, provider, session)
+    async with serving(tmp_path) as (server, provider):
+        wire, here = server.wire, {"sessionId": session}
+        chosen = {"model": "second", "reasoningEffort": "high"}
+        if "resume" in way:
+            silent = {"disableResume": True} if way == "silent resume" else {}
+            await wire.call("session.resume", {**here, "provider": at(provider), **chosen, **silent})
+        else:
+            await wire.call("session.resume", {**here, "provider": at(provider)})
+            if way == "switchTo":
+                chosen["modelId"] = chosen.pop("model")
+            await wire.call(f"session.{'model.' if way == 'switchTo' else ''}{way}", {**here, **chosen})
+        await asked(wire, provider, session)
+    async with serving(tmp_path) as (server, provider):
+        await server.wire.call("session.resume", {"sessionId": session, "provider": at(provider)})
+        request = await asked(server.wire, provider, session)
+    assert (request.json["model"], request.json["reasoning_effort"]) == ("second", "high")
+
+
+async def test_options_that_cannot_work_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        refused = await wire.refused(
+            "session.options.update", {"sessionId": session, "model": "other", "provider": {"type": "nope"}}
+        )
+        request = await asked(wire, provider, session)
+    assert "provider.type 'nope' is unknown" in refused["message"]
+    assert request.json["model"] == "m"
+    assert [one for one in wire.events(session) if one["type"] == "session.model_change"] == []
+
+
+async def test_what_a_model_can_is_overridden_for_as_long_as_the_client_says(tmp_path: Path) -> None:
+    image = {"type": "blob", "data": "iVBORw0KGgo=", "mimeType": "image/png", "displayName": "shot.png"}
+
+    def blind(request: SeenRequest) -> bool:
+        return "image_url" not in request.body.decode()
+
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        here = {"sessionId": session}
+        seen = [await asked(wire, provider, session, attachments=[image])]
+        no_vision = {"supports": {"vision": False}}
+        await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
+        seen.append(await asked(wire, provider, session))
+        vision = {"supports": {"vision": True}}
+        await wire.call("session.options.update", {**here, "modelCapabilitiesOverrides": vision})
+        seen.append(await asked(wire, provider, session))
+        await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
+        await wire.call("session.detach", here)
+        await wire.call("session.resume", {**here, "provider": at(provider)})
+        seen.append(await asked(wire, provider, session))
+    assert [blind(one) for one in seen] == [False, True, False, True]
+
+
+async def test_models_are_listed_as_the_token_of_the_asker_sees_them(tmp_path: Path) -> None:
+    models = [json_reply({"data": [{"id": name}]}) for name in ("of-the-asker", "of-the-session")]
+    user = json_reply({"login": "ada"})
+    async with ModelServer(models[0], user, models[1]) as github:
+        env = {"COPILOT_DEBUG_GITHUB_API_URL": github.url, "COPILOT_API_URL": github.url}
+        async with running_server(tmp_path, env=env) as server:
+            asker = await server.wire.call("models.list", {"gitHubToken": "token-a"})
+            created = await server.wire.call("session.create", {"gitHubToken": "token-b"})
+            own = await server.wire.call("session.model.list", {"sessionId": created["sessionId"]})
+    assert [one["id"] for one in asker["models"]] == ["of-the-asker"]
+    assert [one["id"] for one in own["list"]] == ["of-the-session"]
+    tokens = [one.headers["authorization"] for one in github.requests]
+    assert tokens == ["Bearer token-a", "Bearer token-b", "Bearer token-b"]

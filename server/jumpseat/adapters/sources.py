@@ -146,8 +146,8 @@ class Models:
         except JumpseatError:
             return None
 
-    async def list(self) -> list[ModelInfo]:
-        """All models that can be named.
+    async def list(self, token: str | None = None) -> list[ModelInfo]:
+        """All models that can be named; those of the Copilot API as ``token`` sees them, or the process's own.
 
         Raises:
             ConfigError: there is neither a login nor a configured provider.
@@ -156,12 +156,13 @@ class Models:
         found = [ModelInfo(id=name, name=name) for name in self._config.models]
         for adapter_name, adapter in self._adapters.items():
             found += [_info(f"{adapter_name}/{one.id}", one) for one in self._declared(adapter_name, adapter)]
-        if self._token is None:
+        token = token or self._token
+        if token is None:
             if not self._adapters:
                 raise _nothing_configured()
             return found
         try:
-            return found + await self._account(self._token).models()
+            return found + await self._account(token).models()
         except ProviderError:
             if not self._adapters:
                 raise

@@ -190,6 +190,17 @@ class Session:
         """The file of the session's log."""
         return str(self._log.path)
 
+    def use_model(self, model: str, source: str, *, reasoning_effort: str | None = None) -> None:
+        """Call another model from the next call on; the log says so, for who resumes the session."""
+        settings = self.settings
+        previous, settings.model = settings.model, model
+        settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
+        self.emit(
+            events.SessionModelChange(
+                new_model=model, previous_model=previous, reasoning_effort=reasoning_effort, source=source
+            )
+        )
+
     # --- clients ------------------------------------------------------------------------------------------------
 
     def attach(self, attachment: Attachment) -> None:

@@ -13,7 +13,7 @@ DEFAULT_CONTEXT_WINDOW = 128_000
 
 async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResult:
     """All models a session can name."""
-    return ModelsListResult(models=[to_wire(info) for info in await ctx.models.list()])
+    return ModelsListResult(models=[to_wire(info) for info in await ctx.models.list(params.git_hub_token)])
 
 
 def to_wire(info: ModelInfo) -> dict[str, Any]:

@@ -35,7 +35,7 @@ async def list_models(ctx: Context, params: SessionParams) -> SessionModelsResul
         found = [ModelInfo(id=name), *found] if name and all(one.id != name for one in found) else found
     else:
         try:
-            found = found + await ctx.models.list()
+            found = found + await ctx.models.list(settings.github_token)
         except (ConfigError, ProviderError):
             if not found:
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
@@ -12,13 +13,37 @@ from jumpseat_protocol.sessions import OptionsUpdateParams, SessionOptions
 
 
 def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
-    """Change settings of a live session; they count from the next model call on."""
+    """Change settings of a live session; they count from the next model call on.
+
+    Raises:
+        InvalidRequestError: one of them cannot work.
+    """
     session = ctx.registry.live(params.session_id)
+    settings = session.settings
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
-    apply_options(session.settings, params)
+    if params.model_capabilities_overrides is not None:
+        params.model_capabilities = params.model_capabilities_overrides
+    # All is taken over, or nothing.
+    wanted = replace(settings)
+    apply_options(wanted, params)
+    ctx.models.check(wanted)
+    if wanted.model is not None and (settings.model, settings.reasoning_effort) != (
+        wanted.model,
+        wanted.reasoning_effort,
+    ):
+        session.use_model(wanted.model, "sdk", reasoning_effort=params.reasoning_effort)
+    apply_options(settings, params)
+    if gives_tokens(params):
+        session.ask_for_tokens(ctx.connection)
     ctx.registry.keep_options(session)
     return SuccessResult()
+
+
+def gives_tokens(options: SessionOptions) -> bool:
+    """Whether a client that sends ``options`` wants to be asked for the bearer token of a provider."""
+    providers = (options.provider, *(options.providers or []))
+    return any(one.has_bearer_token_provider for one in providers if one is not None)
 
 
 def apply_options(settings: SessionSettings, options: SessionOptions) -> None:

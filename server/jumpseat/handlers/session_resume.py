@@ -44,6 +44,8 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
             registry.forget(session)
             raise
     registry.keep_options(session)
+    if params.disable_resume and params.model is not None:
+        session.use_model(params.model, "sdk", reasoning_effort=params.reasoning_effort)
     if not params.disable_resume:
         settings = session.settings
         session.emit(
