@@ -113,7 +113,7 @@ class DefaultAgentConfig(WireModel):
 
 
 class CustomAgentConfig(WireModel):
-    """An agent that the client describes. ``model`` is named as in ``session.create``; ``tools: None`` means all."""
+    """An agent that the client describes. ``model`` is as in ``session.create``; no ``tools`` means all."""
 
     name: str = Field(min_length=1)
     display_name: str | None = None
@@ -213,7 +213,10 @@ class ResponseFormatConfig(WireModel):
 
 
 class SessionSendParams(WireModel):
-    """A prompt. ``request_headers`` go to the model provider with this prompt's calls and are never stored."""
+    """A prompt. ``attachments.py`` knows what may be attached.
+
+    ``request_headers`` go to the model provider with this prompt's calls and are never stored.
+    """
 
     session_id: str
     prompt: str

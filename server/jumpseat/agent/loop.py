@@ -21,7 +21,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json, provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from jumpseat.agent.prompt import wrap_prompt
+from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
@@ -79,7 +79,7 @@ async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     """Put a prompt into the conversation, as the hooks would have it."""
     attachments: list[dict[str, Any]] = prompt.attachments
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
-    text = wrap_prompt(
+    text = await wrapped(
         submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text,
         attachments,
         utc_now(),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.session import Prompt
-from jumpseat.errors import TurnFailedError
+from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionError
 from jumpseat_protocol.sessions import SessionSendAndWaitResult, SessionSendParams, SessionSendResult
@@ -39,7 +41,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     wanted = params.response_format.json_schema if params.response_format else None
     prompt = Prompt(
         params.prompt,
-        attachments=params.attachments or [],
+        attachments=_checked(params.attachments or []),
         agent_mode=params.agent_mode,
         headers=params.request_headers,
         response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
@@ -48,3 +50,19 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     )
     session.send(prompt, params.mode)
     return prompt
+
+
+def _checked(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The attachments as they came.
+
+    Raises:
+        InvalidRequestError: one lacks what its kind must have: it would be lost, or spoil the conversation.
+    """
+    if attachments:
+        # Most prompts have none.
+        from jumpseat_protocol.attachments import problem_of
+
+        for place, attachment in enumerate(attachments):
+            if (problem := problem_of(attachment)) is not None:
+                raise InvalidRequestError(f"attachments.{place}.{problem}")
+    return attachments
