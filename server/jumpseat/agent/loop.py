@@ -49,7 +49,7 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             if turn > 0:
                 for steering in session.take_steering():
                     await _say(session, steering, turn_id=turn_id)
-                    steering.run.done.set()
+                    _join(prompt, steering)
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
@@ -73,6 +73,13 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         raise
     except Exception as exc:
         _fail(session, prompt, open_turn, exc)
+
+
+def _join(prompt: Prompt, steering: Prompt) -> None:
+    """Let ``prompt`` go on as the one that was slipped in wants it, and end for both."""
+    prompt.headers = {**prompt.headers, **steering.headers}
+    prompt.response_format = steering.response_format or prompt.response_format
+    prompt.run.slipped_in.append(steering.run)
 
 
 async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:

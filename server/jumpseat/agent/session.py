@@ -56,13 +56,21 @@ class Prompt:
 
 @dataclass(slots=True)
 class Run:
-    """What became of a prompt; complete when ``done`` is set."""
+    """What became of a prompt; complete when ``done`` is set. What was slipped into it shares its end."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
     aborted: bool = False
     error: events.Event | None = None
     answer: events.Event | None = None
     idle: events.Event | None = None
+    slipped_in: list[Run] = field(default_factory=lambda: list[Run]())
+
+    def end(self) -> None:
+        """Tell all who wait for it; nothing changes from here on."""
+        for one in self.slipped_in:
+            one.aborted, one.error, one.answer, one.idle = self.aborted, self.error, self.answer, self.idle
+            one.done.set()
+        self.done.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +401,7 @@ class Session:
                     late.delivery = "queued"
                     self._queue.appendleft(late)
                 if self._queue:
-                    prompt.run.done.set()
+                    prompt.run.end()
                     self._scope = anyio.CancelScope()
         finally:
             self._current = None
@@ -412,7 +420,7 @@ class Session:
         idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=flag))
         if last is not None:
             last.run.idle = idle
-            last.run.done.set()
+            last.run.end()
         self._log.sync_soon()
 
     def _drop_waiting(self) -> None:
@@ -445,4 +453,4 @@ class Session:
 def _forget(prompts: Iterable[Prompt]) -> None:
     for prompt in prompts:
         prompt.run.aborted = True
-        prompt.run.done.set()
+        prompt.run.end()

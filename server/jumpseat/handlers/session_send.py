@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from jumpseat.agent.model import ResponseFormat
@@ -17,13 +18,17 @@ def session_send(ctx: Context, params: SessionSendParams) -> SessionSendResult:
     return SessionSendResult(message_id=_send(ctx, params).id)
 
 
-async def session_send_and_wait(ctx: Context, params: SessionSendParams) -> SessionSendAndWaitResult:
-    """Queue a prompt and answer when its run has ended.
+def session_send_and_wait(ctx: Context, params: SessionSendParams) -> Awaitable[SessionSendAndWaitResult]:
+    """Queue a prompt at once, in the order of arrival, and answer when its run has ended."""
+    return _answer(_send(ctx, params))
+
+
+async def _answer(prompt: Prompt) -> SessionSendAndWaitResult:
+    """What became of ``prompt``.
 
     Raises:
-        TurnFailedError: it ended in a ``session.error``.
+        TurnFailedError: its run ended in a ``session.error``.
     """
-    prompt = _send(ctx, params)
     run = prompt.run
     await run.done.wait()
     if run.error is not None and isinstance(run.error.payload, SessionError):
