@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
 from jumpseat_protocol.wire import WireModel
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _one_line(text: str) -> str:
+    text = text.strip()
+    if _CONTROL.search(text):
+        raise PydanticCustomError("one_line", "has line breaks or other control characters in it")
+    return text
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise PydanticCustomError("header", "{name} is not the name of a header", {"name": repr(name)})
+        if _CONTROL.search(value.strip()):
+            problem = "the value of {name} has line breaks or other control characters in it"
+            raise PydanticCustomError("header", problem, {"name": repr(name)})
+    return {name: value.strip() for name, value in headers.items()}
+
+
+OneLine: TypeAlias = Annotated[str, AfterValidator(_one_line)]
+"""Goes into a line of HTTP. White space around it, as keys from files have, is taken off."""
+
+Headers: TypeAlias = Annotated[dict[str, str], AfterValidator(_headers)]
 
 
 class ClientTool(WireModel):
@@ -52,11 +80,11 @@ class ProviderConfig(WireModel):
 
     type: str = "openai"
     wire_api: Literal["completions", "responses"] | None = None
-    base_url: str | None = None
-    api_key: str | None = Field(default=None, repr=False)
-    bearer_token: str | None = Field(default=None, repr=False)
+    base_url: OneLine | None = None
+    api_key: OneLine | None = Field(default=None, repr=False)
+    bearer_token: OneLine | None = Field(default=None, repr=False)
     has_bearer_token_provider: bool | None = None
-    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    headers: Headers = Field(default_factory=dict, repr=False)
     model_id: str | None = None
     wire_model: str | None = None
     max_prompt_tokens: int | None = None
@@ -131,7 +159,7 @@ class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
     model: str | None = None
-    client_name: str | None = None
+    client_name: OneLine | None = None
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
@@ -155,7 +183,7 @@ class SessionOptions(WireModel):
     skip_custom_instructions: bool | None = None
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None
-    git_hub_token: str | None = Field(default=None, repr=False)
+    git_hub_token: OneLine | None = Field(default=None, repr=False)
 
 
 class SessionCreateParams(SessionOptions):
@@ -223,7 +251,7 @@ class SessionSendParams(WireModel):
     attachments: list[dict[str, Any]] | None = None
     mode: Literal["enqueue", "immediate"] = "enqueue"
     agent_mode: AgentMode | None = None
-    request_headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    request_headers: Headers = Field(default_factory=dict, repr=False)
     response_format: ResponseFormatConfig | None = None
 
 

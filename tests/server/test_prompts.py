@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_server import SeenRequest
-from tests.support.provided import asked, at, serving
+from tests.support.model_server import Reply, SeenRequest, json_reply
+from tests.support.provided import asked, at, says, serving
+from tests.support.server import frame
 
 pytestmark = pytest.mark.anyio
 
@@ -201,3 +202,192 @@ async def test_an_attachment_that_would_be_lost_or_spoil_the_session_is_refused(
     assert refused["message"].startswith(f"attachments.1.{what}")
     assert "secret" not in refused["message"]
     assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "prompt"),
+    [
+        (r"a half \ud83d", "a half \ufffd"),
+        (r"\ude00 and \ud83d\ude00", "\ufffd and \U0001f600"),
+        (r"\\ud83d \ud83d\ud83d\ude00", "\\ud83d \ufffd\U0001f600"),
+    ],
+)
+async def test_a_prompt_that_was_cut_in_the_middle_of_an_emoji_is_answered(
+    tmp_path: Path, sent: str, prompt: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider), model="m")
+        number = server.wire.new_id()
+        body = (
+            f'{{"jsonrpc":"2.0","id":{number},"method":"session.send",'
+            f'"params":{{"sessionId":"{session}","prompt":"{sent}"}}}}'
+        )
+        await server.wire.send(frame(body.encode()))
+        assert "messageId" in (await server.wire.response(number))["result"]
+        await server.wire.event("session.idle", session=session)
+    assert prompt in last_user(provider.requests[0])
+
+
+# --- headers ------------------------------------------------------------------------------------------------------
+
+
+async def test_headers_of_a_message_go_with_its_calls_and_win_over_those_of_the_provider(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        mine = at(provider, headers={"X-Session": "s", "X-Both": "session"}, apiKey=" sk-key\n")
+        session = await wire.create(mine, model="m", clientName="my-app/1.0")
+        first = await asked(wire, provider, session, requestHeaders={"x-message": "1", "x-both": "message"})
+        second = await asked(wire, provider, session)
+    names = ("x-session", "x-both", "x-message", "authorization")
+    assert [first.headers.get(name) for name in names] == ["s", "message", "1", "Bearer sk-key"]
+    assert [second.headers.get(name) for name in names] == ["s", "session", None, "Bearer sk-key"]
+    assert "my-app/1.0" in first.headers["user-agent"]
+    files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    assert "sk-key" not in files
+    assert "x-message" not in files
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"clientName": "app\r\nX-Evil: 1"}, "clientName: has line breaks"),
+        ({"provider": {"baseUrl": "http://h", "apiKey": "sk-a\nb"}}, "provider.apiKey: has line breaks"),
+        ({"provider": {"baseUrl": "http://h", "headers": {"X A": "1"}}}, "'X A' is not the name of a header"),
+        ({"provider": {"baseUrl": "http://h", "headers": {"X-A": "sk-a\r\nB: 1"}}}, "the value of 'X-A' has line"),
+        ({"provider": {"baseUrl": "localhost:80"}}, "provider.baseUrl is no address"),
+    ],
+)
+async def test_what_cannot_go_into_a_request_is_refused_when_it_is_said(
+    tmp_path: Path, options: dict[str, Any], what: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        refused = await server.wire.refused("session.create", {"model": "m", **options})
+        session = await server.wire.create(at(provider), model="m")
+        headers = {"requestHeaders": {"X-A": "sk-a\r\nB: 1"}}
+        unsent = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x", **headers})
+    assert what in refused["message"]
+    assert "requestHeaders: the value of 'X-A' has line breaks" in unsent["message"]
+    assert "sk-a" not in f"{refused}{unsent}"
+    assert provider.requests == []
+
+
+# --- steering and queueing ----------------------------------------------------------------------------------------
+
+
+TOOL = {"name": "wait", "description": "Waits", "skipPermission": True}
+CALL = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": "{}"}}
+ASKS = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [CALL]}}]})
+
+
+def said(request: SeenRequest) -> list[str]:
+    """What the model is told by the user and by tools, without what is around it."""
+    texts = [str(one["content"]) for one in request.json["messages"] if one["role"] in ("user", "tool")]
+    return [text.split("\n\n")[1] if "</current_datetime>" in text else text for text in texts]
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    told = {"user.message", "assistant.turn_start", "assistant.message", "abort", "session.error", "session.idle"}
+    return [
+        f"{event['data']['delivery']} {event['data']['content']}"
+        if event["type"] == "user.message"
+        else event["type"]
+        for event in events
+        if event["type"] in told
+    ]
+
+
+async def test_what_is_sent_during_a_turn_slips_in_or_waits_as_the_client_says(tmp_path: Path) -> None:
+    async with serving(tmp_path, ASKS, says("steered"), says("later")) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m", tools=[TOOL])
+        here = {"sessionId": session}
+        running = await wire.ask("session.sendAndWait", {**here, "prompt": "go", "requestHeaders": {"x-p": "go"}})
+        call = await wire.event("external_tool.requested", session=session)
+        steering = await wire.ask(
+            "session.sendAndWait",
+            {**here, "prompt": "left", "mode": "immediate", "requestHeaders": {"x-q": "left"}},
+        )
+        queued = await wire.ask(
+            "session.sendAndWait", {**here, "prompt": "next", "requestHeaders": {"x-r": "next"}}
+        )
+        await wire.call("session.send", {**here, "prompt": "further left", "mode": "immediate"})
+        await wire.call("session.tools.handlePendingToolCall", {**here, "requestId": call["data"]["requestId"]})
+        answers = [(await wire.response(one))["result"] for one in (running, steering, queued)]
+        idle = await wire.event("session.idle", session=session)
+        events = wire.events(session)
+    assert [said(one)[-2:] for one in provider.requests] == [
+        ["go"],
+        ["left", "further left"],
+        ["further left", "next"],
+    ]
+    headers = [[one.headers.get(name) for name in ("x-p", "x-q", "x-r")] for one in provider.requests]
+    assert headers == [["go", None, None], ["go", "left", None], [None, None, "next"]]
+    assert kinds(events) == [
+        "idle go",
+        "assistant.turn_start",
+        "assistant.message",
+        "assistant.turn_start",
+        "steering left",
+        "steering further left",
+        "assistant.message",
+        "queued next",
+        "assistant.turn_start",
+        "assistant.message",
+        "session.idle",
+    ]
+    # Whoever steers waits for the same answer as whoever asked.
+    assert [one["response"]["data"]["content"] for one in answers] == ["steered", "steered", "later"]
+    assert answers[2]["completionEventId"] == idle["id"]
+    assert sum(event["type"] == "pending_messages.modified" for event in events) >= 4
+
+
+async def test_steering_an_idle_session_is_an_ordinary_prompt(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider), model="m")
+        await asked(server.wire, provider, session, mode="immediate")
+        assert kinds(server.wire.events(session))[0] == "idle go"
+
+
+async def test_an_abort_forgets_what_waits_and_not_what_is_sent_behind_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, Reply(silent=True, ending="hang"), says("fresh")) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        here = {"sessionId": session}
+        asking = [await wire.ask("session.sendAndWait", {**here, "prompt": "stuck"})]
+        await wire.event("assistant.turn_start", session=session)
+        for prompt, mode in (("queued", "enqueue"), ("steering", "immediate")):
+            asking.append(await wire.ask("session.sendAndWait", {**here, "prompt": prompt, "mode": mode}))
+        aborting = await wire.ask("session.abort", here)
+        behind = await wire.ask("session.sendAndWait", {**here, "prompt": "behind"})
+        assert (await wire.response(aborting))["result"] == {"success": True}
+        outcomes = [(await wire.response(one))["result"]["aborted"] for one in asking]
+        answer = (await wire.response(behind))["result"]
+        events = wire.events(session)
+    assert outcomes == [True, True, True]
+    assert answer["response"]["data"]["content"] == "fresh"
+    assert kinds(events) == [
+        "idle stuck",
+        "assistant.turn_start",
+        "abort",
+        "session.idle",
+        "queued behind",
+        "assistant.turn_start",
+        "assistant.message",
+        "session.idle",
+    ]
+    assert said(provider.requests[-1]) == ["stuck", "behind"]
+
+
+async def test_a_failed_prompt_does_not_take_the_waiting_one_with_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, json_reply({"error": "no"}, status=400), says("fine")) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        asking = [
+            await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": one}) for one in ("a", "b")
+        ]
+        first, second = [await wire.response(one) for one in asking]
+        events = wire.events(session)
+    assert "error" in first
+    assert second["result"]["response"]["data"]["content"] == "fine"
+    assert kinds(events).count("session.idle") == 1
+    assert kinds(events)[-1] == "session.idle"

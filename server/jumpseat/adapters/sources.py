@@ -355,6 +355,8 @@ class Models:
         api_key = self._environ.get(key_env) if key_env else None
         if config.api_key_env and api_key is None:
             raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
+        # Keys that come out of files bring their last line break along.
+        api_key = api_key.strip() if api_key else api_key
         endpoint = Endpoint(
             base_url=base_url.rstrip("/"),
             api_key=api_key,
@@ -470,11 +472,11 @@ def _configured(config: Config, environ: Mapping[str, str]) -> dict[str, Adapter
 def _github_token(options: Options) -> tuple[str | None, str | None]:
     """The GitHub token of the process and how it was given."""
     if options.auth_token:
-        return options.auth_token, "token"
+        return options.auth_token.strip(), "token"
     for name in ("GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"):
         if name == "GITHUB_COPILOT_API_TOKEN" and not options.environ.get("COPILOT_API_URL"):
             continue
-        if token := options.environ.get(name):
+        if token := options.environ.get(name, "").strip():
             return token, "env"
     return None, None
 
@@ -510,7 +512,7 @@ def _asked_token(provider: str, ask_token: AskToken | None) -> Callable[[], Awai
             raise ProviderAuthError(
                 f"the client gave no bearer token for provider {provider!r}: {reason}"
             ) from error
-        if not answer:
+        if not (answer := answer.strip()):
             raise ProviderAuthError(f"the client gave an empty bearer token for provider {provider!r}")
         return answer
 
