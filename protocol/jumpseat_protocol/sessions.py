@@ -155,6 +155,12 @@ class CustomAgentConfig(WireModel):
     reasoning_effort: str | None = None
 
 
+class SessionLimitsConfig(WireModel):
+    """What a session may use up. Credits are those of the Copilot API; other providers take none."""
+
+    max_ai_credits: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -172,6 +178,7 @@ class SessionOptions(WireModel):
     providers: list[NamedProviderConfig] | None = None
     models: list[ProviderModelConfig] | None = None
     custom_agents: list[CustomAgentConfig] | None = None
+    session_limits: SessionLimitsConfig | None = None
     request_permission: bool | None = None
     request_elicitation: bool | None = None
     request_user_input: bool | None = None

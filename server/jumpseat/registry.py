@@ -19,6 +19,7 @@ from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ModelSource
+from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.retry import RetryPolicy
@@ -106,6 +107,7 @@ class SessionRegistry:
                     start_time=started_at,
                     selected_model=settings.model,
                     reasoning_effort=settings.reasoning_effort,
+                    session_limits=limits_of(settings),
                     context=context,
                     already_in_use=False,
                 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_server import ModelServer, SeenRequest, json_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.provided import asked, at, failed, says, serving
 from tests.support.server import running_server
 
@@ -289,3 +289,109 @@ async def test_models_are_listed_as_the_token_of_the_asker_sees_them(tmp_path: P
     assert [one["id"] for one in own["list"]] == ["of-the-session"]
     tokens = [one.headers["authorization"] for one in github.requests]
     assert tokens == ["Bearer token-a", "Bearer token-b", "Bearer token-b"]
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+
+
+def statuses(request: SeenRequest) -> list[str]:
+    """What the model is told of the session's limits, in order."""
+    told = [str(one["content"]) for one in request.json["messages"] if one["role"] == "user"]
+    return [one.split("\n")[1].partition(".  ")[0] for one in told if one.startswith("<session_limits_status>")]
+
+
+async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path) -> None:
+    def costs(credits_taken: float) -> Reply:
+        usage = {"prompt_tokens": 1, "completion_tokens": 1}
+        return says("Hi", usage=usage, copilot_usage={"total_nano_aiu": int(credits_taken * 1e9)})
+
+    async with serving(tmp_path, costs(1.25), costs(0), costs(30)) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m", sessionLimits={"maxAiCredits": 30})
+        here = {"sessionId": session}
+        requests = [await asked(wire, provider, session) for _ in range(3)]
+        assert "limit of 30 AI credits is used up" in await failed(wire, session)
+        error = await wire.event("session.error", session=session)
+        started = await wire.event("session.start", session=session)
+        snapshot = await wire.call("session.metadata.snapshot", here)
+        metrics = await wire.call("session.usage.getMetrics", here)
+        await wire.call("session.detach", here)
+        await wire.call("session.resume", {**here, "provider": at(provider)})
+        kept = await wire.call("session.metadata.snapshot", here)
+        assert len(provider.requests) == 3
+    assert [len(statuses(one)) for one in requests] == [1, 2, 2]
+    assert requests[0].json["messages"][-1]["content"] == (
+        "<session_limits_status>\nRemaining session limits: 30 AI credits. Later session_limits_status messages"
+        " supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls."
+        "\n</session_limits_status>"
+    )
+    assert statuses(requests[1])[-1].startswith("Remaining session limits: 28.75 AI credits.")
+    assert error["data"]["errorType"] == "quota"
+    assert started["data"]["sessionLimits"] == snapshot["sessionLimits"] == kept["sessionLimits"]
+    assert snapshot["sessionLimits"] == {"maxAiCredits": 30}
+    assert metrics["totalNanoAiu"] == 31_250_000_000
+
+
+async def test_a_session_without_limits_is_told_of_none(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider), model="m", sessionLimits={})
+        request = await asked(server.wire, provider, session)
+        refused = await server.wire.refused("session.create", {"sessionLimits": {"maxAiCredits": -1}})
+    assert statuses(request) == []
+    assert "sessionLimits.maxAiCredits" in refused["message"]
+
+
+# --- what a provider is set up with -------------------------------------------------------------------------------
+
+
+async def test_models_of_named_providers_go_there_under_their_wire_names(tmp_path: Path) -> None:
+    alpha = {"name": "alpha", "headers": {"X-Provider": "alpha"}, "apiKey": "sk-alpha"}
+    delta = {"name": "delta", "headers": {"X-Provider": "delta"}, "bearerToken": "delta-token"}
+    models = [
+        {"provider": "alpha", "id": "sonnet", "wireModel": "w-sonnet", "modelId": "known"},
+        {"provider": "alpha", "id": "haiku", "modelId": "known"},
+        {"provider": "delta", "id": "turbo", "maxOutputTokens": 77, "maxContextWindowTokens": 5000},
+    ]
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        providers = [at(provider, **one) for one in (alpha, delta)]
+        created = await wire.call(
+            "session.create", {"model": "alpha/sonnet", "providers": providers, "models": models}
+        )
+        session = created["sessionId"]
+        requests = [await asked(wire, provider, session)]
+        for name in ("alpha/haiku", "delta/turbo", "delta/undeclared"):
+            await wire.call("session.model.switchTo", {"sessionId": session, "modelId": name})
+            requests.append(await asked(wire, provider, session))
+        window = [one["data"]["tokenLimit"] for one in wire.events(session) if one["type"] == "session.usage_info"]
+    assert [(one.json["model"], one.headers["x-provider"], one.headers["authorization"]) for one in requests] == [
+        ("w-sonnet", "alpha", "Bearer sk-alpha"),
+        ("known", "alpha", "Bearer sk-alpha"),
+        ("turbo", "delta", "Bearer delta-token"),
+        ("undeclared", "delta", "Bearer delta-token"),
+    ]
+    assert [one.json.get("max_tokens") for one in requests] == [None, None, 77, None]
+    assert window[2] == 5000
+
+
+@pytest.mark.parametrize(
+    ("fields", "model", "wire_name"),
+    [
+        ({"wireModel": "w", "modelId": "known"}, "m", "w"),
+        ({"modelId": "known"}, "m", "known"),
+        ({}, "m", "m"),
+        ({"modelId": "known"}, None, "known"),
+    ],
+)
+async def test_the_model_is_called_by_the_name_its_provider_knows(
+    tmp_path: Path, fields: dict[str, Any], model: str | None, wire_name: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        created = await server.wire.call(
+            "session.create",
+            {"provider": at(provider, maxOutputTokens=9, maxContextWindowTokens=99, **fields), "model": model},
+        )
+        request = await asked(server.wire, provider, created["sessionId"])
+        usage = await server.wire.event("session.usage_info")
+    assert (request.json["model"], request.json["max_tokens"]) == (wire_name, 9)
+    assert usage["data"]["tokenLimit"] == 99

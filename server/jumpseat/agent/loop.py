@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
-from jumpseat.agent import tokens
+from jumpseat.agent import limits, tokens
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json, provider_blocks
@@ -112,6 +112,7 @@ async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
             turn_id=turn_id,
         )
     )
+    limits.tell(session)
 
 
 async def _system_message(session: Session) -> str:
@@ -138,6 +139,7 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
+    limits.check(session)
     resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
     request = _request(session, prompt, system, resolved)
     answer = await _call_model(session, resolved, request, turn_id)
@@ -307,6 +309,7 @@ def _publish_answer(
             finish_reason=completed.stop_reason,
             num_tool_calls=len(message.tool_uses()),
             is_byok=resolved.byok,
+            copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
         )
     )
     system = tokens.of_text(request.system)

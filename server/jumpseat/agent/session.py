@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import anyio
 from anyio.abc import TaskGroup
@@ -37,6 +37,9 @@ from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
+
+LIMITS: Final = "session_limits"
+"""Where a message comes from that tells the model what it may still use up."""
 
 
 @dataclass(slots=True)
@@ -111,6 +114,8 @@ class Session:
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
+        # What the model was told last of the limits.
+        self.limits_told: str | None = None
         self.last_event_id: str | None = None
         self._log = event_log
         self._queue: deque[Prompt] = deque()
@@ -159,6 +164,7 @@ class Session:
         self.conversation = Conversation()
         self.event_count = 0
         self.last_event_id = None
+        self.limits_told = None
         for event_id, payload in history:
             self._advance(event_id, payload)
         if self._feed is not None:
@@ -176,6 +182,8 @@ class Session:
         self.event_count += 1
         if self.first_prompt is None and isinstance(payload, events.UserMessage) and payload.source is None:
             self.first_prompt = payload.content
+        if isinstance(payload, events.UserMessage) and payload.source == LIMITS:
+            self.limits_told = payload.content
         self.conversation.apply(payload)
 
     def _announce(self, event: events.Event) -> None:
@@ -287,10 +295,10 @@ class Session:
     def _latest_first(self) -> Iterable[Attachment]:
         return reversed(list(self.attachments.values()))
 
-    def add_context(self, text: str) -> None:
+    def add_context(self, text: str, source: str = "hook") -> None:
         """Tell the model something that is not from the user; it comes in as a message of its own."""
         self.emit(
-            events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source="hook")
+            events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source=source)
         )
 
     # --- prompts ------------------------------------------------------------------------------------------------

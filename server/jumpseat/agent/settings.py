@@ -13,6 +13,7 @@ from jumpseat_protocol.sessions import (
     NamedProviderConfig,
     ProviderConfig,
     ProviderModelConfig,
+    SessionLimitsConfig,
     SystemMessageConfig,
 )
 
@@ -37,6 +38,7 @@ class SessionSettings:
     custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     github_token: str | None = field(default=None, repr=False)
     model_capabilities: ModelCapabilities | None = None
+    session_limits: SessionLimitsConfig | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])

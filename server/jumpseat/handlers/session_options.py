@@ -66,6 +66,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "provider",
         "providers",
         "custom_agents",
+        "session_limits",
         "available_tools",
         "system_message",
         "streaming",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.limits import limits_of
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
@@ -57,6 +58,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
                 session_was_active=was_active,
                 selected_model=settings.model,
                 reasoning_effort=settings.reasoning_effort,
+                session_limits=limits_of(settings),
                 context=working_directory_context(settings.cwd, host_git=settings.host_git),
             )
         )
