@@ -90,6 +90,11 @@ class WorkingDirectoryContext(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class SessionLimits(WireDataclass):
+    max_ai_credits: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionStart(Payload):
     type: ClassVar[str] = "session.start"
     session_id: str
@@ -99,6 +104,7 @@ class SessionStart(Payload):
     start_time: str
     selected_model: str | None = None
     reasoning_effort: str | None = None
+    session_limits: SessionLimits | None = None
     context: WorkingDirectoryContext | None = None
     already_in_use: bool | None = None
 
@@ -113,6 +119,7 @@ class SessionResume(Payload):
     session_was_active: bool | None = None
     selected_model: str | None = None
     reasoning_effort: str | None = None
+    session_limits: SessionLimits | None = None
     context: WorkingDirectoryContext | None = None
 
 
@@ -380,6 +387,13 @@ class AssistantIdle(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class CopilotUsage(WireDataclass):
+    """What a call took of the plan: a credit is 10^9 of these."""
+
+    total_nano_aiu: int
+
+
+@dataclass(slots=True, kw_only=True)
 class AssistantUsage(Payload):
     type: ClassVar[str] = "assistant.usage"
     persisted: ClassVar[bool] = False
@@ -395,6 +409,7 @@ class AssistantUsage(Payload):
     finish_reason: str | None = None
     num_tool_calls: int | None = None
     is_byok: bool | None = None
+    copilot_usage: CopilotUsage | None = None
 
 
 @dataclass(slots=True, kw_only=True)

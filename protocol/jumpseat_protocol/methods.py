@@ -91,7 +91,7 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import accounts, elicitation, llm_inference, provider, state
+    from jumpseat_protocol import accounts, agents, elicitation, llm_inference, provider, state
 
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
@@ -151,11 +151,14 @@ def _state_requests() -> Mapping[str, Method]:
         "llmInference.httpResponseChunk": Method(
             llm_inference.HttpResponseChunkParams, llm_inference.AcceptedResult
         ),
-        "session.provider.getEndpoint": Method(provider.ProviderEndpointParams, provider.ProviderEndpointResult),
         "session.gitHubAuth.getStatus": Method(sessions.SessionParams, accounts.SessionAuthStatusResult),
         "session.gitHubAuth.setCredentials": Method(accounts.SetCredentialsParams, server.SuccessResult),
         # As SDKs before 1.0 call it.
         "session.auth.getStatus": Method(sessions.SessionParams, accounts.SessionAuthStatusResult),
+        "session.agent.list": Method(agents.AgentListParams, agents.AgentListResult),
+        "session.agent.reload": Method(sessions.SessionParams, agents.AgentListResult),
+        "session.provider.add": Method(provider.ProviderAddParams, provider.ProviderAddResult),
+        "session.provider.getEndpoint": Method(provider.ProviderEndpointParams, provider.ProviderEndpointResult),
         "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult

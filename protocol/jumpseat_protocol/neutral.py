@@ -45,8 +45,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- agents, tasks, skills, commands --------------------------------------------------------------------------
     "session.agent.deselect": _VOID,
     "session.agent.getCurrent": Answer({"agent": None}),
-    "session.agent.list": Answer({"agents": []}, only={"includeBuiltInAgents": None}),
-    "session.agent.reload": Answer({"agents": []}),
     "session.cancelAllBackgroundAgents": Answer(0),
     "session.tasks.cancel": Answer({"cancelled": False}),
     "session.tasks.getCurrentPromotable": _DONE,

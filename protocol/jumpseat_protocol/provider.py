@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from jumpseat_protocol.sessions import NamedProviderConfig, ProviderModelConfig
 from jumpseat_protocol.wire import WireModel
+
+
+class ProviderAddParams(WireModel):
+    """Named providers and their models, as in ``session.create``; a model may name a provider of old."""
+
+    session_id: str
+    providers: list[NamedProviderConfig] = Field(default_factory=list[NamedProviderConfig])
+    models: list[ProviderModelConfig] = Field(default_factory=list[ProviderModelConfig])
+
+
+class ProviderAddResult(WireModel):
+    """The models that were added, in the form of ``models.list``; their ids are ``provider/id``."""
+
+    models: list[dict[str, Any]]
 
 
 class ProviderEndpointParams(WireModel):
     """``model_id`` asks about another model than the session's."""
 
     session_id: str
-    model_id: str | None = None
+    model_id: str | None = Field(default=None, min_length=1)
 
 
 class ProviderEndpointResult(WireModel):

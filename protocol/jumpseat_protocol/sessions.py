@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
 from jumpseat_protocol.wire import WireModel
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _one_line(text: str) -> str:
+    text = text.strip()
+    if _CONTROL.search(text):
+        raise PydanticCustomError("one_line", "has line breaks or other control characters in it")
+    return text
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise PydanticCustomError("header", "{name} is not the name of a header", {"name": repr(name)})
+        if _CONTROL.search(value.strip()):
+            problem = "the value of {name} has line breaks or other control characters in it"
+            raise PydanticCustomError("header", problem, {"name": repr(name)})
+    return {name: value.strip() for name, value in headers.items()}
+
+
+OneLine: TypeAlias = Annotated[str, AfterValidator(_one_line)]
+"""Goes into a line of HTTP. White space around it, as keys from files have, is taken off."""
+
+Headers: TypeAlias = Annotated[dict[str, str], AfterValidator(_headers)]
 
 
 class ClientTool(WireModel):
@@ -52,11 +80,11 @@ class ProviderConfig(WireModel):
 
     type: str = "openai"
     wire_api: Literal["completions", "responses"] | None = None
-    base_url: str | None = None
-    api_key: str | None = Field(default=None, repr=False)
-    bearer_token: str | None = Field(default=None, repr=False)
+    base_url: OneLine | None = None
+    api_key: OneLine | None = Field(default=None, repr=False)
+    bearer_token: OneLine | None = Field(default=None, repr=False)
     has_bearer_token_provider: bool | None = None
-    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    headers: Headers = Field(default_factory=dict, repr=False)
     model_id: str | None = None
     wire_model: str | None = None
     max_prompt_tokens: int | None = None
@@ -118,11 +146,32 @@ class CapiOptions(WireModel):
     enable_web_socket_responses: bool | None = None
 
 
+class CustomAgentConfig(WireModel):
+    """An agent that the client describes. ``model`` is as in ``session.create``; no ``tools`` means all."""
+
+    name: str = Field(min_length=1)
+    display_name: str | None = None
+    description: str = ""
+    prompt: str
+    tools: list[str] | None = None
+    mcp_servers: dict[str, Any] | None = Field(default=None, repr=False)
+    infer: bool = True
+    skills: list[str] | None = None
+    model: str | None = None
+    reasoning_effort: str | None = None
+
+
+class SessionLimitsConfig(WireModel):
+    """What a session may use up. Credits are those of the Copilot API; other providers take none."""
+
+    max_ai_credits: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
     model: str | None = None
-    client_name: str | None = None
+    client_name: OneLine | None = None
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
@@ -135,6 +184,8 @@ class SessionOptions(WireModel):
     providers: list[NamedProviderConfig] | None = None
     models: list[ProviderModelConfig] | None = None
     capi: CapiOptions | None = None
+    custom_agents: list[CustomAgentConfig] | None = None
+    session_limits: SessionLimitsConfig | None = None
     request_permission: bool | None = None
     request_elicitation: bool | None = None
     request_user_input: bool | None = None
@@ -146,7 +197,7 @@ class SessionOptions(WireModel):
     skip_custom_instructions: bool | None = None
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None
-    git_hub_token: str | None = Field(default=None, repr=False)
+    git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
 
 
@@ -205,14 +256,17 @@ class ResponseFormatConfig(WireModel):
 
 
 class SessionSendParams(WireModel):
-    """A prompt. ``request_headers`` go to the model provider with this prompt's calls and are never stored."""
+    """A prompt. ``attachments.py`` knows what may be attached.
+
+    ``request_headers`` go to the model provider with this prompt's calls and are never stored.
+    """
 
     session_id: str
     prompt: str
     attachments: list[dict[str, Any]] | None = None
     mode: Literal["enqueue", "immediate"] = "enqueue"
     agent_mode: AgentMode | None = None
-    request_headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    request_headers: Headers = Field(default_factory=dict, repr=False)
     response_format: ResponseFormatConfig | None = None
 
 
@@ -310,6 +364,7 @@ class ModelSwitchParams(WireModel):
     session_id: str
     model_id: str = Field(min_length=1)
     reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
     source: str | None = None
 
@@ -338,3 +393,4 @@ class OptionsUpdateParams(SessionOptions):
 
     session_id: str
     enable_streaming: bool | None = None
+    model_capabilities_overrides: ModelCapabilities | None = None

@@ -293,6 +293,7 @@ class UsageMetricsResult(WireModel):
 
     total_premium_request_cost: float = 0
     total_user_requests: int
+    total_nano_aiu: int | None = None
     total_api_duration_ms: int
     session_start_time: str
     code_changes: CodeChanges

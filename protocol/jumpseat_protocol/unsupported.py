@@ -357,7 +357,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.plugins.retryManaged",
         "session.plugins.uninstall",
         "session.plugins.update",
-        "session.provider.add",
         "session.provider.sync",
         "session.provider.withdraw",
         "session.providers.discover",

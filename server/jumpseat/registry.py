@@ -19,6 +19,7 @@ from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ModelSource
+from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.retry import RetryPolicy
@@ -106,6 +107,7 @@ class SessionRegistry:
                     start_time=started_at,
                     selected_model=settings.model,
                     reasoning_effort=settings.reasoning_effort,
+                    session_limits=limits_of(settings),
                     context=context,
                     already_in_use=False,
                 )
@@ -369,6 +371,10 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
             case events.SessionStart():
                 settings.model = settings.model or payload.selected_model
                 settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
+            case events.SessionResume():
+                # What a client has asked for on its way in.
+                settings.model = payload.selected_model or settings.model
+                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
             case events.SessionModelChange():
                 settings.model = payload.new_model
                 settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort

@@ -28,7 +28,7 @@ from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
-Scenario: TypeAlias = Literal["converse", "abort", "inspect", "identify", "call_back"]
+Scenario: TypeAlias = Literal["converse", "abort", "choose", "inspect", "identify", "call_back"]
 
 DRIVERS = Path(__file__).parent / "drivers"
 HOSTS_KEY = "a-key-of-the-host"
@@ -86,13 +86,14 @@ class Host:
         system_message: str | None = None,
         excluded_tools: list[str] | None = None,
         logins: list[JsonObject] | None = None,
+        attachments: list[JsonObject] | None = None,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
         Without ``model`` the session names no provider, without ``model_name`` no model.
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
         otherwise it approves them all. Only old hosts look at ``system_message`` and ``excluded_tools``, only
-        ``identify`` at ``logins``.
+        ``identify`` at ``logins``, only ``choose`` at ``attachments``.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
@@ -111,6 +112,7 @@ class Host:
                 "system_message": system_message,
                 "excluded_tools": excluded_tools,
                 "logins": logins,
+                "attachments": attachments,
             }
             seen = await self._drive(plan)
         assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"

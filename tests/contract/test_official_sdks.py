@@ -12,7 +12,9 @@ import anyio
 import pytest
 
 from tests.contract.hosts import HOSTS_KEY, USERS_KEY, USERS_KEY_VARIABLE, Host, Observations
-from tests.support.fake_openai import MODEL, Script, calls, fake_openai, says, stalls, texts
+from tests.support.fake_openai import MODEL, JsonObject, Script, calls, fake_openai, says, stalls, texts
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 # The first test of a version installs it, which takes longer than a test may.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -118,6 +120,48 @@ async def test_a_rejected_tool_does_not_run_and_ends_the_turn(host: Host) -> Non
     assert (completed["success"], completed["error"]["code"]) == (False, "rejected")
     assert "The user rejected this tool call." in completed["error"]["message"]
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("transport", ["stdio"])
+async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host: Host) -> None:
+    (host.workspace / "note.txt").write_text("one\ntwo\n")
+    selection = {
+        "type": "selection",
+        "filePath": str(host.workspace / "note.txt"),
+        "displayName": "note.txt",
+        "selection": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 3}},
+        "text": "two",
+    }
+    attachments: list[JsonObject] = [
+        {"type": "file", "path": str(host.workspace / "note.txt"), "displayName": "note.txt"},
+        {"type": "directory", "path": str(host.workspace), "displayName": "workspace"},
+        selection,
+        {"type": "blob", "data": PIXEL, "mimeType": "image/png", "displayName": "dot.png"},
+    ]
+    async with fake_openai({"Look": [says("I see.")], "And now": [says("Still.")]}) as model:
+        seen = await host.run("choose", "Look at this", "And now?", model=model, attachments=attachments)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["I see.", "Still."]
+    assert seen.data("user.message")[0]["attachments"] == attachments
+    assert seen.data("session.model_change")[0]["newModel"] == "second-model"
+    assert seen.report == {"model": "second-model", "agents": [["planner", "Planner"]]}
+    assert in_order(seen.types(), "pending_messages.modified", "user.message", "session.idle")
+
+    first, second = model.requests
+    [prompt] = [one["content"] for one in first["messages"] if one["role"] == "user"]
+    assert [part["type"] for part in prompt] == ["text", "text", "image_url"]
+    assert prompt[0]["text"].startswith("<ide_selection>\n")
+    assert "\nFile: note.txt (line 2)\n```\ntwo\n```\n</ide_selection>\n\n<current_datetime>" in prompt[0]["text"]
+    assert prompt[0]["text"].endswith(
+        f"<tagged_files>\n* {host.workspace}/note.txt (2 lines)\n* {host.workspace} (1 items)\n</tagged_files>"
+    )
+    assert [part.get("text") for part in prompt[1:]] == ["dot.png", None]
+    assert prompt[2]["image_url"]["url"] == f"data:image/png;base64,{PIXEL}"
+    assert (first["model"], second["model"]) == (MODEL, "second-model")
+    assert (first.get("reasoning_effort"), second["reasoning_effort"]) == (None, "high")
+    assert [one.get("x-message") for one in model.headers] == ["first", None]
+    assert all("contract-host" in one["user-agent"] for one in model.headers)
 
 
 @pytest.mark.parametrize("transport", ["stdio"])

@@ -75,7 +75,6 @@ async def test_a_fixed_answer_is_not_given_where_it_would_be_a_promise(tmp_path:
         for method, params in (
             ("session.remote.enable", {"mode": "on"}),
             ("session.remote.enable", {}),
-            ("session.agent.list", {"includeBuiltInAgents": True}),
             ("sessions.setAdditionalPlugins", {"plugins": [{"name": "x"}]}),
             ("sessions.setRemoteControlSteering", {"enabled": True}),
         ):

@@ -70,6 +70,7 @@ class FakeOpenAI:
     base_url: str = ""
     requests: list[JsonObject] = field(default_factory=list[JsonObject])
     authorizations: list[str | None] = field(default_factory=list[str | None])
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     unscripted: list[str] = field(default_factory=list[str])
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a caller left in the middle of a stalled answer."""
@@ -94,6 +95,7 @@ class FakeOpenAI:
         request: JsonObject = json.loads(body)
         self.requests.append(request)
         self.authorizations.append(headers.get("authorization"))
+        self.headers.append(headers)
         answer = self._answer(request["messages"])
         if answer is None:
             await _send_json(writer, 400, {"error": {"message": f"not in the script: {self.unscripted[-1]!r}"}})

@@ -128,6 +128,10 @@ class Wire:
         assert "error" not in answer, f"{method}: {answer['error']}"
         return answer["result"]
 
+    async def answer(self, request: JsonObject, result: Any) -> None:
+        """Answer a request of the server."""
+        await self.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+
     async def refused(self, method: str, params: Any = None) -> JsonObject:
         """Send a request that must fail and return the error."""
         answer = await self.response(await self.ask(method, params))

@@ -30,6 +30,7 @@ from jumpseat.adapters.wire import (
     dump_json,
     hosted_as_text,
     merge_headers,
+    nano_aiu,
     parse_arguments,
     parse_object,
 )
@@ -402,6 +403,7 @@ class MessagesDecoder:
     def __init__(self) -> None:
         self._parts: dict[int, _Part] = {}
         self._usage: JsonObject = {}
+        self._nano_aiu = 0
         self._stop_reason: str | None = None
         self._model: str | None = None
         self._response_id: str | None = None
@@ -421,6 +423,7 @@ class MessagesDecoder:
                 self._note_head(message)
             case "message_delta":
                 self._note_usage(chunk.get("usage"))
+                self._nano_aiu = nano_aiu(chunk)
                 reason = as_object(chunk.get("delta")).get("stop_reason")
                 self._stop_reason = as_text(reason) or self._stop_reason
             case "message_stop":
@@ -448,6 +451,7 @@ class MessagesDecoder:
             raise ProviderProtocolError("expected a list of content blocks in the provider's answer")
         self._note_head(body)
         self._stop_reason = as_text(body.get("stop_reason")) or None
+        self._nano_aiu = nano_aiu(body)
         for index, block in enumerate(as_list(body.get("content"))):
             self._parts[index] = _Part(as_object(block))
         return self._complete()
@@ -528,6 +532,7 @@ class MessagesDecoder:
             output_tokens=as_count(usage.get("output_tokens")),
             cache_read_tokens=read,
             cache_write_tokens=written,
+            nano_aiu=self._nano_aiu,
         )
 
 

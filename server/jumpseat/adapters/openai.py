@@ -39,6 +39,7 @@ from jumpseat.adapters.wire import (
     dump_json,
     hosted_as_text,
     merge_headers,
+    nano_aiu,
     parse_arguments,
     parse_object,
 )
@@ -344,15 +345,15 @@ def document_part(document: DocumentBlock) -> JsonObject:
     }
 
 
-def usage_from_wire(usage: Any) -> Usage | None:
-    """``usage`` of an answer, ``None`` where there is none.
+def usage_from_wire(answer: JsonObject) -> Usage | None:
+    """``usage`` of an answer or a chunk, ``None`` where there is none.
 
     Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens`` and ``cache_creation_input_tokens`` of
     gateways before Anthropic.
     """
-    if not isinstance(usage, dict) or not usage:
+    node = as_object(answer.get("usage"))
+    if not node:
         return None
-    node = cast("JsonObject", usage)
     prompt = as_object(node.get("prompt_tokens_details"))
     completion = as_object(node.get("completion_tokens_details"))
     return Usage(
@@ -362,6 +363,7 @@ def usage_from_wire(usage: Any) -> Usage | None:
         cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
         or as_count(node.get("cache_creation_input_tokens")),
         reasoning_tokens=as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens")),
+        nano_aiu=nano_aiu(answer),
     )
 
 
@@ -431,9 +433,8 @@ class ChatDecoder:
                     self._finish(reason, choice)
         if self._response_id is None:
             self._note_head(chunk)
-        usage = chunk.get("usage")
-        if usage:
-            self._usage = usage_from_wire(usage)
+        if chunk.get("usage"):
+            self._usage = usage_from_wire(chunk)
         return events
 
     def finish(self) -> list[ModelEvent]:
@@ -451,7 +452,7 @@ class ChatDecoder:
         if not choices:
             raise ProviderProtocolError("expected at least one choice in the provider's answer")
         self._note_head(body)
-        self._usage = usage_from_wire(body.get("usage"))
+        self._usage = usage_from_wire(body)
         for position, item in enumerate(choices):
             choice = as_object(item)
             self._take(position, as_object(choice.get("message") or choice.get("delta")), [])

@@ -36,6 +36,7 @@ from jumpseat.adapters.wire import (
     decode_text,
     dump_json,
     hosted_as_text,
+    nano_aiu,
     parse_arguments,
     parse_object,
 )
@@ -303,9 +304,9 @@ def _replayable(item: JsonObject) -> JsonObject:
     return {key: value for key, value in item.items() if value is not None and key != "status"}
 
 
-def usage_from_wire(usage: Any) -> Usage | None:
-    """``usage`` of an answer, ``None`` where there is none."""
-    node = as_object(usage)
+def usage_from_wire(response: JsonObject, event: JsonObject) -> Usage | None:
+    """``usage`` of an answer, ``None`` where there is none; ``event`` is what it came in."""
+    node = as_object(response.get("usage"))
     if not node:
         return None
     inputs = as_object(node.get("input_tokens_details"))
@@ -316,6 +317,7 @@ def usage_from_wire(usage: Any) -> Usage | None:
         cache_read_tokens=as_count(inputs.get("cached_tokens")),
         cache_write_tokens=as_count(inputs.get("cache_write_tokens")),
         reasoning_tokens=as_count(outputs.get("reasoning_tokens")),
+        nano_aiu=nano_aiu(event) or nano_aiu(response),
     )
 
 
@@ -396,7 +398,7 @@ class ResponsesDecoder:
             case "response.completed" | "response.incomplete":
                 response = as_object(chunk.get("response"))
                 self._note_head(response)
-                self._note_end(response)
+                self._note_end(response, chunk)
                 self._fill_in(as_list(response.get("output")), events)
                 events += self._complete()
             case "response.failed" | "response.cancelled" | "error":
@@ -421,7 +423,7 @@ class ResponsesDecoder:
         if not isinstance(body.get("output"), list):
             raise ProviderProtocolError("expected a list of output items in the provider's answer")
         self._note_head(body)
-        self._note_end(body)
+        self._note_end(body, body)
         self._fill_in(as_list(body.get("output")), [])
         return self._complete()
 
@@ -432,8 +434,8 @@ class ResponsesDecoder:
         self._response_id = as_text(response.get("id")) or self._response_id
         self._model = as_text(response.get("model")) or self._model
 
-    def _note_end(self, response: JsonObject) -> None:
-        self._usage = usage_from_wire(response.get("usage"))
+    def _note_end(self, response: JsonObject, event: JsonObject) -> None:
+        self._usage = usage_from_wire(response, event)
         self._reason = as_text(as_object(response.get("incomplete_details")).get("reason")) or None
 
     def _fill_in(self, output: list[Any], events: list[ModelEvent]) -> None:

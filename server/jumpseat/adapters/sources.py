@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -58,6 +59,8 @@ DEFAULT_PROVIDER: Final = "default"
 
 ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}
 """Other names for adapters."""
+
+_WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 
 RESPONSES: Final[Mapping[str, str]] = {
     "openai": "openai_responses",
@@ -116,8 +119,12 @@ class Models:
             raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {known}")
         if provider.wire_api == "responses" and kind not in RESPONSES:
             raise InvalidRequestError(f"{where}.wireApi 'responses' is no wire of provider type {provider.type!r}")
-        if not provider.base_url and load_adapter(kind).default_base_url is None:
-            raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
+        if not provider.base_url:
+            if load_adapter(kind).default_base_url is None:
+                raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
+        elif not _WEB_ADDRESS.match(provider.base_url):
+            # Not the text: it may hold a password.
+            raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
 
     async def authenticate(self, settings: SessionSettings) -> None:
         """Check the login that a session brings of its own.
@@ -135,6 +142,8 @@ class Models:
 
     async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
         found = await self._resolve(settings, ask_token)
+        if not found.wire_name:
+            raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
         return replace(found, info=_overridden(found.info, settings.model_capabilities))
 
     def registered(self, settings: SessionSettings) -> list[ModelInfo]:
@@ -144,7 +153,7 @@ class Models:
     async def default_name(self, settings: SessionSettings) -> str | None:
         """The model a session without one would use; ``None`` where there is none."""
         try:
-            return (await self._resolve(settings)).info.id
+            return (await self._resolve(settings)).info.id or None
         except JumpseatError:
             return None
 
@@ -239,8 +248,8 @@ class Models:
             raise ProviderAuthError("Not authenticated: there is no GitHub token")
         return await self._accounts().quota(login)
 
-    async def endpoint(self, settings: SessionSettings) -> ProviderEndpointResult:
-        """Where and as whom a session's model is called.
+    async def endpoint(self, settings: SessionSettings, name: str | None = None) -> ProviderEndpointResult:
+        """Where and as whom a session's model is called, or the one it would get by ``name``.
 
         Raises:
             InvalidRequestError: the operator has not allowed to hand this out, or the model has no endpoint.
@@ -249,6 +258,7 @@ class Models:
 
         if self._environ.get(ALLOW_ENDPOINT) != "true":
             raise InvalidRequestError(f"session.provider.getEndpoint is off: {ALLOW_ENDPOINT}=true turns it on")
+        settings = replace(settings, model=name or settings.model)
         byok, wire_name = True, ""
         if settings.provider is not None and (settings.model is None or _named(settings, settings.model) is None):
             # Where it is, a provider knows without a model.
@@ -343,12 +353,10 @@ class Models:
     def _from_own_provider(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
-        """The model of the session's one provider."""
-        wire_name = provider.wire_model or provider.model_id or settings.model
-        if not wire_name:
-            if provider.type != SCRIPTED:
-                raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
-            wire_name = SCRIPTED
+        """The model of the session's one provider; without any name it can be looked at, but not called."""
+        wire_name = provider.wire_model or provider.model_id or settings.model or ""
+        if provider.type == SCRIPTED:
+            wire_name = wire_name or SCRIPTED
         info = ModelInfo(
             id=settings.model or wire_name,
             context_window=provider.max_context_window_tokens,
@@ -411,6 +419,8 @@ class Models:
         api_key = self._environ.get(key_env) if key_env else None
         if config.api_key_env and api_key is None:
             raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
+        # Keys that come out of files bring their last line break along.
+        api_key = api_key.strip() if api_key else api_key
         endpoint = Endpoint(
             base_url=base_url.rstrip("/"),
             api_key=api_key,
@@ -575,7 +585,7 @@ def _asked_token(provider: str, ask_token: AskToken | None) -> Callable[[], Awai
             raise ProviderAuthError(
                 f"the client gave no bearer token for provider {provider!r}: {reason}"
             ) from error
-        if not answer:
+        if not (answer := answer.strip()):
             raise ProviderAuthError(f"the client gave an empty bearer token for provider {provider!r}")
         return answer
 

@@ -129,3 +129,8 @@ def hosted_as_text(block: AssistantBlock) -> str:
         outcome = "failed" if block.is_error else "returned"
         return f"The tool {outcome}: {block.text}" if block.text else ""
     return ""
+
+
+def nano_aiu(beside_usage: JsonObject) -> int:
+    """What a call of the Copilot API took of the plan: it is told beside ``usage``, on all its wires."""
+    return as_count(as_object(beside_usage.get("copilot_usage")).get("total_nano_aiu"))

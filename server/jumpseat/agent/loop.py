@@ -15,13 +15,13 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
-from jumpseat.agent import tokens
+from jumpseat.agent import limits, tokens
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json, provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from jumpseat.agent.prompt import wrap_prompt
+from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
@@ -49,7 +49,7 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             if turn > 0:
                 for steering in session.take_steering():
                     await _say(session, steering, turn_id=turn_id)
-                    steering.run.done.set()
+                    _join(prompt, steering)
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
@@ -75,11 +75,18 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         _fail(session, prompt, open_turn, exc)
 
 
+def _join(prompt: Prompt, steering: Prompt) -> None:
+    """Let ``prompt`` go on as the one that was slipped in wants it, and end for both."""
+    prompt.headers = {**prompt.headers, **steering.headers}
+    prompt.response_format = steering.response_format or prompt.response_format
+    prompt.run.slipped_in.append(steering.run)
+
+
 async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     """Put a prompt into the conversation, as the hooks would have it."""
     attachments: list[dict[str, Any]] = prompt.attachments
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
-    text = wrap_prompt(
+    text = await wrapped(
         submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text,
         attachments,
         utc_now(),
@@ -105,6 +112,7 @@ async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
             turn_id=turn_id,
         )
     )
+    limits.tell(session)
 
 
 async def _system_message(session: Session) -> str:
@@ -131,6 +139,7 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
+    limits.check(session)
     resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
     request = _request(session, prompt, system, resolved)
     answer = await _call_model(session, resolved, request, turn_id)
@@ -300,6 +309,7 @@ def _publish_answer(
             finish_reason=completed.stop_reason,
             num_tool_calls=len(message.tool_uses()),
             is_byok=resolved.byok,
+            copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
         )
     )
     system = tokens.of_text(request.system)

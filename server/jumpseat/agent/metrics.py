@@ -42,6 +42,7 @@ class Metrics:
     api_ms: int = 0
     last_input_tokens: int = 0
     last_output_tokens: int = 0
+    nano_aiu: int = 0
     lines_added: int = 0
     lines_removed: int = 0
     files: dict[str, None] = field(default_factory=dict[str, None])
@@ -63,6 +64,7 @@ class Metrics:
     def _count_call(self, call: events.AssistantUsage) -> None:
         self.user_requests += call.initiator == "user"
         self.api_ms += call.duration
+        self.nano_aiu += call.copilot_usage.total_nano_aiu if call.copilot_usage else 0
         self.last_input_tokens = call.input_tokens
         self.last_output_tokens = call.output_tokens
         usage = self.models.setdefault(call.model, ModelUsage())

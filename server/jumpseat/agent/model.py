@@ -76,7 +76,7 @@ class Usage:
     """Tokens of one model call; zero where the provider reports nothing.
 
     ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
-    includes reasoning.
+    includes reasoning. ``nano_aiu`` is what the Copilot API says the call took of the plan, in 10^-9 credits.
     """
 
     input_tokens: int = 0
@@ -84,6 +84,7 @@ class Usage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    nano_aiu: int = 0
 
 
 @dataclass(frozen=True, slots=True)

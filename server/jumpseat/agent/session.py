@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import anyio
 from anyio.abc import TaskGroup
@@ -38,6 +38,9 @@ from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
 
+LIMITS: Final = "session_limits"
+"""Where a message comes from that tells the model what it may still use up."""
+
 
 @dataclass(slots=True)
 class Prompt:
@@ -56,13 +59,21 @@ class Prompt:
 
 @dataclass(slots=True)
 class Run:
-    """What became of a prompt; complete when ``done`` is set."""
+    """What became of a prompt; complete when ``done`` is set. What was slipped into it shares its end."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
     aborted: bool = False
     error: events.Event | None = None
     answer: events.Event | None = None
     idle: events.Event | None = None
+    slipped_in: list[Run] = field(default_factory=lambda: list[Run]())
+
+    def end(self) -> None:
+        """Tell all who wait for it; nothing changes from here on."""
+        for one in self.slipped_in:
+            one.aborted, one.error, one.answer, one.idle = self.aborted, self.error, self.answer, self.idle
+            one.done.set()
+        self.done.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,8 @@ class Session:
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
+        # What the model was told last of the limits.
+        self.limits_told: str | None = None
         self.last_event_id: str | None = None
         self._log = event_log
         self._queue: deque[Prompt] = deque()
@@ -151,6 +164,7 @@ class Session:
         self.conversation = Conversation()
         self.event_count = 0
         self.last_event_id = None
+        self.limits_told = None
         for event_id, payload in history:
             self._advance(event_id, payload)
         if self._feed is not None:
@@ -168,6 +182,8 @@ class Session:
         self.event_count += 1
         if self.first_prompt is None and isinstance(payload, events.UserMessage) and payload.source is None:
             self.first_prompt = payload.content
+        if isinstance(payload, events.UserMessage) and payload.source == LIMITS:
+            self.limits_told = payload.content
         self.conversation.apply(payload)
 
     def _announce(self, event: events.Event) -> None:
@@ -189,6 +205,17 @@ class Session:
     def transcript_path(self) -> str:
         """The file of the session's log."""
         return str(self._log.path)
+
+    def use_model(self, model: str, source: str, *, reasoning_effort: str | None = None) -> None:
+        """Call another model from the next call on; the log says so, for who resumes the session."""
+        settings = self.settings
+        previous, settings.model = settings.model, model
+        settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
+        self.emit(
+            events.SessionModelChange(
+                new_model=model, previous_model=previous, reasoning_effort=reasoning_effort, source=source
+            )
+        )
 
     # --- clients ------------------------------------------------------------------------------------------------
 
@@ -249,6 +276,11 @@ class Session:
             raise ClientCallError("no attached client gives tokens")
         return await client.provider_token(self.id, provider_name)
 
+    def ask_for_tokens(self, client: Client) -> None:
+        """Count an attached client among those that give the tokens of providers."""
+        if (attachment := self.attachments.get(client)) is not None:
+            attachment.has_tokens = True
+
     def user_input_client(self) -> Client | None:
         """Who can put a question to a person: the client that came last of those that can."""
         return next((one.client for one in self._latest_first() if one.handles_user_input), None)
@@ -263,10 +295,10 @@ class Session:
     def _latest_first(self) -> Iterable[Attachment]:
         return reversed(list(self.attachments.values()))
 
-    def add_context(self, text: str) -> None:
+    def add_context(self, text: str, source: str = "hook") -> None:
         """Tell the model something that is not from the user; it comes in as a message of its own."""
         self.emit(
-            events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source="hook")
+            events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source=source)
         )
 
     # --- prompts ------------------------------------------------------------------------------------------------
@@ -377,7 +409,7 @@ class Session:
                     late.delivery = "queued"
                     self._queue.appendleft(late)
                 if self._queue:
-                    prompt.run.done.set()
+                    prompt.run.end()
                     self._scope = anyio.CancelScope()
         finally:
             self._current = None
@@ -396,7 +428,7 @@ class Session:
         idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=flag))
         if last is not None:
             last.run.idle = idle
-            last.run.done.set()
+            last.run.end()
         self._log.sync_soon()
 
     def _drop_waiting(self) -> None:
@@ -429,4 +461,4 @@ class Session:
 def _forget(prompts: Iterable[Prompt]) -> None:
     for prompt in prompts:
         prompt.run.aborted = True
-        prompt.run.done.set()
+        prompt.run.end()

@@ -8,11 +8,13 @@ from pathlib import Path
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import (
+    CustomAgentConfig,
     LargeOutputConfig,
     ModelCapabilities,
     NamedProviderConfig,
     ProviderConfig,
     ProviderModelConfig,
+    SessionLimitsConfig,
     SystemMessageConfig,
 )
 
@@ -36,7 +38,9 @@ class SessionSettings:
     provider_models: list[ProviderModelConfig] = field(default_factory=list[ProviderModelConfig])
     login: Login | None = field(default=None, repr=False)
     web_sockets: bool | None = None
+    custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     model_capabilities: ModelCapabilities | None = None
+    session_limits: SessionLimitsConfig | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])

@@ -11,7 +11,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_login import login_of_options
-from jumpseat.handlers.session_options import apply_options
+from jumpseat.handlers.session_options import apply_options, gives_tokens
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
@@ -45,14 +45,13 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
     by_name = {tool.name: tool for tool in tools}
     if len(by_name) < len(tools):
         raise InvalidRequestError("two tools have the same name")
-    providers = (params.provider, *(params.providers or []))
     return Attachment(
         ctx.connection,
         handles_permissions=params.request_permission or False,
         handles_elicitation=params.request_elicitation or False,
         handles_user_input=params.request_user_input or False,
         has_hooks=params.hooks or False,
-        has_tokens=any(one.has_bearer_token_provider for one in providers if one is not None),
+        has_tokens=gives_tokens(params),
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
         tools=by_name,
     )

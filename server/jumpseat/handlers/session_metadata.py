@@ -52,6 +52,7 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
         selected_model=settings.model,
         summary=(workspace.name or workspace.summary) if workspace else None,
         workspace=workspace.wire() if workspace else None,
+        session_limits=settings.session_limits.wire() if settings.session_limits else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
@@ -12,23 +13,47 @@ from jumpseat_protocol.sessions import OptionsUpdateParams, SessionOptions
 
 
 def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
-    """Change settings of a live session; they count from the next model call on."""
+    """Change settings of a live session; they count from the next model call on.
+
+    Raises:
+        InvalidRequestError: one of them cannot work.
+    """
     session = ctx.registry.live(params.session_id)
+    settings = session.settings
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
-    # A client that gives tokens when asked says so when it opens the session.
+    if params.model_capabilities_overrides is not None:
+        params.model_capabilities = params.model_capabilities_overrides
+    # All is taken over, or nothing.
     login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
-    apply_options(session.settings, params)
-    session.settings.login = login or session.settings.login
+    wanted = replace(settings)
+    apply_options(wanted, params)
+    ctx.models.check(wanted)
+    if wanted.model is not None and (settings.model, settings.reasoning_effort) != (
+        wanted.model,
+        wanted.reasoning_effort,
+    ):
+        session.use_model(wanted.model, "sdk", reasoning_effort=params.reasoning_effort)
+    apply_options(settings, params)
+    # A client that gives logins when asked says so when it opens the session.
+    settings.login = login or settings.login
+    if gives_tokens(params):
+        session.ask_for_tokens(ctx.connection)
     ctx.registry.keep_options(session)
     return SuccessResult()
+
+
+def gives_tokens(options: SessionOptions) -> bool:
+    """Whether a client that sends ``options`` wants to be asked for the bearer token of a provider."""
+    providers = (options.provider, *(options.providers or []))
+    return any(one.has_bearer_token_provider for one in providers if one is not None)
 
 
 def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     """Take over what ``options`` sets; what is unset stays as it is. Who the session is, is not settled here.
 
     Raises:
-        InvalidRequestError: the working directory does not exist.
+        InvalidRequestError: the working directory does not exist, or two agents have one name.
     """
     if options.working_directory is not None:
         cwd = Path(options.working_directory)
@@ -43,6 +68,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "client_name",
         "provider",
         "providers",
+        "custom_agents",
+        "session_limits",
         "available_tools",
         "system_message",
         "streaming",
@@ -53,6 +80,10 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         value = getattr(options, name)
         if value is not None:
             setattr(settings, name, value)
+    if options.custom_agents is not None:
+        names = [agent.name for agent in options.custom_agents]
+        if len(set(names)) < len(names):
+            raise InvalidRequestError("customAgents: two agents have the same name")
     if options.models is not None:
         settings.provider_models = options.models
     if options.capi is not None and options.capi.enable_web_socket_responses is not None:

@@ -1,16 +1,40 @@
-"""``session.provider.getEndpoint``: hands out credentials, so the operator must have allowed it."""
+"""``session.provider.*``: providers that join a session while it lives, and where its model is."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from jumpseat.handlers.context import Context
-from jumpseat_protocol.provider import ProviderEndpointParams, ProviderEndpointResult
+from jumpseat.handlers.models_list import to_wire
+from jumpseat_protocol.provider import (
+    ProviderAddParams,
+    ProviderAddResult,
+    ProviderEndpointParams,
+    ProviderEndpointResult,
+)
+
+
+def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
+    """Let the session's models come from more providers; all is added, or nothing.
+
+    Raises:
+        InvalidRequestError: a name is taken, or a provider or model cannot work.
+    """
+    session = ctx.registry.live(params.session_id)
+    settings = session.settings
+    wanted = replace(
+        settings,
+        providers=[*settings.providers, *params.providers],
+        provider_models=[*settings.provider_models, *params.models],
+    )
+    ctx.models.check(wanted)
+    settings.providers, settings.provider_models = wanted.providers, wanted.provider_models
+    if any(one.has_bearer_token_provider for one in params.providers):
+        session.ask_for_tokens(ctx.connection)
+    found = ctx.models.registered(replace(settings, provider_models=params.models))
+    return ProviderAddResult(models=[to_wire(info) for info in found])
 
 
 async def get_endpoint(ctx: Context, params: ProviderEndpointParams) -> ProviderEndpointResult:
-    """Where and as whom the session's model, or another one, is called."""
-    settings = ctx.registry.live(params.session_id).settings
-    if params.model_id is not None:
-        settings = replace(settings, model=params.model_id)
-    return await ctx.models.endpoint(settings)
+    """Where and as whom the session's model is called. Hands out credentials: the operator must have allowed it."""
+    return await ctx.models.endpoint(ctx.registry.live(params.session_id).settings, params.model_id)

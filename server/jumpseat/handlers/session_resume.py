@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.limits import limits_of
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
@@ -46,6 +47,8 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
             raise
     session.settings.login = wanted.login or session.settings.login
     registry.keep_options(session)
+    if params.disable_resume and params.model is not None:
+        session.use_model(params.model, "sdk", reasoning_effort=params.reasoning_effort)
     if not params.disable_resume:
         settings = session.settings
         session.emit(
@@ -57,6 +60,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
                 session_was_active=was_active,
                 selected_model=settings.model,
                 reasoning_effort=settings.reasoning_effort,
+                session_limits=limits_of(settings),
                 context=working_directory_context(settings.cwd, host_git=settings.host_git),
             )
         )

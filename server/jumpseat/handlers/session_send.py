@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from typing import Any
+
 from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.session import Prompt
-from jumpseat.errors import TurnFailedError
+from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionError
 from jumpseat_protocol.sessions import SessionSendAndWaitResult, SessionSendParams, SessionSendResult
@@ -15,13 +18,17 @@ def session_send(ctx: Context, params: SessionSendParams) -> SessionSendResult:
     return SessionSendResult(message_id=_send(ctx, params).id)
 
 
-async def session_send_and_wait(ctx: Context, params: SessionSendParams) -> SessionSendAndWaitResult:
-    """Queue a prompt and answer when its run has ended.
+def session_send_and_wait(ctx: Context, params: SessionSendParams) -> Awaitable[SessionSendAndWaitResult]:
+    """Queue a prompt at once, in the order of arrival, and answer when its run has ended."""
+    return _answer(_send(ctx, params))
+
+
+async def _answer(prompt: Prompt) -> SessionSendAndWaitResult:
+    """What became of ``prompt``.
 
     Raises:
-        TurnFailedError: it ended in a ``session.error``.
+        TurnFailedError: its run ended in a ``session.error``.
     """
-    prompt = _send(ctx, params)
     run = prompt.run
     await run.done.wait()
     if run.error is not None and isinstance(run.error.payload, SessionError):
@@ -39,7 +46,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     wanted = params.response_format.json_schema if params.response_format else None
     prompt = Prompt(
         params.prompt,
-        attachments=params.attachments or [],
+        attachments=_checked(params.attachments or []),
         agent_mode=params.agent_mode,
         headers=params.request_headers,
         response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
@@ -48,3 +55,19 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     )
     session.send(prompt, params.mode)
     return prompt
+
+
+def _checked(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The attachments as they came.
+
+    Raises:
+        InvalidRequestError: one lacks what its kind must have: it would be lost, or spoil the conversation.
+    """
+    if attachments:
+        # Most prompts have none.
+        from jumpseat_protocol.attachments import problem_of
+
+        for place, attachment in enumerate(attachments):
+            if (problem := problem_of(attachment)) is not None:
+                raise InvalidRequestError(f"attachments.{place}.{problem}")
+    return attachments

@@ -13,6 +13,7 @@ def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
     metrics = session.metrics
     return UsageMetricsResult(
         total_user_requests=metrics.user_requests,
+        total_nano_aiu=metrics.nano_aiu or None,
         total_api_duration_ms=metrics.api_ms,
         session_start_time=session.started_at,
         code_changes=CodeChanges(

@@ -12,6 +12,7 @@ import asyncio
 import inspect
 import itertools
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -77,7 +78,7 @@ class Seam(JsonRPCProtocol):
     def receive(self, body: bytes) -> None:
         """Take one message. Whatever is wrong with it is answered, never raised."""
         try:
-            message = orjson.loads(body)
+            message = _decoded(body)
         except orjson.JSONDecodeError:
             self.refuse(PARSE_ERROR, "invalid JSON")
             return
@@ -244,6 +245,27 @@ class Seam(JsonRPCProtocol):
         for answer in list(self._asked.values()):
             if not answer.done():
                 answer.set_exception(ClientCallError("the client is gone"))
+
+
+# What is escaped in JSON: a backslash, a pair of surrogates, or one alone.
+_ESCAPES = re.compile(
+    rb"\\\\|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+def _decoded(body: bytes) -> Any:
+    """A message. JavaScript sends half an emoji where a text was cut in its middle; such a half becomes U+FFFD.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        whole = _ESCAPES.sub(lambda found: b"\\ufffd" if found.group(1) else found.group(), body)
+        if whole == body:
+            raise
+        return orjson.loads(whole)
 
 
 def _no_callback(*_args: Any) -> None:

@@ -91,6 +91,7 @@ def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
         account_get_quota,
         llm_inference,
+        session_agent,
         session_context,
         session_event_log_read,
         session_github_auth,
@@ -162,6 +163,9 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.queue.clear": session_queue.clear,
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
+        "session.agent.list": session_agent.list_agents,
+        "session.agent.reload": session_agent.reload,
+        "session.provider.add": session_provider.add,
         "session.provider.getEndpoint": session_provider.get_endpoint,
         "session.gitHubAuth.getStatus": session_github_auth.get_status,
         "session.gitHubAuth.setCredentials": session_github_auth.set_credentials,

@@ -29,6 +29,7 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
         large_output=settings.large_output,
+        session_limits=settings.session_limits,
         reasoning_summary=settings.reasoning_summary,
         model_capabilities=settings.model_capabilities,
         skip_custom_instructions=settings.skip_custom_instructions,

@@ -80,6 +80,8 @@ function sessionOptions() {
         tools: [encrypt],
         onPermissionRequest: plan.rejection ? () => ({ kind: "reject", ...plan.rejection }) : approveAll,
         onEvent,
+        clientName: "contract-host",
+        customAgents: [{ name: "planner", displayName: "Planner", prompt: "You plan." }],
         ...(plan.model && { model: plan.model }),
         ...(provider && { provider }),
     };
@@ -93,8 +95,8 @@ async function openSession(client) {
     return session;
 }
 
-async function ask(session, prompt) {
-    const message = await session.sendAndWait({ prompt });
+async function ask(session, options) {
+    const message = await session.sendAndWait(options);
     seen.answers.push(message?.data.content ?? null);
 }
 
@@ -103,7 +105,7 @@ const SCENARIOS = {
     async converse(client) {
         const session = await openSession(client);
         for (const prompt of plan.prompts) {
-            await ask(session, prompt);
+            await ask(session, { prompt });
         }
         seen.history = await session.getEvents();
     },
@@ -112,10 +114,28 @@ const SCENARIOS = {
     async abort(client) {
         const session = await openSession(client);
         await session.send({ prompt: plan.prompts[0] });
-        await until("assistant.message_delta");
+        await until("assistant.optionsdelta");
         await session.abort();
         await until("session.idle");
-        await ask(session, plan.prompts[1]);
+        await ask(session, { prompt: plan.prompts[1] });
+        seen.history = await session.getEvents();
+    },
+
+    // Send the first prompt with what is attached and a header of its own, then the second to another model.
+    async choose(client) {
+        const session = await openSession(client);
+        await ask(session, {
+            prompt: plan.prompts[0],
+            attachments: plan.attachments,
+            requestHeaders: { "x-message": "first" },
+        });
+        await session.setModel("second-model", { reasoningEffort: "high" });
+        await ask(session, { prompt: plan.prompts[1] });
+        const { agents } = await session.rpc.agent.list();
+        seen.report = {
+            model: (await session.rpc.model.getCurrent()).modelId,
+            agents: agents.map((agent) => [agent.name, agent.displayName]),
+        };
         seen.history = await session.getEvents();
     },
 

@@ -71,6 +71,8 @@ def session_options(plan, recorder):
         "tools": [encrypt_string],
         "on_permission_request": PermissionHandler.approve_all,
         "on_event": recorder.event,
+        "client_name": "contract-host",
+        "custom_agents": [{"name": "planner", "display_name": "Planner", "prompt": "You plan."}],
     }
     if plan["rejection"] is not None:
         options["on_permission_request"] = lambda *_: PermissionDecisionReject(**plan["rejection"])
@@ -89,8 +91,8 @@ async def open_session(client, plan, recorder):
     return session
 
 
-async def ask(session, prompt, recorder):
-    message = await session.send_and_wait(prompt)
+async def ask(session, prompt, recorder, **options):
+    message = await session.send_and_wait(prompt, **options)
     recorder.seen["answers"].append(message.data.content if message else None)
 
 
@@ -110,6 +112,26 @@ async def abort(client, plan, recorder):
     await session.abort()
     await recorder.until("session.idle")
     await ask(session, plan["prompts"][1], recorder)
+    recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
+
+
+async def choose(client, plan, recorder):
+    """Send the first prompt with what is attached and a header of its own, then the second to another model."""
+    session = await open_session(client, plan, recorder)
+    await ask(
+        session,
+        plan["prompts"][0],
+        recorder,
+        attachments=plan["attachments"],
+        request_headers={"x-message": "first"},
+    )
+    await session.set_model("second-model", reasoning_effort="high")
+    await ask(session, plan["prompts"][1], recorder)
+    agents = (await session.rpc.agent.list()).agents
+    recorder.seen["report"] = {
+        "model": (await session.rpc.model.get_current()).model_id,
+        "agents": [[agent.name, agent.display_name] for agent in agents],
+    }
     recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
 
 
@@ -177,6 +199,9 @@ async def identify(client, plan, recorder):
     recorder.seen["report"]["quota"] = quota.to_dict()["quotaSnapshots"]
 
 
+SCENARIOS = {"converse": converse, "abort": abort, "choose": choose, "inspect": inspect, "identify": identify}
+
+
 async def main():
     plan = json.loads(sys.argv[1])
     recorder = Recorder()
@@ -190,8 +215,7 @@ async def main():
     try:
         async with asyncio.timeout(TIME_LIMIT_S):
             await client.start()
-            scenarios = {"converse": converse, "abort": abort, "inspect": inspect, "identify": identify}
-            await scenarios[plan["scenario"]](client, plan, recorder)
+            await SCENARIOS[plan["scenario"]](client, plan, recorder)
             await client.stop()
     except BaseException:
         recorder.seen["failure"] = traceback.format_exc()

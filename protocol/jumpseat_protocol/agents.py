@@ -1,0 +1,29 @@
+"""``session.agent.*``: the custom agents of a session."""
+
+from __future__ import annotations
+
+from jumpseat_protocol.wire import WireModel
+
+
+class AgentListParams(WireModel):
+    session_id: str
+    include_built_in_agents: bool = False
+    include_prompt: bool = False
+
+
+class AgentInfo(WireModel):
+    """``id`` and ``name`` are the same for agents that a client brought; ``prompt`` is told where asked for."""
+
+    name: str
+    display_name: str
+    description: str
+    id: str
+    user_invocable: bool = True
+    tools: list[str] | None = None
+    model: str | None = None
+    skills: list[str] | None = None
+    prompt: str | None = None
+
+
+class AgentListResult(WireModel):
+    agents: list[AgentInfo]

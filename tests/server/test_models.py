@@ -1,0 +1,397 @@
+"""Which model a session calls, where and as whom: as applications set it up and change it, over the real wire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.provided import asked, at, failed, says, serving
+from tests.support.server import running_server
+
+pytestmark = pytest.mark.anyio
+
+ALLOWED = {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
+
+
+# --- the session's own provider -----------------------------------------------------------------------------------
+
+
+async def test_a_session_with_its_own_provider_and_no_model_lives_until_one_is_needed(tmp_path: Path) -> None:
+    async with serving(tmp_path, env=ALLOWED) as (server, provider):
+        session = await server.wire.create(at(provider, headers={"X-Mine": "yes"}))
+        endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
+        assert await server.wire.call("session.model.getCurrent", {"sessionId": session}) == {}
+        said = await failed(server.wire, session)
+        assert provider.requests == []
+        await server.wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late"})
+        request = await asked(server.wire, provider, session)
+    assert endpoint == {
+        "type": "openai",
+        "wireApi": "completions",
+        "baseUrl": f"{provider.url}/v1",
+        "apiKey": "sk-key",
+        "headers": {"X-Mine": "yes"},
+    }
+    assert "needs a model: set model, or provider.modelId" in said
+    assert request.json["model"] == "late"
+
+
+async def test_the_endpoint_of_another_model_than_the_sessions_can_be_asked_for(tmp_path: Path) -> None:
+    named = {"name": "beta", "type": "anthropic", "baseUrl": "https://beta.invalid", "apiKey": "sk-beta"}
+    async with serving(tmp_path, env=ALLOWED) as (server, provider):
+        created = await server.wire.call(
+            "session.create", {"provider": at(provider), "model": "m", "providers": [named]}
+        )
+        params = {"sessionId": created["sessionId"], "modelId": "beta/opus"}
+        endpoint = await server.wire.call("session.provider.getEndpoint", params)
+        current = await server.wire.call("session.model.getCurrent", {"sessionId": created["sessionId"]})
+    assert endpoint == {
+        "type": "anthropic",
+        "baseUrl": "https://beta.invalid",
+        "apiKey": "sk-beta",
+        "headers": {},
+    }
+    assert current == {"modelId": "m"}
+
+
+# --- named providers ----------------------------------------------------------------------------------------------
+
+
+async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        added = await wire.call(
+            "session.provider.add",
+            {
+                "sessionId": session,
+                "providers": [
+                    {**at(provider, headers={"X-Provider": "late"}), "name": "late", "apiKey": "sk-late"}
+                ],
+                "models": [
+                    {"provider": "late", "id": "one", "name": "Late One", "wireModel": "w", "maxPromptTokens": 9}
+                ],
+            },
+        )
+        listed = await wire.call("session.model.list", {"sessionId": session})
+        await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/one"})
+        request = await asked(wire, provider, session)
+        # A model may come later than its provider.
+        more = {"sessionId": session, "models": [{"provider": "late", "id": "two"}]}
+        assert [one["id"] for one in (await wire.call("session.provider.add", more))["models"]] == ["late/two"]
+    [model] = added["models"]
+    assert (model["id"], model["name"]) == ("late/one", "Late One")
+    assert model["capabilities"]["limits"]["max_prompt_tokens"] == 9
+    assert [one["id"] for one in listed["list"]] == ["m", "late/one"]
+    assert request.json["model"] == "w"
+    assert request.headers["authorization"] == "Bearer sk-late"
+    assert request.headers["x-provider"] == "late"
+    files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    assert "sk-late" not in files
+
+
+@pytest.mark.parametrize(
+    ("params", "what"),
+    [
+        ({"providers": [{"name": "old", "baseUrl": "http://h"}]}, "'old' is given twice"),
+        ({"providers": [{"name": "new", "type": "nope"}]}, "providers.new.type 'nope' is unknown"),
+        ({"providers": [{"name": "new", "baseUrl": "no url"}]}, "providers.new.baseUrl"),
+        ({"models": [{"provider": "none", "id": "m"}]}, "there is no provider 'none'"),
+        ({"models": [{"provider": "old", "id": "m"}]}, "'old/m' is given twice"),
+        ({"models": [{"provider": "old"}]}, "models.0.id: Field required"),
+    ],
+)
+async def test_what_cannot_be_added_is_named_and_nothing_is_added(
+    tmp_path: Path, params: dict[str, Any], what: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        created = await server.wire.call(
+            "session.create",
+            {"providers": [{**at(provider), "name": "old"}], "models": [{"provider": "old", "id": "m"}]},
+        )
+        session = {"sessionId": created["sessionId"]}
+        refused = await server.wire.refused("session.provider.add", {**session, **params})
+        assert await server.wire.call("session.provider.add", session) == {"models": []}
+        listed = await server.wire.call("session.model.list", session)
+    assert what in refused["message"]
+    assert [one["id"] for one in listed["list"]] == ["old/m"]
+
+
+async def test_an_added_provider_may_have_the_client_asked_for_its_token(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        late = {"name": "late", "baseUrl": f"{provider.url}/v1", "hasBearerTokenProvider": True}
+        await wire.call("session.provider.add", {"sessionId": session, "providers": [late]})
+        await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/x"})
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = await wire.until(lambda message: message.get("method") == "providerToken.getToken")
+        assert question["params"] == {"sessionId": session, "providerName": "late"}
+        await wire.answer(question, {"token": "fresh"})
+        await wire.event("session.idle", session=session)
+    assert provider.requests[-1].headers["authorization"] == "Bearer fresh"
+
+
+# --- custom agents ------------------------------------------------------------------------------------------------
+
+
+async def test_custom_agents_are_listed_with_the_models_they_are_bound_to(tmp_path: Path) -> None:
+    planner = {
+        "name": "planner",
+        "displayName": "Planner",
+        "description": "Plans.",
+        "prompt": "You plan.",
+        "model": "alpha/sonnet",
+        "tools": ["view"],
+        "mcpServers": {"db": {"command": "x", "env": {"KEY": "sk-mcp"}}},
+    }
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(
+            at(provider), model="m", customAgents=[planner, {"name": "bare", "prompt": "x"}]
+        )
+        agents = (await server.wire.call("session.agent.list", {"sessionId": session}))["agents"]
+        told = await server.wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
+        again = await server.wire.call("session.agent.reload", {"sessionId": session})
+        plain = await server.wire.create(at(provider), model="m")
+        none = await server.wire.call("session.agent.list", {"sessionId": plain})
+    assert agents == [
+        {
+            "name": "planner",
+            "displayName": "Planner",
+            "description": "Plans.",
+            "id": "planner",
+            "userInvocable": True,
+            "tools": ["view"],
+            "model": "alpha/sonnet",
+        },
+        {"name": "bare", "displayName": "bare", "description": "", "id": "bare", "userInvocable": True},
+    ]
+    assert [one["prompt"] for one in told["agents"]] == ["You plan.", "x"]
+    assert again["agents"] == agents
+    assert none == {"agents": []}
+
+
+async def test_custom_agents_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    agent = {"name": "twin", "prompt": "x"}
+    async with serving(tmp_path) as (server, provider):
+        refused = await server.wire.refused(
+            "session.create", {"provider": at(provider), "model": "m", "customAgents": [agent, agent]}
+        )
+    assert refused["message"] == "customAgents: two agents have the same name"
+
+
+# --- changing one's mind ------------------------------------------------------------------------------------------
+
+
+async def test_a_model_that_is_switched_to_while_a_turn_runs_gets_the_next_call(tmp_path: Path) -> None:
+    tool = {"name": "wait", "skipPermission": True}
+    call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": "{}"}}
+    asks = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]})
+    async with serving(tmp_path, asks, says("Done")) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="first", reasoningEffort="low", tools=[tool])
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        waiting = await wire.event("external_tool.requested", session=session)
+        switched = await wire.call(
+            "session.model.switchTo", {"sessionId": session, "modelId": "second", "reasoningEffort": "high"}
+        )
+        answer = {"requestId": waiting["data"]["requestId"], "result": "now"}
+        await wire.call("session.tools.handlePendingToolCall", {"sessionId": session, **answer})
+        await wire.event("session.idle", session=session)
+        change = await wire.event("session.model_change", session=session)
+        current = await wire.call("session.model.getCurrent", {"sessionId": session})
+    assert switched == current == {"modelId": "second", "reasoningEffort": "high"}
+    assert [(one.json["model"], one.json["reasoning_effort"]) for one in provider.requests] == [
+        ("first", "low"),
+        ("second", "high"),
+    ]
+    assert change["data"] == {
+        "newModel": "second",
+        "previousModel": "first",
+        "reasoningEffort": "high",
+        "source": "sdk",
+    }
+
+
+@pytest.mark.parametrize("way", ["switchTo", "options.update", "resume", "silent resume"])
+async def test_a_resumed_session_calls_the_model_it_called_last(tmp_path: Path, way: str) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider), model="first", reasoningEffort="low")
+        await asked(server.wire, provider, session)
+    async with serving(tmp_path) as (server, provider):
+        wire, here = server.wire, {"sessionId": session}
+        chosen = {"model": "second", "reasoningEffort": "high"}
+        if "resume" in way:
+            silent = {"disableResume": True} if way == "silent resume" else {}
+            await wire.call("session.resume", {**here, "provider": at(provider), **chosen, **silent})
+        else:
+            await wire.call("session.resume", {**here, "provider": at(provider)})
+            if way == "switchTo":
+                chosen["modelId"] = chosen.pop("model")
+            await wire.call(f"session.{'model.' if way == 'switchTo' else ''}{way}", {**here, **chosen})
+        await asked(wire, provider, session)
+    async with serving(tmp_path) as (server, provider):
+        await server.wire.call("session.resume", {"sessionId": session, "provider": at(provider)})
+        request = await asked(server.wire, provider, session)
+    assert (request.json["model"], request.json["reasoning_effort"]) == ("second", "high")
+
+
+async def test_options_that_cannot_work_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        refused = await wire.refused(
+            "session.options.update", {"sessionId": session, "model": "other", "provider": {"type": "nope"}}
+        )
+        request = await asked(wire, provider, session)
+    assert "provider.type 'nope' is unknown" in refused["message"]
+    assert request.json["model"] == "m"
+    assert [one for one in wire.events(session) if one["type"] == "session.model_change"] == []
+
+
+async def test_what_a_model_can_is_overridden_for_as_long_as_the_client_says(tmp_path: Path) -> None:
+    image = {"type": "blob", "data": "iVBORw0KGgo=", "mimeType": "image/png", "displayName": "shot.png"}
+
+    def blind(request: SeenRequest) -> bool:
+        return "image_url" not in request.body.decode()
+
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m")
+        here = {"sessionId": session}
+        seen = [await asked(wire, provider, session, attachments=[image])]
+        no_vision = {"supports": {"vision": False}}
+        await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
+        seen.append(await asked(wire, provider, session))
+        vision = {"supports": {"vision": True}}
+        await wire.call("session.options.update", {**here, "modelCapabilitiesOverrides": vision})
+        seen.append(await asked(wire, provider, session))
+        await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
+        await wire.call("session.detach", here)
+        await wire.call("session.resume", {**here, "provider": at(provider)})
+        seen.append(await asked(wire, provider, session))
+    assert [blind(one) for one in seen] == [False, True, False, True]
+
+
+async def test_models_are_listed_as_the_token_of_the_asker_sees_them(tmp_path: Path) -> None:
+    models = [json_reply({"data": [{"id": name}]}) for name in ("of-the-asker", "of-the-session")]
+    user = json_reply({"login": "ada"})
+    async with ModelServer(models[0], user, models[1]) as github:
+        env = {"COPILOT_DEBUG_GITHUB_API_URL": github.url, "COPILOT_API_URL": github.url}
+        async with running_server(tmp_path, env=env) as server:
+            asker = await server.wire.call("models.list", {"gitHubToken": "token-a"})
+            created = await server.wire.call("session.create", {"gitHubToken": "token-b"})
+            own = await server.wire.call("session.model.list", {"sessionId": created["sessionId"]})
+    assert [one["id"] for one in asker["models"]] == ["of-the-asker"]
+    assert [one["id"] for one in own["list"]] == ["of-the-session"]
+    tokens = [one.headers["authorization"] for one in github.requests]
+    assert tokens == ["Bearer token-a", "Bearer token-b", "Bearer token-b"]
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+
+
+def statuses(request: SeenRequest) -> list[str]:
+    """What the model is told of the session's limits, in order."""
+    told = [str(one["content"]) for one in request.json["messages"] if one["role"] == "user"]
+    return [one.split("\n")[1].partition(".  ")[0] for one in told if one.startswith("<session_limits_status>")]
+
+
+async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path) -> None:
+    def costs(credits_taken: float) -> Reply:
+        usage = {"prompt_tokens": 1, "completion_tokens": 1}
+        return says("Hi", usage=usage, copilot_usage={"total_nano_aiu": int(credits_taken * 1e9)})
+
+    async with serving(tmp_path, costs(1.25), costs(0), costs(30)) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m", sessionLimits={"maxAiCredits": 30})
+        here = {"sessionId": session}
+        requests = [await asked(wire, provider, session) for _ in range(3)]
+        assert "limit of 30 AI credits is used up" in await failed(wire, session)
+        error = await wire.event("session.error", session=session)
+        started = await wire.event("session.start", session=session)
+        snapshot = await wire.call("session.metadata.snapshot", here)
+        metrics = await wire.call("session.usage.getMetrics", here)
+        await wire.call("session.detach", here)
+        await wire.call("session.resume", {**here, "provider": at(provider)})
+        kept = await wire.call("session.metadata.snapshot", here)
+        assert len(provider.requests) == 3
+    assert [len(statuses(one)) for one in requests] == [1, 2, 2]
+    assert requests[0].json["messages"][-1]["content"] == (
+        "<session_limits_status>\nRemaining session limits: 30 AI credits. Later session_limits_status messages"
+        " supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls."
+        "\n</session_limits_status>"
+    )
+    assert statuses(requests[1])[-1].startswith("Remaining session limits: 28.75 AI credits.")
+    assert error["data"]["errorType"] == "quota"
+    assert started["data"]["sessionLimits"] == snapshot["sessionLimits"] == kept["sessionLimits"]
+    assert snapshot["sessionLimits"] == {"maxAiCredits": 30}
+    assert metrics["totalNanoAiu"] == 31_250_000_000
+
+
+async def test_a_session_without_limits_is_told_of_none(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider), model="m", sessionLimits={})
+        request = await asked(server.wire, provider, session)
+        refused = await server.wire.refused("session.create", {"sessionLimits": {"maxAiCredits": -1}})
+    assert statuses(request) == []
+    assert "sessionLimits.maxAiCredits" in refused["message"]
+
+
+# --- what a provider is set up with -------------------------------------------------------------------------------
+
+
+async def test_models_of_named_providers_go_there_under_their_wire_names(tmp_path: Path) -> None:
+    alpha = {"name": "alpha", "headers": {"X-Provider": "alpha"}, "apiKey": "sk-alpha"}
+    delta = {"name": "delta", "headers": {"X-Provider": "delta"}, "bearerToken": "delta-token"}
+    models = [
+        {"provider": "alpha", "id": "sonnet", "wireModel": "w-sonnet", "modelId": "known"},
+        {"provider": "alpha", "id": "haiku", "modelId": "known"},
+        {"provider": "delta", "id": "turbo", "maxOutputTokens": 77, "maxContextWindowTokens": 5000},
+    ]
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        providers = [at(provider, **one) for one in (alpha, delta)]
+        created = await wire.call(
+            "session.create", {"model": "alpha/sonnet", "providers": providers, "models": models}
+        )
+        session = created["sessionId"]
+        requests = [await asked(wire, provider, session)]
+        for name in ("alpha/haiku", "delta/turbo", "delta/undeclared"):
+            await wire.call("session.model.switchTo", {"sessionId": session, "modelId": name})
+            requests.append(await asked(wire, provider, session))
+        window = [one["data"]["tokenLimit"] for one in wire.events(session) if one["type"] == "session.usage_info"]
+    assert [(one.json["model"], one.headers["x-provider"], one.headers["authorization"]) for one in requests] == [
+        ("w-sonnet", "alpha", "Bearer sk-alpha"),
+        ("known", "alpha", "Bearer sk-alpha"),
+        ("turbo", "delta", "Bearer delta-token"),
+        ("undeclared", "delta", "Bearer delta-token"),
+    ]
+    assert [one.json.get("max_tokens") for one in requests] == [None, None, 77, None]
+    assert window[2] == 5000
+
+
+@pytest.mark.parametrize(
+    ("fields", "model", "wire_name"),
+    [
+        ({"wireModel": "w", "modelId": "known"}, "m", "w"),
+        ({"modelId": "known"}, "m", "known"),
+        ({}, "m", "m"),
+        ({"modelId": "known"}, None, "known"),
+    ],
+)
+async def test_the_model_is_called_by_the_name_its_provider_knows(
+    tmp_path: Path, fields: dict[str, Any], model: str | None, wire_name: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        created = await server.wire.call(
+            "session.create",
+            {"provider": at(provider, maxOutputTokens=9, maxContextWindowTokens=99, **fields), "model": model},
+        )
+        request = await asked(server.wire, provider, created["sessionId"])
+        usage = await server.wire.event("session.usage_info")
+    assert (request.json["model"], request.json["max_tokens"]) == (wire_name, 9)
+    assert usage["data"]["tokenLimit"] == 99

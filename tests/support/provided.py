@@ -1,0 +1,56 @@
+"""Our server with a provider on loopback, and prompts that go through both.
+
+::
+
+    async with serving(tmp_path, says("Hello")) as (server, provider):
+        session = await server.wire.create(at(provider), model="m")
+        request = await asked(server.wire, provider, session, "hi")
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.server import RunningServer, Wire, running_server
+
+
+def says(text: str, **fields: Any) -> Reply:
+    """A chat completion."""
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return json_reply({"choices": [choice], **fields})
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *replies: Reply, env: dict[str, str] | None = None
+) -> AsyncGenerator[tuple[RunningServer, ModelServer]]:
+    """A server of ours and a provider that answers ``replies``, or politely for want of any."""
+    async with ModelServer(*(replies or [says("Hi")] * 9)) as provider, running_server(folder, env=env) as server:
+        yield server, provider
+
+
+def at(provider: ModelServer, **fields: Any) -> dict[str, Any]:
+    return {"type": "openai", "baseUrl": f"{provider.url}/v1", "apiKey": "sk-key", **fields}
+
+
+async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "go", **params: Any) -> SeenRequest:
+    """Send a prompt and return the last request that the provider got for it."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": prompt, **params})
+    await wire.event("session.idle", session=session, since=since)
+    failed = [one["data"]["message"] for one in wire.events(session, since=since) if one["type"] == "session.error"]
+    assert failed == []
+    return provider.requests[-1]
+
+
+async def failed(wire: Wire, session: str) -> str:
+    """Send a prompt that must fail and return what is said of it."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+    error = await wire.event("session.error", session=session, since=since)
+    await wire.event("session.idle", session=session, since=since)
+    return error["data"]["message"]
