@@ -17,6 +17,9 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     if params.enable_streaming is not None:
         params.streaming = params.enable_streaming
     apply_options(session.settings, params)
+    attachment = session.attachments.get(ctx.connection)
+    if attachment is not None and params.system_message is not None:
+        attachment.has_transforms = params.system_message.has_transforms()
     ctx.registry.keep_options(session)
     return SuccessResult()
 
