@@ -10,6 +10,7 @@ from jumpseat.config import (
     AdapterConfig,
     AliasConfig,
     Config,
+    HooksConfig,
     ModelConfig,
     PermissionsConfig,
     RetryConfig,
@@ -41,6 +42,9 @@ allow_unasked = true
 [retry]
 attempts = 2
 first_wait_s = 0
+
+[hooks]
+patience_s = 5
 """
 
 
@@ -71,6 +75,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         models={"fast": AliasConfig(adapter="work", model="gpt-5-mini")},
         permissions=PermissionsConfig(allow_unasked=True),
         retry=RetryConfig(attempts=2, first_wait_s=0),
+        hooks=HooksConfig(patience_s=5),
     )
     assert config.adapters["work"].model_list() == [ModelConfig(id="gpt-5"), mini]
 
@@ -106,6 +111,7 @@ def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
         ("[permissions]\nallow_unasked = 'perhaps'", "permissions.allow_unasked: Input should be a valid boolean"),
         ("[permissions]\nallow = true", "permissions.allow: Extra inputs are not permitted"),
         ("[retry]\nattempts = 0", "retry.attempts: Input should be greater than or equal to 1"),
+        ("[hooks]\npatience_s = 0", "hooks.patience_s: Input should be greater than 0"),
         ("[retry]\nfirst_wait_s = inf", "retry.first_wait_s: Input should be a finite number"),
         ("[adapters", "Expected ']'"),
         ("a = 1\na = 2", "Cannot overwrite a value"),

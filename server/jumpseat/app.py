@@ -18,6 +18,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.adapters.sources import Models
+from jumpseat.agent.hooks import PATIENCE_S
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.cli import Options
 from jumpseat.config import home_folder, load_config
@@ -76,6 +77,7 @@ class App:
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
             allow_old_clients=config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
+            patience_s=config.hooks.patience_s or PATIENCE_S,
         )
 
     def connect(self) -> Wire:

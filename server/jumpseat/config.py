@@ -23,6 +23,9 @@
     first_wait_s = 0.5                  # doubles with every attempt
     longest_wait_s = 8.0
     longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
+
+    [hooks]
+    patience_s = 60.0                   # what a client is given for one hook, or to rewrite the system message
 """
 
 from __future__ import annotations
@@ -98,12 +101,17 @@ class RetryConfig(_Section):
     longest_asked_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
+class HooksConfig(_Section):
+    patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
 class Config(_Section):
     default_model: str | None = None
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
     retry: RetryConfig = Field(default_factory=RetryConfig)
+    hooks: HooksConfig = Field(default_factory=HooksConfig)
 
 
 def load_config(home: Path) -> Config:

@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import INTERRUPTED
+from jumpseat.agent.hooks import PATIENCE_S
 from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
@@ -55,6 +56,7 @@ class SessionRegistry:
         allow_unasked: bool,
         allow_old_clients: bool,
         retry: RetryPolicy,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._store = store
         self._models = models
@@ -75,6 +77,7 @@ class SessionRegistry:
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
             on_change=self._changed,
+            patience_s=patience_s,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------
@@ -195,13 +198,12 @@ class SessionRegistry:
         session = self._live.get(session_id)
         if session is None:
             return
-        if client in session.attachments:
-            # While the client is still there to be asked.
-            await session.hooks.session_end("complete")
-        session.detach(client)
-        if not session.attachments:
-            # A client that hangs up right behind its request must not leave half a session behind.
-            with anyio.CancelScope(shield=True):
+        attachment = session.attachments.get(client)
+        # A client that hangs up right behind its request must not leave half a session behind.
+        with anyio.CancelScope(shield=True):
+            if attachment is not None:
+                await session.farewell(attachment)
+            if not session.attachments:
                 await self.close(session)
 
     def owns_tool(self, client: Client, session_id: str, tool: str) -> bool:
@@ -257,6 +259,12 @@ class SessionRegistry:
                 await self.close(session)
         folder.remove()
         self._announce("session.deleted", session_id, None)
+
+    async def say_goodbye(self) -> None:
+        """Tell the hooks of all sessions that they end, at the same time."""
+        async with anyio.create_task_group() as tasks:
+            for session in self._live.values():
+                tasks.start_soon(session.hooks.session_end, "user_exit")
 
     async def close_all(self, grace_s: float) -> None:
         """End all sessions, at the same time; commands get ``grace_s`` to end by themselves."""

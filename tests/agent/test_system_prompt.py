@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.agent.system_prompt import SECTIONS, system_prompt
+from jumpseat.agent.system_prompt import SECTIONS, system_prompt, to_transform
 from jumpseat_protocol.sessions import SystemMessageConfig
 
 CWD = Path("/home/me/project")
@@ -57,7 +57,7 @@ def test_the_default_message_is_its_sections_with_a_blank_line_between() -> None
 
 def test_the_default_message_mentions_github_and_stays_small() -> None:
     assert "GitHub" in made()
-    assert len(made().encode()) < 2000
+    assert len(made().encode()) < 1000
 
 
 def test_no_section_names_a_tool() -> None:
@@ -125,31 +125,49 @@ def test_removing_or_keeping_an_unknown_section_changes_nothing() -> None:
     assert customized(of_tomorrow={"action": "preserve"}) == joined()
 
 
-def test_identity_stands_for_the_preamble() -> None:
-    text = SECTIONS["preamble"]
+def test_identity_stands_for_the_preamble_and_what_goes_with_it() -> None:
+    text, last = SECTIONS["preamble"], SECTIONS["tool_efficiency"]
+    gone = {"preamble": "", "tone": "", "tool_efficiency": ""}
 
-    assert customized(identity={"action": "replace", "content": "I am me."}) == joined(preamble="I am me.")
-    assert customized(identity={"action": "remove"}) == joined(preamble="")
-    assert customized(identity={"action": "append", "content": "More."}) == joined(preamble=f"{text}\nMore.")
+    assert customized(identity={"action": "replace", "content": "I am me."}) == joined(
+        **gone | {"preamble": "I am me."}
+    )
+    assert customized(identity={"action": "remove"}) == joined(**gone)
+    assert customized(identity={"action": "append", "content": "More."}) == joined(tool_efficiency=f"{last}\nMore.")
     assert customized(identity={"action": "prepend", "content": "Less."}) == joined(preamble=f"Less.\n{text}")
 
 
-def test_a_preserved_preamble_stays_where_its_group_is_removed() -> None:
-    assert customized(identity={"action": "remove"}, preamble={"action": "preserve"}) == joined()
+@pytest.mark.parametrize("kept", ["preamble", "tone", "tool_efficiency"])
+def test_a_preserved_section_stays_where_its_group_is_removed(kept: str) -> None:
+    gone = {name: "" for name in ("preamble", "tone", "tool_efficiency") if name != kept}
+
+    assert customized(**{"identity": {"action": "remove"}, kept: {"action": "preserve"}}) == joined(**gone)
 
 
-def test_a_preserved_preamble_stays_beside_what_its_group_is_replaced_by() -> None:
+def test_a_preserved_section_stays_beside_what_its_group_is_replaced_by() -> None:
     text = SECTIONS["preamble"]
     replaced = customized(identity={"action": "replace", "content": "I am me."}, preamble={"action": "preserve"})
 
-    assert replaced == joined(preamble=f"{text}\nI am me.")
+    assert replaced == joined(preamble=f"{text}\nI am me.", tone="", tool_efficiency="")
 
 
 def test_edits_of_a_group_and_of_its_members_do_not_depend_on_their_order() -> None:
     group: dict[str, Any] = {"identity": {"action": "replace", "content": "I am me."}}
-    member: dict[str, Any] = {"preamble": {"action": "append", "content": "More."}}
+    member: dict[str, Any] = {"tone": {"action": "append", "content": "More."}}
+    expected = joined(preamble="I am me.", tone="More.", tool_efficiency="")
 
-    assert customized(**group, **member) == customized(**member, **group) == joined(preamble="I am me.\nMore.")
+    assert customized(**group, **member) == customized(**member, **group) == expected
+
+
+def test_a_group_is_rewritten_without_the_members_that_are_kept_or_rewritten_by_themselves() -> None:
+    edits = {"identity": "transform", "tone": "transform", "preamble": "preserve"}
+    config = SystemMessageConfig.model_validate(
+        {"mode": "customize", "sections": {name: {"action": action} for name, action in edits.items()}}
+    )
+
+    assert to_transform(config, CWD) == {"identity": SECTIONS["tool_efficiency"], "tone": SECTIONS["tone"]}
+    rewritten = system_prompt(config, CWD, transformed={"identity": "Quick.", "tone": "Loud."})
+    assert rewritten == joined(tool_efficiency="Quick.", tone="Loud.")
 
 
 def test_the_labels_of_the_environment_stand_in_that_section_only() -> None:

@@ -50,6 +50,7 @@ class Observations:
     tool_arguments: list[JsonObject]
     complaints: list[str]
     stderr: list[str]
+    asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
     report: JsonObject = field(default_factory=dict[str, Any])
 
     def types(self) -> list[str]:
@@ -59,6 +60,10 @@ class Observations:
     def data(self, event_type: str) -> list[JsonObject]:
         """Return the data of the events of one type, in order."""
         return [event["data"] for event in self.events if event["type"] == event_type]
+
+    def questions(self, name: str) -> list[Any]:
+        """Return what the host's handlers of one kind were asked, in order."""
+        return [given for one, given in self.asked if one == name]
 
 
 @dataclass(frozen=True)
@@ -87,13 +92,16 @@ class Host:
         excluded_tools: list[str] | None = None,
         logins: list[JsonObject] | None = None,
         attachments: list[JsonObject] | None = None,
+        callbacks: JsonObject | None = None,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
         Without ``model`` the session names no provider, without ``model_name`` no model.
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
-        otherwise it approves them all. Only old hosts look at ``system_message`` and ``excluded_tools``, only
-        ``identify`` at ``logins``, only ``choose`` at ``attachments``.
+        otherwise it approves them all. With ``callbacks`` it has handlers for ``hooks`` (by their type), for a
+        ``question`` to its user, for a ``form``, and one that rewrites the ``tone`` section; the values are what
+        they answer, ``"throw"`` for an exception. Only old hosts look at ``system_message`` and ``excluded_tools``,
+        only ``identify`` at ``logins``, only ``choose`` at ``attachments``.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
@@ -113,6 +121,7 @@ class Host:
                 "excluded_tools": excluded_tools,
                 "logins": logins,
                 "attachments": attachments,
+                "callbacks": callbacks,
             }
             seen = await self._drive(plan)
         assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"

@@ -220,6 +220,102 @@ async def test_an_aborted_turn_stops_the_model_and_the_next_turn_works(host: Hos
     assert not any("dark" in text for text in texts(model.requests[-1], "assistant"))
 
 
+HOOKS = ("userPromptSubmitted", "sessionStart", "preToolUse", "postToolUse", "sessionEnd")
+"""Those that all the SDKs of ``SDKS`` know."""
+
+
+@pytest.mark.parametrize("transport", ["stdio"])
+@pytest.mark.parametrize("resumed", [False, True], ids=["created", "resumed"])
+async def test_the_handlers_of_a_host_are_heard(host: Host, resumed: bool) -> None:
+    note, moved = host.workspace / "note.txt", host.workspace / "moved.txt"
+    script: Script = {
+        "Warm up": [says("-")],
+        "Use them": [
+            calls("create", path=str(note), file_text="Hello"),
+            calls("ask_user", question="Which?", choices=["Red", "Blue"]),
+            says("Done."),
+        ],
+    }
+    written = {"path": str(moved), "file_text": "Hello", "question": "Which colour?", "choices": ["Red"]}
+    callbacks: JsonObject = {
+        "hooks": {
+            "userPromptSubmitted": {"modifiedPrompt": "Use them, please"},
+            "sessionStart": {"additionalContext": "We like tabs."},
+            "preToolUse": {"permissionDecision": "allow", "modifiedArgs": written},
+            "postToolUse": {"additionalContext": "Mind the gap."},
+            "sessionEnd": None,
+        },
+        "question": {"answer": "Red", "wasFreeform": False},
+        "form": {"action": "accept", "content": {"confirmed": True}},
+        "tone": "Rhyme.",
+    }
+    async with fake_openai(script) as model:
+        before = await host.run("converse", "Warm up", model=model) if resumed else None
+        session_id = before.session_id if before else None
+        seen = await host.run(
+            "converse", "Use them", model=model, session_id=session_id, rejection={}, callbacks=callbacks
+        )
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["Done."]
+    assert moved.read_text() == "Hello"
+    assert not note.exists()
+    assert "permission.requested" not in seen.types()
+    assert [name for name, _ in seen.asked if name in HOOKS] == [
+        *HOOKS[:3],
+        "postToolUse",
+        "preToolUse",
+        *HOOKS[3:],
+    ]
+    assert seen.questions("sessionStart")[0]["source"] == ("resume" if resumed else "new")
+    assert seen.questions("question")[0]["question"] == "Which colour?"
+    assert seen.questions("form")[0]["message"] == "Sure?"
+    assert seen.report == {"confirmed": True}
+    final = model.requests[-1]
+    assert "\n\nRhyme.\n\n" in texts(final, "system")[0]
+    assert seen.questions("transform")[0] not in texts(final, "system")[0]
+    assert texts(final, "tool")[-1] == "User selected: Red"
+    assert "Use them, please" in "".join(texts(final, "user"))
+    assert texts(final, "user").count("We like tabs.") == 1
+    assert texts(final, "user").count("Mind the gap.") == 2
+
+
+@pytest.mark.parametrize("transport", ["stdio"])
+async def test_handlers_that_throw_have_no_say(host: Host) -> None:
+    note = host.workspace / "note.txt"
+    script: Script = {
+        "Use them": [
+            calls("create", path=str(note), file_text="Hello"),
+            calls("ask_user", question="Which?"),
+            says("Done."),
+        ],
+    }
+    callbacks: JsonObject = {
+        "hooks": dict.fromkeys(HOOKS, "throw"),
+        "question": "throw",
+        "form": "throw",
+        "tone": "throw",
+    }
+    async with fake_openai(script) as model:
+        seen = await host.run("converse", "Use them", model=model, callbacks=callbacks)
+
+    assert "session.error" not in seen.types()
+    assert seen.answers == ["Done."]
+    assert note.read_text() == "Hello"
+    assert [name for name, _ in seen.asked if name in HOOKS] == [
+        "userPromptSubmitted",
+        "sessionStart",
+        "preToolUse",
+        "postToolUse",
+        "preToolUse",
+        "sessionEnd",
+    ]
+    assert [done["success"] for done in seen.data("tool.execution_complete")] == [True, False]
+    assert seen.report == {"confirmed": False}
+    assert seen.questions("transform")[0] in texts(model.requests[-1], "system")[0]
+    assert "the handler is broken" not in str(model.requests)
+
+
 async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: Host) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)

@@ -116,6 +116,11 @@ class Wire:
         seen = [_short(message) for message in self.messages[-20:]]
         raise AssertionError(f"no {what or 'such message'}: {state}; last messages: {seen}")
 
+    async def grown(self, position: int) -> None:
+        """Wait, as long as it takes, until there is a message at ``position``."""
+        while len(self.messages) <= position:
+            await self._news.wait()
+
     async def response(self, request_id: Any) -> JsonObject:
         """The whole response to a request."""
         return await self.until(

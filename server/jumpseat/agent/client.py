@@ -72,6 +72,9 @@ class Attachment:
     handles_elicitation: bool = False
     handles_user_input: bool = False
     has_hooks: bool = False
+    has_transforms: bool = False
     has_tokens: bool = False
     protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])
+    leaving: bool = False
+    """It is on its way out: its hook has been told."""

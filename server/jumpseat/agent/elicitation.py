@@ -11,7 +11,7 @@ from jumpseat_protocol.elicitation import ElicitationResult
 
 
 async def elicit(session: Session, message: str, schema: dict[str, Any]) -> ElicitationResult:
-    """Show the form and wait for the answer, as long as it takes.
+    """Show the form and wait for the answer, as long as it takes and somebody is there who can show it.
 
     Raises:
         InvalidRequestError: no attached client can show a form.
@@ -19,6 +19,7 @@ async def elicit(session: Session, message: str, schema: dict[str, Any]) -> Elic
     if not session.can_elicit():
         raise InvalidRequestError("elicitation is not supported by any attached client")
     pending = session.elicitations.ask(message)
+    result = ElicitationResult(action="cancel")
     try:
         session.emit(
             events.ElicitationRequested(
@@ -28,5 +29,8 @@ async def elicit(session: Session, message: str, schema: dict[str, Any]) -> Elic
         result = await pending.answer()
     finally:
         session.elicitations.close(pending)
-    session.emit(events.ElicitationCompleted(request_id=pending.id, action=result.action, content=result.content))
+        # Also where nobody waits for the answer any more: clients that show the form take it away.
+        session.emit(
+            events.ElicitationCompleted(request_id=pending.id, action=result.action, content=result.content)
+        )
     return result

@@ -1,23 +1,25 @@
 """Hooks: what a client may say at fixed points of a session.
 
 A hook that fails, takes too long or answers nonsense has no opinion: it never stops a session, and never lets
-anything through that would not have run without it. Where no attached client has hooks, nothing is asked and
-nothing is published.
+anything through that would not have run without it. Nonsense in one field takes nothing from the others: a denial
+whose reason cannot be read is a denial. Where no attached client has hooks, nothing is asked and nothing is
+published.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import anyio
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.errors import ClientCallError
+from jumpseat.errors import ClientCallError, StoreError
 from jumpseat_protocol import callbacks, events
 from jumpseat_protocol.wire import WireModel
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 60.0
-"""How long one hook may take."""
+"""How long one hook may take, where the configuration says nothing else."""
+
+EndReason: TypeAlias = Literal["complete", "error", "abort", "timeout", "user_exit"]
 
 O = TypeVar("O", bound=WireModel)  # noqa: E741 - the usual letter for an output
 
@@ -42,12 +46,13 @@ class Hooks:
         settings: SessionSettings,
         emit: Callable[[events.EventPayload], object],
         find_client: Callable[[], Client | None],
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._session_id = session_id
         self._settings = settings
         self._emit = emit
         self._find_client = find_client
-        self.patience_s = PATIENCE_S
+        self.patience_s = patience_s
 
     @property
     def present(self) -> bool:
@@ -107,11 +112,15 @@ class Hooks:
             recoverable=recoverable,
         )
 
-    async def session_end(self, reason: str) -> callbacks.SessionEndOutput:
-        return await self._ask(callbacks.SessionEndOutput, "sessionEnd", reason=reason)
+    async def session_end(self, reason: EndReason, client: Client | None = None) -> None:
+        """``client`` is the one that leaves, where not the whole session ends. Never fails: an end is an end."""
+        try:
+            await self._ask(callbacks.SessionEndOutput, "sessionEnd", client, reason=reason)
+        except StoreError as error:
+            log.error("session %s: its end cannot be written down: %s", self._session_id, error)
 
-    async def _ask(self, output: type[O], hook_type: str, **fields: Any) -> O:
-        client = self._find_client()
+    async def _ask(self, output: type[O], hook_type: str, client: Client | None = None, **fields: Any) -> O:
+        client = client or self._find_client()
         if client is None:
             return output()
         invocation = str(uuid.uuid4())
@@ -123,19 +132,39 @@ class Hooks:
             **fields,
         }
         problem: str | None = "the hook took too long"
-        said = output()
+        answer: JsonObject = {}
         try:
             with anyio.move_on_after(self.patience_s):
-                said = output.model_validate(await client.invoke_hook(self._session_id, hook_type, asked) or {})
+                answer = await client.invoke_hook(self._session_id, hook_type, asked) or {}
                 problem = None
         except ClientCallError:
             problem = "the hook failed"
-        except ValidationError:
-            problem = "the hook answered in a form that could not be read"
-        error = events.HookError(message=problem) if problem is not None else None
+        except anyio.get_cancelled_exc_class():
+            with contextlib.suppress(StoreError):
+                self._end(invocation, hook_type, "the hook was not waited for")
+            raise
+        said, unread = _read(output, answer)
+        if unread:
+            problem = f"the hook answered in a form that could not be read: {', '.join(unread)}"
         if problem is not None:
             log.warning("session %s: %s hook: %s", self._session_id, hook_type, problem)
+        self._end(invocation, hook_type, problem)
+        return said
+
+    def _end(self, invocation: str, hook_type: str, problem: str | None) -> None:
+        error = events.HookError(message=problem) if problem is not None else None
         self._emit(
             events.HookEnd(hook_invocation_id=invocation, hook_type=hook_type, success=problem is None, error=error)
         )
-        return said
+
+
+def _read(output: type[O], answer: JsonObject) -> tuple[O, list[str]]:
+    """What an answer says, and the names of the fields that could not be read."""
+    try:
+        return output.model_validate(answer), []
+    except ValidationError as error:
+        unread = sorted({str(problem["loc"][0]) for problem in error.errors() if problem["loc"]})
+    try:
+        return output.model_validate({name: value for name, value in answer.items() if name not in unread}), unread
+    except ValidationError:
+        return output(), unread

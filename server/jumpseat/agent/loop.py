@@ -26,6 +26,7 @@ from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
 from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ async def _system_message(session: Session) -> str:
     instructions = session.around.read_instructions(session.settings)
     transformed: dict[str, str] = {}
     wanted = to_transform(config, cwd, instructions)
-    client = session.latest_client()
+    client = session.transform_client()
     if wanted and client is not None:
         try:
             with anyio.fail_after(session.hooks.patience_s):
@@ -140,7 +141,11 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
     limits.check(session)
-    resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
+    try:
+        resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
+    except JumpseatError as error:
+        await _tell_error(session, error, recoverable=False)
+        raise
     request = _request(session, prompt, system, resolved)
     answer = await _call_model(session, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
@@ -186,9 +191,10 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
 
     An answer of which something was shown already is not started again: its deltas cannot be taken back.
     """
+    policy = session.around.retry
     attempt = 0
-    # Attempts that an errorOccurred hook has asked for beyond those of the policy.
-    asked_for = 0
+    # Attempts that the errorOccurred hook wants beyond those of the policy; it is asked once for a call.
+    wanted: int | None = None
     while True:
         attempt += 1
         started = time.monotonic()
@@ -207,16 +213,13 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
                     duration_ms=_ms_since(started),
                 )
             )
-            wait_s = None if shown.anything else session.around.retry.wait_s(error, attempt)
-            if wait_s is None and not shown.anything and asked_for == 0:
-                said = await session.hooks.error_occurred(str(error), recoverable=error.retryable)
-                if said.user_notification:
-                    session.emit(events.SessionInfo(info_type="notification", message=said.user_notification))
-                if said.error_handling == "retry":
-                    asked_for = said.retry_count or 1
-            if wait_s is None and asked_for > 0:
-                asked_for -= 1
-                wait_s = 0.0
+            wait_s = None if shown.anything or wanted is not None else policy.wait_s(error, attempt)
+            if wait_s is None and wanted is None:
+                said = await _tell_error(session, error, recoverable=error.retryable)
+                wanted = (said.retry_count or 1) if said.error_handling == "retry" else 0
+            if wait_s is None and wanted and not shown.anything:
+                wanted -= 1
+                wait_s = policy.pause_s(error, attempt)
             if wait_s is None:
                 error.attempts = attempt
                 raise
@@ -225,6 +228,14 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
             return _Answer(
                 completed, shown.message_id, shown.reasoning_id, _ms_since(started), shown.first_token_ms
             )
+
+
+async def _tell_error(session: Session, error: JumpseatError, *, recoverable: bool) -> ErrorOccurredOutput:
+    """Let the hook hear of an error that would end the run, and the user of what it has to say."""
+    said = await session.hooks.error_occurred(str(error), recoverable=recoverable)
+    if said.user_notification:
+        session.emit(events.SessionInfo(info_type="notification", message=said.user_notification))
+    return said
 
 
 class _Shown:

@@ -30,4 +30,14 @@ class RetryPolicy:
             return None
         if error.retry_after_s is not None:
             return error.retry_after_s if error.retry_after_s <= self.longest_asked_wait_s else None
-        return min(self.first_wait_s * 2 ** (attempt - 1), self.longest_wait_s)
+        return self._back_off_s(attempt)
+
+    def pause_s(self, error: ProviderError, attempt: int) -> float:
+        """Seconds to wait before an attempt that a client has asked for, whatever this policy thinks of it."""
+        if error.retry_after_s is not None:
+            return min(error.retry_after_s, self.longest_asked_wait_s)
+        return self._back_off_s(attempt)
+
+    def _back_off_s(self, attempt: int) -> float:
+        # The exponent is bounded: a client may ask for more attempts than a float has powers of two.
+        return min(self.first_wait_s * 2 ** min(attempt - 1, 32), self.longest_wait_s)

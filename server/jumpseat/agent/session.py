@@ -21,7 +21,7 @@ from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
 from jumpseat.agent.feed import Feed
-from jumpseat.agent.hooks import Hooks
+from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.metrics import Metrics
 from jumpseat.agent.model import ResponseFormat
@@ -78,7 +78,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all sessions of a process share. ``on_change`` hears that one has changed, once per run."""
+    """What all sessions of a process share.
+
+    ``on_change`` hears that a session has changed, once per run. A client is given ``patience_s`` for one hook, or
+    to rewrite the system message.
+    """
 
     tasks: TaskGroup
     models: ModelSource
@@ -89,6 +93,7 @@ class Surroundings:
     allow_unasked: bool
     allow_old_clients: bool
     on_change: Callable[[Session], None]
+    patience_s: float = PATIENCE_S
 
 
 class Session:
@@ -243,6 +248,15 @@ class Session:
         self.attachments.pop(client, None)
         self._tell_capabilities(could)
 
+    async def farewell(self, attachment: Attachment) -> None:
+        """Let a client leave that has said so; its hook is told while it is still there to be asked."""
+        if attachment.has_hooks and not attachment.leaving:
+            attachment.leaving = True
+            await self.hooks.session_end("complete", attachment.client)
+        # It may have come back in the meantime.
+        if self.attachments.get(attachment.client) is attachment:
+            self.detach(attachment.client)
+
     def can_elicit(self) -> bool:
         """Whether an attached client can show a form."""
         return any(one.handles_elicitation for one in self.attachments.values())
@@ -252,6 +266,8 @@ class Session:
         # A client that is alone knows what it brought from the answer to its request.
         if can != could_elicit and (len(self.attachments) > 1 or could_elicit):
             self.emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
+        if not can:
+            self.elicitations.close_all(ElicitationResult(action="cancel"))
 
     def client_tools(self) -> dict[str, ClientTool]:
         """The tools of all attached clients."""
@@ -288,9 +304,9 @@ class Session:
     def _hook_client(self) -> Client | None:
         return next((one.client for one in self._latest_first() if one.has_hooks), None)
 
-    def latest_client(self) -> Client | None:
-        """The client that came last."""
-        return next((one.client for one in self._latest_first()), None)
+    def transform_client(self) -> Client | None:
+        """Who rewrites sections of the system message: the client that came last of those that said they do."""
+        return next((one.client for one in self._latest_first() if one.has_transforms), None)
 
     def _latest_first(self) -> Iterable[Attachment]:
         return reversed(list(self.attachments.values()))
@@ -380,6 +396,7 @@ class Session:
         await self.tools.close(grace_s)
         await stopped
         self.permissions.pending.close_all(CANCELLED)
+        self.elicitations.close_all(ElicitationResult(action="cancel"))
         self._log.sync_soon()
         if self._feed is not None:
             self._feed.close()

@@ -39,6 +39,9 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     settings.login = login or settings.login
     if gives_tokens(params):
         session.ask_for_tokens(ctx.connection)
+    attachment = session.attachments.get(ctx.connection)
+    if attachment is not None and params.system_message is not None:
+        attachment.has_transforms = params.system_message.has_transforms()
     ctx.registry.keep_options(session)
     return SuccessResult()
 

@@ -31,6 +31,8 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     if session is not None:
         session.attach(attachment)
         apply_options(session.settings, params)
+        if attachment.has_hooks:
+            session.start_source = "resume"
     else:
         session = registry.load(
             params.session_id, SessionSettings(cwd=registry.stored_cwd(params.session_id) or Path.cwd())

@@ -109,7 +109,8 @@ class Seam(JsonRPCProtocol):
                 self._handle_request(msg_id, method, params)
         elif "method" in message:
             self.refuse(INVALID_REQUEST, "method must be a string", msg_id if valid_id else None)
-        elif "result" in message or "error" in message:
+        elif "result" in message or "error" in message or (valid_id and msg_id in self._asked):
+            # Where an answer is null, some JSON libraries leave it out.
             self._settle(msg_id, message)
         else:
             self.refuse(INVALID_REQUEST, "neither a request nor a response", msg_id if valid_id else None)
@@ -216,12 +217,12 @@ class Seam(JsonRPCProtocol):
         answer = self._asked.get(msg_id) if isinstance(msg_id, int) else None
         if answer is None or answer.done():
             return  # late or unknown answers are nobody's business
-        if "error" in message:
-            error: Any = message["error"]
+        error: Any = message.get("error")
+        if error is not None:
             text = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
             answer.set_exception(ClientCallError(str(text or "the client answered with an error")))
         else:
-            answer.set_result(message["result"])
+            answer.set_result(message.get("result"))
 
     @property
     def closed(self) -> bool:

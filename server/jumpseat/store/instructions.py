@@ -5,6 +5,7 @@ Read anew for each prompt: they are small, and the user may be editing them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,16 +53,26 @@ def _candidates(settings: SessionSettings) -> Iterator[Path]:
         base = settings.cwd / folder
         yield base / "AGENTS.md"
         yield base / ".github" / "copilot-instructions.md"
-        yield from sorted((base / ".github" / "instructions").glob("**/*.instructions.md"))
+        yield from _instruction_files(base / ".github" / "instructions")
+
+
+def _instruction_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.glob("**/*.instructions.md"))
+    except (OSError, ValueError):
+        return []
 
 
 def _repository_root(cwd: Path) -> Path:
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+    # Not Path.exists, which raises where a parent may not be searched.
+    return next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
 
 
 def _read(path: Path) -> str:
     try:
+        if not path.is_file():
+            return ""  # a pipe, say, must not be waited for
         with path.open("rb") as file:
             return file.read(LARGEST_BYTES).decode("utf-8", "replace").strip()
-    except OSError:
+    except (OSError, ValueError):
         return ""

@@ -10,13 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from jumpseat.agent.blocks import ImageBlock, ToolUseBlock
+from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.session import Session
 from jumpseat.tools.tool import ToolOutcome
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject
+from jumpseat_protocol.wire import to_wire
 
 
 async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
@@ -67,6 +68,22 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
     if result is None:
         return ToolOutcome(text="")
     return ToolOutcome(text=result if isinstance(result, str) else canonical_json(result))
+
+
+def object_of_outcome(outcome: ToolOutcome) -> JsonObject:
+    """A successful outcome in that full form: what a hook is shown, and may give back with changes."""
+    binary = [
+        {"type": "image", "data": image.data, "mimeType": image.mime_type, "description": image.label}
+        for image in outcome.images
+    ] + [to_wire(resource) for resource in outcome.resources]
+    result = {
+        "textResultForLlm": outcome.text,
+        "resultType": "success",
+        "binaryResultsForLlm": binary or None,
+        "sessionLog": outcome.session_log,
+        "toolTelemetry": outcome.telemetry,
+    }
+    return {name: value for name, value in result.items() if value is not None}
 
 
 def outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutcome:

@@ -21,7 +21,7 @@ from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, JumpseatError
-from jumpseat.tools.client_tools import outcome_of_object, run_client_tool
+from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object, run_client_tool
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
@@ -183,10 +183,12 @@ class ToolOrchestrator:
     async def _after(self, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
         hooks, arguments = self._session.hooks, call.arguments or {}
         if outcome.ok:
-            result = {"textResultForLlm": outcome.text, "resultType": "success"}
-            after = await hooks.post_tool_use(call.name, arguments, result)
+            after = await hooks.post_tool_use(call.name, arguments, object_of_outcome(outcome))
             if after.modified_result is not None:
-                outcome = outcome_of_object(call, after.modified_result)
+                # What is shown to the user goes too: it may tell what the hook has taken out.
+                changed = outcome_of_object(call, after.modified_result)
+                changed.ends_turn = changed.ends_turn or (outcome.ends_turn and changed.ok)
+                outcome = changed
             if after.additional_context:
                 outcome.contexts.append(after.additional_context)
         elif outcome.status in ("failure", "timeout"):

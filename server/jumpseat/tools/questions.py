@@ -15,13 +15,16 @@ async def ask_user(
 ) -> UserInputResponse:
     """Ask the client that declared it can ask its user; any client may answer by the id of the event instead.
 
+    Where the one that was asked goes away, the next one that can is asked. However the question ends, clients that
+    show it are told.
+
     Raises:
         ClientCallError: no client can ask, or the one that was asked failed.
     """
-    client = session.user_input_client()
-    if client is None:
+    if session.user_input_client() is None:
         raise ClientCallError("no attached client can ask its user")
     pending = session.user_inputs.ask(question)
+    completed = events.UserInputCompleted(request_id=pending.id)
     try:
         session.emit(
             events.UserInputRequested(
@@ -36,23 +39,24 @@ async def ask_user(
         async with anyio.create_task_group() as tasks:
 
             async def ask() -> None:
-                try:
-                    answer = await client.ask_user(session.id, question, choices, allow_freeform=allow_freeform)
-                except ClientCallError as error:
-                    failed.append(error)
-                    tasks.cancel_scope.cancel()
-                else:
-                    session.user_inputs.answer(pending.id, answer)
+                while (client := session.user_input_client()) is not None:
+                    try:
+                        answer = await client.ask_user(session.id, question, choices, allow_freeform=allow_freeform)
+                    except ClientCallError as error:
+                        failed.append(error)
+                        if client in session.attachments:
+                            break
+                    else:
+                        session.user_inputs.answer(pending.id, answer)
+                        return
+                tasks.cancel_scope.cancel()
 
             tasks.start_soon(ask)
             response = await pending.answer()
             tasks.cancel_scope.cancel()
-            session.emit(
-                events.UserInputCompleted(
-                    request_id=pending.id, answer=response.answer, was_freeform=response.was_freeform
-                )
-            )
+            completed.answer, completed.was_freeform = response.answer, response.was_freeform
             return response
-        raise failed[0] if failed else ClientCallError("the question was withdrawn")
+        raise failed[-1] if failed else ClientCallError("the question was withdrawn")
     finally:
         session.user_inputs.close(pending)
+        session.emit(completed)

@@ -20,6 +20,7 @@ const seen = {
     events: [],
     history: [],
     tool_arguments: [],
+    asked: [],
     complaints: [],
     stderr: [],
 };
@@ -84,6 +85,26 @@ function sessionOptions() {
         customAgents: [{ name: "planner", displayName: "Planner", prompt: "You plan." }],
         ...(plan.model && { model: plan.model }),
         ...(provider && { provider }),
+        ...(plan.callbacks && callbacks(plan.callbacks)),
+    };
+}
+
+// Handlers of every kind, which note what they are asked and answer as planned, or throw where "throw" is.
+function callbacks(answers) {
+    const handler = (name, answer) => (given) => {
+        seen.asked.push([name, given]);
+        if (answer === "throw") {
+            throw new Error("the handler is broken");
+        }
+        return answer;
+    };
+    const option = (name) => `on${name[0].toUpperCase()}${name.slice(1)}`;
+    const hooks = Object.entries(answers.hooks).map(([name, answer]) => [option(name), handler(name, answer)]);
+    return {
+        hooks: Object.fromEntries(hooks),
+        onUserInputRequest: handler("question", answers.question),
+        onElicitationRequest: handler("form", answers.form),
+        systemMessage: { mode: "customize", sections: { tone: { action: handler("transform", answers.tone) } } },
     };
 }
 
@@ -101,13 +122,19 @@ async function ask(session, options) {
 }
 
 const SCENARIOS = {
-    // Create or resume a session and send the prompts one after the other.
+    // Create or resume a session and send the prompts one after the other; where forms are planned, show one.
     async converse(client) {
         const session = await openSession(client);
         for (const prompt of plan.prompts) {
             await ask(session, { prompt });
         }
+        if (plan.callbacks) {
+            seen.report = { confirmed: await session.ui.confirm("Sure?") };
+        }
         seen.history = await session.getEvents();
+        if (plan.callbacks) {
+            await session.disconnect();
+        }
     },
 
     // Abort the first prompt after its first delta, then ask the second.

@@ -10,6 +10,7 @@ import asyncio
 import collections
 import json
 import logging
+import re
 import sys
 import traceback
 from importlib.metadata import version
@@ -28,7 +29,7 @@ class Recorder(logging.Handler):
     def __init__(self):
         super().__init__(logging.WARNING)
         self.seen = {"sdk": version("github-copilot-sdk"), "answers": [], "events": [], "history": []}
-        self.seen |= {"tool_arguments": [], "complaints": [], "stderr": []}
+        self.seen |= {"tool_arguments": [], "asked": [], "complaints": [], "stderr": []}
         self._arrived = collections.defaultdict(asyncio.Event)
 
     def emit(self, record):
@@ -78,7 +79,33 @@ def session_options(plan, recorder):
         options["on_permission_request"] = lambda *_: PermissionDecisionReject(**plan["rejection"])
     if plan["provider"] is not None:
         options["provider"] = plan["provider"]
+    if plan["callbacks"] is not None:
+        options |= callbacks(plan["callbacks"], recorder)
     return options
+
+
+def callbacks(answers, recorder):
+    """Handlers of every kind, which note what they are asked and answer as planned, or throw where "throw" is."""
+
+    def handler(name, answer):
+        def handle(given, *_):
+            recorder.seen["asked"].append([name, json.loads(json.dumps(given, default=str))])
+            if answer == "throw":
+                raise RuntimeError("the handler is broken")
+            return answer
+
+        return handle
+
+    def option(name):
+        return "on_" + re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+    sections = {"tone": {"action": handler("transform", answers["tone"])}}
+    return {
+        "hooks": {option(name): handler(name, answer) for name, answer in answers["hooks"].items()},
+        "on_user_input_request": handler("question", answers["question"]),
+        "on_elicitation_request": handler("form", answers["form"]),
+        "system_message": {"mode": "customize", "sections": sections},
+    }
 
 
 async def open_session(client, plan, recorder):
@@ -97,11 +124,16 @@ async def ask(session, prompt, recorder, **options):
 
 
 async def converse(client, plan, recorder):
-    """Create or resume a session and send the prompts one after the other."""
+    """Create or resume a session and send the prompts one after the other; where forms are planned, show one."""
     session = await open_session(client, plan, recorder)
     for prompt in plan["prompts"]:
         await ask(session, prompt, recorder)
+    if plan["callbacks"] is not None:
+        recorder.seen["report"] = {"confirmed": await session.ui.confirm("Sure?")}
     recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
+    if plan["callbacks"] is not None:
+        # Here, because `CopilotClient.stop` forgets the hooks of a session before it leaves it.
+        await session.disconnect()
 
 
 async def abort(client, plan, recorder):
