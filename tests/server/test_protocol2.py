@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.fake_openai import fake_openai, says
 from tests.support.server import Wire, calls, frame, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -234,3 +236,29 @@ async def test_a_client_that_connects_speaks_protocol_3_from_then_on(tmp_path: P
         await server.wire.call("ping", {})
         assert (await server.wire.call("connect", {}))["protocolVersion"] == 3
         assert (await server.wire.call("ping", {}))["protocolVersion"] == 3
+
+
+async def test_a_screenshot_reaches_the_model_and_is_still_known_when_its_file_is_gone(tmp_path: Path) -> None:
+    content = b"\x89PNG\r\n\x1a\n and so on"
+    screenshot = tmp_path / "screenshot.png"
+    screenshot.write_bytes(content)
+    url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    async with fake_openai({"What": [says("A cat.")], "And": [says("It is grey.")]}) as model:
+        provider = {"type": "openai", "baseUrl": model.base_url}
+        async with running_server(tmp_path, handshake=False) as server:
+            wire = server.wire
+            await wire.call("ping", {})
+            session = await wire.create(provider, model="m")
+            attachments = [{"type": "file", "path": str(screenshot)}]
+            params = {"sessionId": session, "prompt": "What is it?", "attachments": attachments}
+            await wire.call("session.send", params)
+            await wire.event("session.idle", session=session)
+            screenshot.unlink()
+        async with running_server(tmp_path, handshake=False) as server:
+            wire = server.wire
+            await wire.call("ping", {})
+            await wire.call("session.resume", {"sessionId": session, "provider": provider})
+            await wire.prompt(session, "And its colour?")
+    first, second = (request["messages"][1] for request in model.requests)
+    assert first == second
+    assert [part["image_url"]["url"] for part in first["content"] if part["type"] == "image_url"] == [url]
