@@ -83,12 +83,15 @@ class Host:
         rejection: Mapping[str, str] | None = None,
         system_message: str | None = None,
         excluded_tools: list[str] | None = None,
+        attachments: list[str] | None = None,
+        decides: bool = True,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
         Without ``model`` the session names no provider, without ``model_name`` no model.
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
-        otherwise it approves them all. Only old hosts look at ``system_message`` and ``excluded_tools``.
+        otherwise it approves them all. Only old hosts look at the rest, of which ``attachments`` are paths of files
+        that go with each prompt; without ``decides`` they have no permission handler.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
@@ -106,6 +109,8 @@ class Host:
                 "rejection": rejection,
                 "system_message": system_message,
                 "excluded_tools": excluded_tools,
+                "attachments": attachments,
+                "decides": decides,
             }
             seen = await self._drive(plan)
         assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"

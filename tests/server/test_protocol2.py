@@ -210,7 +210,10 @@ async def test_old_clients_without_a_handler_are_denied_unless_the_configuration
     async with running_server(tmp_path, handshake=False) as server:
         await server.wire.call("ping", {})
         events = await server.wire.prompt(await server.wire.create(script))
-        assert [event["data"]["warningType"] for event in events if event["type"] == "session.warning"]
+        (warning,) = [event["data"] for event in events if event["type"] == "session.warning"]
+        assert warning["warningType"] == "permission"
+        assert "--yolo" in warning["message"]
+        assert "permissions.allow_old_clients" in warning["message"]
         assert not (tmp_path / "made").exists()
     config = "[permissions]\nallow_old_clients = true\n"
     async with running_server(tmp_path, handshake=False, config=config) as server:

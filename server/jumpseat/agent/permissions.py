@@ -151,7 +151,8 @@ class Permissions:
                 message=(
                     "A tool call was denied because no attached client handles permission requests."
                     " Register a permission handler, or start the server with --yolo (configuration key"
-                    " permissions.allow_unasked) to allow such calls."
+                    " permissions.allow_unasked; permissions.allow_old_clients is the same for clients that speak"
+                    " protocol 2) to allow such calls."
                 ),
             )
         )
