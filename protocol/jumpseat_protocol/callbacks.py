@@ -1,4 +1,5 @@
-"""Requests that the server sends to its clients: hooks, questions to the user, transforms, tokens.
+"""Requests that the server sends to its clients: hooks, questions to the user, transforms, tokens; and, to clients
+of protocol 2, tool calls and permission requests.
 
 A client answers only what it declared when it created or joined the session. What a client answers is checked like
 anything that comes in; an answer that does not fit counts as "no opinion".
@@ -11,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
+from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 from jumpseat_protocol.tools import ToolResultObject
 from jumpseat_protocol.wire import WireModel
 
@@ -151,6 +153,32 @@ class HttpRequestChunkParams(WireModel):
     cancel_reason: str | None = None
 
 
+class ToolCallParams(WireModel):
+    """Protocol 2 only: run a tool that the client brought. Protocol 3 has ``external_tool.requested`` instead."""
+
+    session_id: str
+    tool_call_id: str
+    tool_name: str
+    arguments: Any = None
+
+
+class ToolCallResult(WireModel):
+    """``result`` is what ``session.tools.handlePendingToolCall`` takes: a text, a tool result, any JSON."""
+
+    result: Any = None
+
+
+class PermissionRequestParams(WireModel):
+    """Protocol 2 only: may this be done? Protocol 3 has ``permission.requested`` instead."""
+
+    session_id: str
+    permission_request: PermissionRequest
+
+
+class PermissionRequestResult(WireModel):
+    result: PermissionDecision
+
+
 class EmptyAnswer(WireModel):
     """For requests whose answer says only that they have arrived."""
 
@@ -168,5 +196,7 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "gitHubToken.getToken": Callback(GitHubTokenParams, GitHubTokenResult),
     "llmInference.httpRequestStart": Callback(HttpRequestStartParams, EmptyAnswer),
     "llmInference.httpRequestChunk": Callback(HttpRequestChunkParams, EmptyAnswer),
+    "tool.call": Callback(ToolCallParams, ToolCallResult),
+    "permission.request": Callback(PermissionRequestParams, PermissionRequestResult),
 }
 """Every request the server may send to a client."""

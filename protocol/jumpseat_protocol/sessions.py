@@ -127,6 +127,10 @@ class SystemMessageConfig(WireModel):
     content: str | None = None
     sections: dict[str, SystemMessageSection] = Field(default_factory=dict)
 
+    def has_transforms(self) -> bool:
+        """Whether a client wants to rewrite sections itself."""
+        return self.mode == "customize" and any(one.action == "transform" for one in self.sections.values())
+
 
 class LargeOutputConfig(WireModel):
     """Outputs above ``max_size_bytes`` go to a file in ``output_dir``."""

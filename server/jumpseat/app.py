@@ -86,7 +86,7 @@ class App:
         context = Context(connection, self.registry, self.models, self)
         connection.serve(
             lambda method: find_route(context, method),
-            lambda session_id, tool: self.registry.owns_tool(connection, session_id, tool),
+            lambda session_id, question: self.registry.concerns(connection, session_id, question),
         )
         self.connections.add(connection)
         return connection.wire

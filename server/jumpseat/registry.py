@@ -206,11 +206,17 @@ class SessionRegistry:
             if not session.attachments:
                 await self.close(session)
 
-    def owns_tool(self, client: Client, session_id: str, tool: str) -> bool:
-        """Whether ``client`` brought ``tool`` to a live session."""
+    def concerns(
+        self, client: Client, session_id: str, question: events.ExternalToolRequested | events.PermissionRequested
+    ) -> bool:
+        """Whether ``client`` is one that answers ``question`` of a live session: it has the tool, or a handler."""
         session = self._live.get(session_id)
         attachment = session.attachments.get(client) if session else None
-        return attachment is not None and tool in attachment.tools
+        if attachment is None:
+            return False
+        if isinstance(question, events.ExternalToolRequested):
+            return question.tool_name in attachment.tools
+        return attachment.handles_permissions
 
     def keep_options(self, session: Session) -> None:
         """Write down how a session is set up, and where it works, for its resume."""

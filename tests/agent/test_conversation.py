@@ -246,6 +246,26 @@ def test_images_of_a_result_reach_the_model_and_resources_do_not() -> None:
     )
 
 
+def test_pictures_among_the_files_become_images() -> None:
+    image = {"data": "AAAA", "mimeType": "image/png"}
+    attachments: list[dict[str, object]] = [
+        {"type": "file", "path": "/tmp/a.png", "image": image},
+        {"type": "file", "path": "/tmp/b.png", "displayName": "b", "image": image},
+        {"type": "file", "path": "/tmp/c.png", "image": "AAAA"},
+        {"type": "directory", "path": "/tmp", "image": image},
+    ]
+
+    assert messages(user("Look", attachments=attachments)) == [
+        UserMessage(
+            [
+                TextBlock("Look"),
+                ImageBlock("AAAA", "image/png", label="/tmp/a.png"),
+                ImageBlock("AAAA", "image/png", label="b"),
+            ]
+        )
+    ]
+
+
 def test_blobs_become_images_and_documents_and_other_attachments_are_part_of_the_text() -> None:
     attachments = [
         {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"},

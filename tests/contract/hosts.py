@@ -93,6 +93,7 @@ class Host:
         logins: list[JsonObject] | None = None,
         attachments: list[JsonObject] | None = None,
         callbacks: JsonObject | None = None,
+        decides: bool = True,
     ) -> Observations:
         """Run one scenario to its end and return what was observed.
 
@@ -100,8 +101,9 @@ class Host:
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
         otherwise it approves them all. With ``callbacks`` it has handlers for ``hooks`` (by their type), for a
         ``question`` to its user, for a ``form``, and one that rewrites the ``tone`` section; the values are what
-        they answer, ``"throw"`` for an exception. Only old hosts look at ``system_message`` and ``excluded_tools``,
-        only ``identify`` at ``logins``, only ``choose`` at ``attachments``.
+        they answer, ``"throw"`` for an exception. ``attachments`` go with each prompt of old hosts, and with
+        those of ``choose``; only ``identify`` looks at ``logins``, only old hosts at ``system_message`` and
+        ``excluded_tools``, and at ``decides``: without it they have no permission handler.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:
@@ -122,6 +124,7 @@ class Host:
                 "logins": logins,
                 "attachments": attachments,
                 "callbacks": callbacks,
+                "decides": decides,
             }
             seen = await self._drive(plan)
         assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"

@@ -23,7 +23,16 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 @pytest.fixture(params=OLD_SDKS, ids=str)
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
     """A host application on an old SDK, with an empty home and an empty workspace."""
-    sdk: Sdk = request.param
+    return host_of(request.param, tmp_path)
+
+
+@pytest.fixture(params=[sdk for sdk in OLD_SDKS if sdk.version.startswith("0.1.")], ids=str)
+def oldest(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
+    """The same on an SDK that needs no permission handler, as later ones do."""
+    return host_of(request.param, tmp_path)
+
+
+def host_of(sdk: Sdk, tmp_path: Path) -> Host:
     if sdk.registry == "npm":
         require_program("node")
     folder = require_sdk(sdk)
@@ -141,6 +150,40 @@ async def test_a_session_resumed_by_an_old_sdk_keeps_its_history_model_and_optio
     names = [tool["function"]["name"] for tool in latest["tools"]]
     assert names == [tool["function"]["name"] for tool in earlier["tools"]]
     assert ("grep" in names, "encrypt_string" in names) == (False, True)
+
+
+async def test_an_old_sdk_attaches_a_screenshot_and_reads_its_own_prompt(host: Host) -> None:
+    screenshot = host.workspace / "screenshot.png"
+    screenshot.write_bytes(b"\x89PNG\r\n\x1a\n and so on")
+    async with fake_openai({"What is it?": [says("A cat.")]}) as model:
+        files = [{"type": "file", "path": str(screenshot)}]
+        seen = await host.run("converse", "What is it?", model=model, attachments=files)
+
+    assert_healthy(seen, host)
+    assert seen.answers == ["A cat."]
+    assert stored(seen, "user.message", "content") == ["What is it?"]
+    [attachment] = seen.data("user.message")[0]["attachments"]
+    assert (attachment["type"], attachment["displayName"]) == ("file", "screenshot.png")
+    [prompt] = [message for message in model.requests[0]["messages"] if message["role"] == "user"]
+    assert [part["type"] for part in prompt["content"]].count("image_url") == 1
+
+
+async def test_an_old_sdk_that_decides_nothing_is_denied_and_told_what_to_set(oldest: Host) -> None:
+    async with fake_openai({"Encrypt": [calls("encrypt_string", input="Hello"), says("Sorry.")]}) as model:
+        denied = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
+        (oldest.home / "config.toml").write_text("[permissions]\nallow_old_clients = true\n")
+        allowed = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
+
+    for seen in (denied, allowed):
+        assert_healthy(seen, oldest)
+        assert seen.answers == ["Sorry."]
+    assert (denied.tool_arguments, allowed.tool_arguments) == ([], [{"input": "Hello"}])
+    assert [texts(request, "tool") for request in model.requests] == [
+        [],
+        ["Permission denied and could not request permission from user"],
+        [],
+        ["HELLO"],
+    ]
 
 
 async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> None:

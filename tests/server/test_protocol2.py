@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.fake_openai import fake_openai, says
 from tests.support.server import Wire, calls, frame, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +81,113 @@ async def test_what_an_old_client_denies_does_not_run(tmp_path: Path, result: An
     assert not [message for message in wire.messages if message.get("method") == "tool.call"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"result": {"kind": "allow"}},
+        {"result": {"kind": "no-result"}},
+        {"result": {"kind": "approved-for-session", "approval": "all"}},
+        {"result": "approved"},
+        "approved",
+    ],
+    ids=str,
+)
+async def test_a_decision_that_cannot_be_read_allows_nothing_and_holds_nothing_up(
+    tmp_path: Path, said: Any
+) -> None:
+    async with running_server(tmp_path, handshake=False) as server:
+        wire = server.wire
+        await wire.call("ping", {})
+        session = await wire.create(SCRIPT, tools=[TOOL], requestPermission=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await answer(wire, await asked(wire, "permission.request"), said)
+        done = await wire.event("tool.execution_complete", session=session)
+        await wire.event("session.idle", session=session)
+    assert done["data"]["error"]["message"] == "Permission denied and could not request permission from user"
+
+
+async def test_old_clients_are_asked_for_permission_where_they_said_that_they_decide(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True) as server,
+        server.connect(handshake=False) as decides,
+        server.connect(handshake=False) as watches,
+    ):
+        await decides.call("ping", {})
+        await watches.call("ping", {})
+        session = await decides.create(SCRIPT, tools=[TOOL], requestPermission=True)
+        await watches.call("session.resume", {"sessionId": session, "requestPermission": False})
+        await decides.call("session.send", {"sessionId": session, "prompt": "go"})
+        await answer(decides, await asked(decides, "permission.request"), {"result": {"kind": "approved"}})
+        await answer(decides, await asked(decides, "tool.call"), {"result": "found"})
+        await watches.event("session.idle", session=session)
+        assert [one["method"] for one in watches.messages if "id" in one and "method" in one] == []
+
+
+async def test_what_another_client_has_decided_is_not_asked_any_longer(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True) as server,
+        server.connect(handshake=False) as first,
+        server.connect(handshake=False) as second,
+    ):
+        await first.call("ping", {})
+        await second.call("ping", {})
+        session = await first.create(SCRIPT, tools=[TOOL], requestPermission=True)
+        await second.call("session.resume", {"sessionId": session, "requestPermission": True})
+        await first.call("session.send", {"sessionId": session, "prompt": "go"})
+        late = await asked(second, "permission.request")
+        await answer(first, await asked(first, "permission.request"), {"result": {"kind": "approved"}})
+        withdrawn = await asked(second, "$/cancelRequest")
+        assert withdrawn["params"] == {"id": late["id"]}
+        await answer(second, late, {"result": {"kind": "denied-interactively-by-user"}})
+        await answer(first, await asked(first, "tool.call"), {"result": "found"})
+        done = await second.event("tool.execution_complete", session=session)
+        assert done["data"]["success"] is True
+
+
+async def test_an_abort_withdraws_the_call_of_an_old_client(tmp_path: Path) -> None:
+    async with running_server(tmp_path, handshake=False) as server:
+        wire = server.wire
+        await wire.call("ping", {})
+        session = await wire.create(SCRIPT, tools=[{**TOOL, "skipPermission": True}])
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        call = await asked(wire, "tool.call")
+        await wire.call("session.abort", {"sessionId": session})
+        assert (await asked(wire, "$/cancelRequest"))["params"] == {"id": call["id"]}
+        await answer(wire, call, {"result": "late"})
+        await wire.event("session.idle", session=session, aborted=True)
+        events = await wire.prompt(session)
+    assert [event["data"]["content"] for event in events if event["type"] == "assistant.message"] != ["late"]
+
+
+@pytest.mark.parametrize(("method", "decides"), [("tool.call", False), ("permission.request", True)])
+async def test_who_resumes_a_session_is_asked_what_a_client_left_open_when_it_died(
+    tmp_path: Path, method: str, decides: bool
+) -> None:
+    options = {"tools": [{**TOOL, "skipPermission": not decides}], "requestPermission": decides}
+    async with running_server(tmp_path, tcp=True) as server:
+        async with server.connect(handshake=False) as wire:
+            await wire.call("ping", {})
+            session = await wire.create(SCRIPT, **options)
+            await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+            left = await asked(wire, method)
+        async with server.connect(handshake=False) as wire:
+            await wire.call("ping", {})
+            await wire.call("session.resume", {"sessionId": session, **options})
+            again = await asked(wire, method)
+            assert again["params"] == left["params"]
+            # Not before the answer to the resume: until then the client does not know the session.
+            types = ["method" in message and message["method"] for message in wire.messages]
+            assert types.index(method) == len(types) - 1
+            # A second resume must not ask twice.
+            await wire.call("session.resume", {"sessionId": session, **options})
+            await answer(wire, again, {"result": {"kind": "approved"} if decides else "found"})
+            if decides:
+                await answer(wire, await asked(wire, "tool.call"), {"result": "found"})
+            await wire.event("session.idle", session=session)
+            assert len([one for one in wire.messages if one.get("method") == method]) == 1
+            assert wire.events(session)[-1]["type"] == "session.idle"
+
+
 async def test_an_old_client_that_fails_a_call_leaks_nothing_to_the_model(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire
@@ -101,7 +210,10 @@ async def test_old_clients_without_a_handler_are_denied_unless_the_configuration
     async with running_server(tmp_path, handshake=False) as server:
         await server.wire.call("ping", {})
         events = await server.wire.prompt(await server.wire.create(script))
-        assert [event["data"]["warningType"] for event in events if event["type"] == "session.warning"]
+        (warning,) = [event["data"] for event in events if event["type"] == "session.warning"]
+        assert warning["warningType"] == "permission"
+        assert "--yolo" in warning["message"]
+        assert "permissions.allow_old_clients" in warning["message"]
         assert not (tmp_path / "made").exists()
     config = "[permissions]\nallow_old_clients = true\n"
     async with running_server(tmp_path, handshake=False, config=config) as server:
@@ -127,3 +239,29 @@ async def test_a_client_that_connects_speaks_protocol_3_from_then_on(tmp_path: P
         await server.wire.call("ping", {})
         assert (await server.wire.call("connect", {}))["protocolVersion"] == 3
         assert (await server.wire.call("ping", {}))["protocolVersion"] == 3
+
+
+async def test_a_screenshot_reaches_the_model_and_is_still_known_when_its_file_is_gone(tmp_path: Path) -> None:
+    content = b"\x89PNG\r\n\x1a\n and so on"
+    screenshot = tmp_path / "screenshot.png"
+    screenshot.write_bytes(content)
+    url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    async with fake_openai({"What": [says("A cat.")], "And": [says("It is grey.")]}) as model:
+        provider = {"type": "openai", "baseUrl": model.base_url}
+        async with running_server(tmp_path, handshake=False) as server:
+            wire = server.wire
+            await wire.call("ping", {})
+            session = await wire.create(provider, model="m")
+            attachments = [{"type": "file", "path": str(screenshot)}]
+            params = {"sessionId": session, "prompt": "What is it?", "attachments": attachments}
+            await wire.call("session.send", params)
+            await wire.event("session.idle", session=session)
+            screenshot.unlink()
+        async with running_server(tmp_path, handshake=False) as server:
+            wire = server.wire
+            await wire.call("ping", {})
+            await wire.call("session.resume", {"sessionId": session, "provider": provider})
+            await wire.prompt(session, "And its colour?")
+    first, second = (request["messages"][1] for request in model.requests)
+    assert first == second
+    assert [part["image_url"]["url"] for part in first["content"] if part["type"] == "image_url"] == [url]

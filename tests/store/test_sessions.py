@@ -106,6 +106,20 @@ async def test_a_session_is_listed_from_its_first_summary_on(store: SessionStore
     assert store.last_id() == "s-1"
 
 
+async def test_the_workspace_says_when_the_session_changed_last(store: SessionStore) -> None:
+    folder = created(store, "s-1")
+    folder.summarise("First prompt")
+    folder.log.append(events.Event("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
+    os.utime(folder.log.path, (4_000_000_000, 4_000_000_000))
+    folder.log.sync()
+
+    workspace = folder.read_workspace()
+    assert workspace is not None
+    assert (workspace.updated_at, workspace.summary) == ("2096-10-02T07:06:40.000Z", "First prompt")
+    (listed,) = store.list()
+    assert listed.modified_time == workspace.updated_at
+
+
 async def test_the_last_changed_session_is_listed_first(store: SessionStore, state: Path) -> None:
     for name, at in (("old", 1), ("new", 3), ("middle", 2)):
         write(state / name, at=at)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -51,13 +52,13 @@ SDKS = (
 )
 
 # From before 1.0: those of 0.1 know protocol 2 and no other; 0.2 and 0.3 know 3 as well and greet in the same way.
-# Missing is 0.1.17 for Node: its required dependency is the vendor's own server, all 135 MB of it, where later ones
-# require a small loader only and leave the rest to optional dependencies.
 OLD_SDKS = (
     Sdk("pypi", "0.1.17"),
     Sdk("pypi", "0.1.23"),
     Sdk("pypi", "0.2.3"),
     Sdk("pypi", "0.3.0"),
+    Sdk("npm", "0.1.17"),
+    Sdk("npm", "0.1.23"),
     Sdk("npm", "0.3.0"),
 )
 
@@ -104,9 +105,14 @@ def _install_from_pypi(sdk: Sdk) -> None:
 def _install_from_npm(sdk: Sdk) -> None:
     require_program("node")
     npm = require_program("npm")
+    # The vendor's own server, 135 MB of no use here, is a dependency of the old ones, and an optional one later.
+    server = "@github/copilot"
+    stand_in = sdk.folder / "stand-in"
+    stand_in.mkdir()
+    (stand_in / "package.json").write_text(json.dumps({"name": server, "version": "0.0.0"}))
     # Without a package.json here npm would install into the nearest parent folder that has one.
-    (sdk.folder / "package.json").write_text('{"private": true}\n')
-    # The optional dependency is the vendor's own server, of no use here.
+    overrides = {server: f"file:./{stand_in.name}"}
+    (sdk.folder / "package.json").write_text(json.dumps({"private": True, "overrides": overrides}))
     options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
     patience = ("--fetch-retries=1", "--fetch-timeout=20000")
     _run(sdk, npm, "install", *options, *patience, f"@github/copilot-sdk@{sdk.version}")

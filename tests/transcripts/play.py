@@ -42,7 +42,7 @@ UPDATE: Final = bool(os.environ.get("UPDATE_TRANSCRIPTS"))
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
-_FIGURE: Final = re.compile(r"duration|tokenLimit|\w*(?:Tokens|Ms|Bytes)")
+_FIGURE: Final = re.compile(r"duration|timestamp|tokenLimit|\w*(?:Tokens|Ms|Bytes)")
 _VERSION_KEYS: Final = ("version", "copilotVersion")
 _BARRIER: Final = "barrier"
 

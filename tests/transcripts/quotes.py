@@ -20,7 +20,7 @@ _QUOTE: Final = re.compile(
 # What comes with every turn and says little about this one; the plain turn is quoted with it.
 _BESIDE: Final = {"pending_messages.modified", "assistant.usage", "session.usage_info", "session.lifecycle"}
 _QUOTED_WHOLE: Final = "plain"
-_OPENING: Final = {"connect", "session.create"}
+_OPENING: Final = {"connect", "ping", "session.create"}
 
 _ANSWER_TO_A_QUESTION: Final = ("requestId", "result", "response")
 _QUESTION: Final = ("question", "choices")
@@ -37,8 +37,9 @@ _TELLING: Final[Mapping[str, tuple[str, ...]]] = {
     "external_tool.requested": ("requestId", "toolCallId", "toolName", "arguments"),
     "model.call_failure": ("statusCode", "errorType"),
     "permission.completed": ("requestId", "result"),
+    "permission.request": ("permissionRequest.kind", "permissionRequest.toolCallId"),
     "permission.requested": ("requestId", "permissionRequest.kind", "permissionRequest.toolCallId"),
-    "result": ("messageId", "success", "answer", "wasFreeform"),
+    "result": ("messageId", "success", "answer", "wasFreeform", "result"),
     "session.error": ("errorType", "message"),
     "session.idle": ("aborted",),
     "session.lifecycle": ("type",),
@@ -46,6 +47,7 @@ _TELLING: Final[Mapping[str, tuple[str, ...]]] = {
     "session.resume": ("continuePendingWork", "sessionWasActive"),
     "session.send": ("prompt", "mode"),
     "session.tools.handlePendingToolCall": _ANSWER_TO_A_QUESTION,
+    "tool.call": ("toolCallId", "toolName", "arguments"),
     "tool.execution_complete": ("toolCallId", "success", "result.content", "error"),
     "tool.execution_start": ("toolCallId", "toolName"),
     "user.message": ("content", "delivery"),

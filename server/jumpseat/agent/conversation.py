@@ -120,16 +120,28 @@ def canonical_json(arguments: Any) -> str:
 def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
     blocks: list[UserBlock] = [TextBlock(payload.transformed_content or payload.content)]
     for attachment in payload.attachments or []:
-        data, mime_type = attachment.get("data"), attachment.get("mimeType")
-        if attachment.get("type") != "blob" or not isinstance(data, str) or not isinstance(mime_type, str):
-            continue  # files and selections are part of the text
-        name = attachment.get("displayName")
+        content = _content(attachment)
+        data, mime_type = content.get("data"), content.get("mimeType")
+        if not isinstance(data, str) or not isinstance(mime_type, str):
+            continue  # selections, and files that are no pictures, are part of the text
+        name = attachment.get("displayName") or attachment.get("path")
         name = name if isinstance(name, str) else None
         if mime_type.startswith("image/"):
             blocks.append(ImageBlock(data, mime_type, label=name))
         else:
             blocks.append(DocumentBlock(data, mime_type, title=name))
     return blocks
+
+
+def _content(attachment: dict[str, Any]) -> dict[str, Any]:
+    """Where the bytes of an attachment stand, if it has any."""
+    match attachment:
+        case {"type": "blob"}:
+            return attachment
+        case {"type": "file", "image": image} if isinstance(image, dict):
+            return cast("dict[str, Any]", image)
+        case _:
+            return {}
 
 
 def _assistant_blocks(payload: events.AssistantMessage) -> list[AssistantBlock]:

@@ -11,11 +11,12 @@ import logging
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import anyio
 
 from jumpseat.agent import limits, tokens
+from jumpseat.agent.attachments import as_logged
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json, provider_blocks
@@ -85,7 +86,7 @@ def _join(prompt: Prompt, steering: Prompt) -> None:
 
 async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     """Put a prompt into the conversation, as the hooks would have it."""
-    attachments: list[dict[str, Any]] = prompt.attachments
+    attachments = await as_logged(prompt.attachments, session.settings.cwd)
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
     text = await wrapped(
         submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text,

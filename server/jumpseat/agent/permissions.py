@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 import anyio
 
-from jumpseat.agent.pending import PendingRequests
+from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -93,7 +93,7 @@ class Permissions:
             return _verdict(NOT_AVAILABLE)
         pending = self.pending.ask(request)
         try:
-            self._emit(events.PermissionRequested(request_id=pending.id, permission_request=request))
+            self._emit(self.question(pending))
             decision = await pending.answer()
         except anyio.get_cancelled_exc_class():
             # Clients that show the question take it away.
@@ -104,6 +104,10 @@ class Permissions:
         decision = self._remember(decision, request)
         self._complete(pending.id, request, decision)
         return _verdict(decision)
+
+    def question(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
+        """What clients are asked."""
+        return events.PermissionRequested(request_id=pending.id, permission_request=pending.question)
 
     def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
         self._emit(
@@ -147,7 +151,8 @@ class Permissions:
                 message=(
                     "A tool call was denied because no attached client handles permission requests."
                     " Register a permission handler, or start the server with --yolo (configuration key"
-                    " permissions.allow_unasked) to allow such calls."
+                    " permissions.allow_unasked; permissions.allow_old_clients is the same for clients that speak"
+                    " protocol 2) to allow such calls."
                 ),
             )
         )

@@ -17,6 +17,7 @@ from typing import Final, Literal
 import anyio
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
@@ -106,7 +107,7 @@ class Session:
         self.around = around
         self.conversation = Conversation()
         self.attachments: dict[Client, Attachment] = {}
-        self.external_calls = PendingRequests[str, HandlePendingToolCallParams]()
+        self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
         self.hooks = Hooks(session_id, settings, self.emit, self._hook_client)
@@ -272,6 +273,22 @@ class Session:
     def client_tools(self) -> dict[str, ClientTool]:
         """The tools of all attached clients."""
         return {name: tool for one in self.attachments.values() for name, tool in one.tools.items()}
+
+    def tool_question(self, request_id: str, call: ToolUseBlock) -> events.ExternalToolRequested:
+        """What clients are asked when one of their tools is called."""
+        return events.ExternalToolRequested(
+            request_id=request_id,
+            session_id=self.id,
+            tool_call_id=call.id,
+            tool_name=call.name,
+            arguments=call.arguments,
+            working_directory=str(self.settings.cwd),
+        )
+
+    def open_questions(self) -> list[events.ExternalToolRequested | events.PermissionRequested]:
+        """What clients were asked to run and to permit, and nobody has answered yet."""
+        calls = [self.tool_question(one.id, one.question) for one in self.external_calls.open()]
+        return [*calls, *(self.permissions.question(one) for one in self.permissions.pending.open())]
 
     def _can_ask_permission(self) -> bool:
         return any(one.handles_permissions for one in self.attachments.values())

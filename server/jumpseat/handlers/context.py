@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
 from jumpseat.registry import SessionRegistry
+from jumpseat_protocol import events
 
 
 class Caller(Client, Protocol):
@@ -20,6 +22,12 @@ class Caller(Client, Protocol):
     authenticated: bool
     handshaken: bool
     protocol: int | None
+
+    def catch_up(
+        self, session_id: str, questions: Iterable[events.ExternalToolRequested | events.PermissionRequested]
+    ) -> None:
+        """Ask what a session had asked before this client came, where its protocol needs that."""
+        ...
 
 
 class Process(Protocol):

@@ -66,4 +66,5 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
                 context=working_directory_context(settings.cwd, host_git=settings.host_git),
             )
         )
+    ctx.connection.catch_up(session.id, session.open_questions())
     return opened(ctx, session)

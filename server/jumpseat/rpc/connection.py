@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
-from jumpseat.rpc.protocol2 import Protocol2
+from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
@@ -69,11 +69,11 @@ class Connection:
         self.seam = Seam(self.wire.send, tasks)
 
     def serve(
-        self, find: Callable[[str], Callable[[Any], Any] | None], owns_tool: Callable[[str, str], bool]
+        self, find: Callable[[str], Callable[[Any], Any] | None], concerns: Callable[[str, Question], bool]
     ) -> None:
-        """Serve the methods that ``find`` knows; ``owns_tool`` tells which tools this client has in a session."""
+        """Serve the methods that ``find`` knows; ``concerns`` tells which questions are for this client."""
         self.seam.find = find
-        self._protocol2 = Protocol2(self.seam, self._tasks, owns_tool)
+        self._protocol2 = Protocol2(self.seam, self._tasks, concerns)
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. To a client that is far behind, deltas are not sent."""
@@ -85,6 +85,12 @@ class Connection:
                 return
             shown = self._protocol2.wire(event)
         self.seam.tell("session.event", {"sessionId": session_id, "event": shown})
+
+    def catch_up(self, session_id: str, questions: Iterable[Question]) -> None:
+        """Ask what a session had asked before this client came; clients of protocol 3 look for themselves."""
+        if self.protocol == 2 and self._protocol2 is not None:
+            for question in questions:
+                self._protocol2.ask(session_id, question)
 
     async def drained(self) -> None:
         """Wait until the client has caught up; one that reads nothing at all is waited for only once."""

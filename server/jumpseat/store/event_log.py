@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -36,11 +37,15 @@ class Replay:
 
 
 class FileEventLog:
-    """Appends to ``path``; the descriptor is open only while the session is busy, and a moment longer."""
+    """Appends to ``path``; the descriptor is open only while the session is busy, and a moment longer.
 
-    def __init__(self, path: Path, tasks: TaskGroup) -> None:
+    ``on_quiet`` hears when it is let go of.
+    """
+
+    def __init__(self, path: Path, tasks: TaskGroup, on_quiet: Callable[[], None] | None = None) -> None:
         self.path = path
         self._tasks = tasks
+        self._on_quiet = on_quiet
         self._fd: int | None = None
         self._written = 0
         self._waiting = False
@@ -73,13 +78,19 @@ class FileEventLog:
         self._waiting = False
         fd, self._fd = self._fd, None
         if fd is not None:
+            self._tell_quiet()
             await anyio.to_thread.run_sync(_sync_and_close, fd)
 
     def sync(self) -> None:
         """Bring everything to the disk now; for the end of a session."""
         fd, self._fd = self._fd, None
         if fd is not None:
+            self._tell_quiet()
             _sync_and_close(fd)
+
+    def _tell_quiet(self) -> None:
+        if self._on_quiet is not None:
+            self._on_quiet()
 
     def close(self) -> None:
         """Let go of the file as it is; for a log that is about to be removed."""

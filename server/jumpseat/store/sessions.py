@@ -70,7 +70,7 @@ class SessionFolder:
 
     def __init__(self, path: Path, tasks: TaskGroup) -> None:
         self.path = path
-        self.log = FileEventLog(path / "events.jsonl", tasks)
+        self.log = FileEventLog(path / "events.jsonl", tasks, self._note_time)
         self._workspace: Workspace | None = None
 
     @property
@@ -132,6 +132,19 @@ class SessionFolder:
         self._change(
             cwd=context.cwd, git_root=context.git_root, repository=context.repository, branch=context.branch
         )
+
+    def _note_time(self) -> None:
+        """Note when the session has changed last, for programs that look into the folders themselves.
+
+        Not with every turn: to replace a file takes as long as all the rest that is written of one.
+        """
+        changed_s = self.log.changed_s()
+        if self._workspace is None or self._workspace.summary is None or changed_s is None:
+            return
+        try:
+            self._write_workspace(replace(self._workspace, updated_at=iso_time(changed_s)))
+        except OSError as error:
+            log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
 
     def _change(self, **values: Any) -> None:
         if self._workspace is None:

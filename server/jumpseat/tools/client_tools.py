@@ -22,18 +22,9 @@ from jumpseat_protocol.wire import to_wire
 
 async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
     """Ask the clients to run ``call`` and wait for the answer, as long as it takes."""
-    pending = session.external_calls.ask(call.id)
+    pending = session.external_calls.ask(call)
     try:
-        session.emit(
-            events.ExternalToolRequested(
-                request_id=pending.id,
-                session_id=session.id,
-                tool_call_id=call.id,
-                tool_name=call.name,
-                arguments=call.arguments,
-                working_directory=str(session.settings.cwd),
-            )
-        )
+        session.emit(session.tool_question(pending.id, call))
         answer = await pending.answer()
     finally:
         session.external_calls.close(pending)

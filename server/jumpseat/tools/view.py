@@ -11,6 +11,7 @@ from typing import Final
 import anyio.to_thread
 from pydantic import Field
 
+from jumpseat.agent.attachments import PICTURE_BYTES, picture_type
 from jumpseat.agent.blocks import ImageBlock
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
@@ -21,8 +22,6 @@ INLINE_BYTES: Final = 256 * 1024
 
 SHOWN_BYTES: Final = 8 * 1024 * 1024
 """The most text one call returns, whatever the size of the file."""
-
-IMAGE_BYTES: Final = 10 * 1024 * 1024
 
 
 class ViewArgs(ToolArgs):
@@ -48,7 +47,7 @@ async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
 def _view_file(args: ViewArgs, path: Path) -> ToolOutcome:
     with path.open("rb") as file:
         head = file.read(SNIFF_BYTES)
-    if mime_type := _image_type(head):
+    if mime_type := picture_type(head):
         return _view_image(args.path, path, mime_type)
     if is_binary(head):
         return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
@@ -57,9 +56,9 @@ def _view_file(args: ViewArgs, path: Path) -> ToolOutcome:
 
 def _view_image(shown_path: str, path: Path, mime_type: str) -> ToolOutcome:
     size = path.stat().st_size
-    if size > IMAGE_BYTES:
+    if size > PICTURE_BYTES:
         return failure(
-            f"Image {shown_path} is too large ({size} bytes, at most {IMAGE_BYTES}). Make it smaller first."
+            f"Image {shown_path} is too large ({size} bytes, at most {PICTURE_BYTES}). Make it smaller first."
         )
     data = base64.b64encode(path.read_bytes()).decode("ascii")
     image = ImageBlock(data=data, mime_type=mime_type, label=f"Image file at path {shown_path}")
@@ -112,19 +111,6 @@ def _entries(path: Path) -> list[str]:
     """The names in a directory, sub-directories with a slash."""
     with os.scandir(path) as entries:
         return sorted(readable(entry.name) + ("/" if entry.is_dir() else "") for entry in entries)
-
-
-def _image_type(head: bytes) -> str | None:
-    """The media type of the image formats that models take, by content: extensions lie."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return None
 
 
 def _intention(args: ViewArgs) -> str:

@@ -82,10 +82,12 @@ function sessionOptions() {
     return {
         streaming: plan.streaming,
         tools: [encrypt],
-        onPermissionRequest: ({ kind }) => {
-            (seen.report.asked_for ??= []).push(kind);
-            return decision();
-        },
+        ...(plan.decides && {
+            onPermissionRequest: ({ kind }) => {
+                (seen.report.asked_for ??= []).push(kind);
+                return decision();
+            },
+        }),
         ...(plan.model && { model: plan.model }),
         ...(provider && { provider }),
         ...(plan.excluded_tools && { excludedTools: plan.excluded_tools }),
@@ -102,7 +104,8 @@ async function openSession() {
 }
 
 async function ask(prompt) {
-    const message = await session.sendAndWait({ prompt });
+    const attachments = plan.attachments;
+    const message = await session.sendAndWait({ prompt, ...(attachments && { attachments }) });
     seen.answers.push(message?.data.content ?? null);
 }
 
@@ -166,4 +169,5 @@ try {
     await client?.forceStop();
 }
 clearTimeout(timer);
-process.stdout.write(JSON.stringify(seen) + "\n");
+// Not without being told to: 0.1.17 leaves the timer of each `sendAndWait` behind.
+process.stdout.write(JSON.stringify(seen) + "\n", () => process.exit());

@@ -92,11 +92,9 @@ def session_options(client, plan, recorder):
         recorder.seen["report"].setdefault("asked_for", []).append(kind)
         return decision(plan)
 
-    options = {
-        "streaming": plan["streaming"],
-        "tools": [encrypt_string],
-        "on_permission_request": on_permission_request,
-    }
+    options = {"streaming": plan["streaming"], "tools": [encrypt_string]}
+    if plan["decides"]:
+        options["on_permission_request"] = on_permission_request
     for name in ("model", "provider", "excluded_tools"):
         if plan[name] is not None:
             options[name] = plan[name]
@@ -119,12 +117,15 @@ async def open_session(client, plan, recorder):
     return session
 
 
-def message(prompt):
-    return {"prompt": prompt} if TAKES_DICTIONARIES else prompt
+def message(plan, prompt):
+    """The arguments and keywords that send a prompt."""
+    attachments = {"attachments": plan["attachments"]} if plan["attachments"] else {}
+    return ([{"prompt": prompt, **attachments}], {}) if TAKES_DICTIONARIES else ([prompt], attachments)
 
 
-async def ask(session, prompt, recorder):
-    answer = await session.send_and_wait(message(prompt))
+async def ask(session, plan, prompt, recorder):
+    arguments, keywords = message(plan, prompt)
+    answer = await session.send_and_wait(*arguments, **keywords)
     recorder.seen["answers"].append(answer.data.content if answer else None)
 
 
@@ -132,18 +133,19 @@ async def converse(client, plan, recorder):
     """Create or resume a session and send the prompts one after the other."""
     session = await open_session(client, plan, recorder)
     for prompt in plan["prompts"]:
-        await ask(session, prompt, recorder)
+        await ask(session, plan, prompt, recorder)
     recorder.seen["history"] = [event.to_dict() for event in await session.get_messages()]
 
 
 async def abort(client, plan, recorder):
     """Abort the first prompt after its first delta, then ask the second."""
     session = await open_session(client, plan, recorder)
-    await session.send(message(plan["prompts"][0]))
+    arguments, keywords = message(plan, plan["prompts"][0])
+    await session.send(*arguments, **keywords)
     await recorder.until("assistant.message_delta")
     await session.abort()
     await recorder.until("session.idle")
-    await ask(session, plan["prompts"][1], recorder)
+    await ask(session, plan, plan["prompts"][1], recorder)
     recorder.seen["history"] = [event.to_dict() for event in await session.get_messages()]
 
 

@@ -44,7 +44,7 @@ export async function onEvent(server: Connection, told: Told<"session.event">): 
   }
 }
 
-function allowed({ permissionRequest }: PermissionRequestedData): boolean {
+function allowed({ permissionRequest }: Pick<PermissionRequestedData, "permissionRequest">): boolean {
   switch (permissionRequest.kind) {
     case "shell":
       return permissionRequest.commands.every((command) => command.readOnly);
@@ -59,6 +59,16 @@ function allowed({ permissionRequest }: PermissionRequestedData): boolean {
 
 export function onQuestion({ choices }: Question<"userInput.request">): Answer<"userInput.request"> {
   return { answer: choices?.[0] ?? "as you like", wasFreeform: false };
+}
+
+// To clients of protocol 2.
+export function onToolCall({ toolName }: Question<"tool.call">): Answer<"tool.call"> {
+  return { result: { textResultForLlm: `${toolName} says hello`, resultType: "success" } };
+}
+
+export function onPermissionRequest(asked: Question<"permission.request">): Answer<"permission.request"> {
+  const kind = allowed(asked) ? "approved" : "denied-interactively-by-user";
+  return { result: { kind } };
 }
 
 // What is wrong is refused: each of these lines fails, or the check does.
