@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import WireCaller
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
@@ -462,7 +463,7 @@ class Models:
     ) -> Model:
         from jumpseat.adapters.http import HttpModel
 
-        return HttpModel(load_adapter(adapter_name), endpoint, self._http(), token=token, socket=socket)
+        return HttpModel(WireCaller(load_adapter(adapter_name), endpoint, token, socket), self._http())
 
     def _http(self) -> HttpTransport:
         from jumpseat.adapters.http import HttpTransport

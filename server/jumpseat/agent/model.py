@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
@@ -51,7 +51,8 @@ class ResponseFormat:
 class ModelRequest:
     """One call of a model: everything a provider may need, in neutral form.
 
-    ``model`` is the name on the provider's wire. ``headers`` are the caller's extra headers of this prompt
+    ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
+    ``headers`` are the caller's extra headers of this prompt
     and win over those of the endpoint. Limits are in tokens.
     """
 
@@ -66,6 +67,7 @@ class ModelRequest:
     reasoning_summary: str | None = None
     max_output_tokens: int | None = None
     response_format: ResponseFormat | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     session_id: str | None = None
     interaction_id: str | None = None
