@@ -18,10 +18,11 @@ import anyio
 from jumpseat.agent import tokens
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.conversation import canonical_json, provider_blocks
+from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.prompt import wrap_prompt
+from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
