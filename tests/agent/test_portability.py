@@ -59,6 +59,6 @@ def test_the_user_is_told_what_is_rewritten_and_what_is_left_out() -> None:
     found = Portability(reasoning=1, hosted_tools=("web_search", "bash"), citations=3, images=2)
 
     assert found.sentence("gpt-5") == (
-        "The conversation cannot go to gpt-5 as it was. Sent as plain text: what another provider's web_search, bash"
-        " did. Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."
+        "The conversation cannot go to gpt-5 as it was. Sent as plain text: what another provider's web_search,"
+        " bash did. Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."
     )
