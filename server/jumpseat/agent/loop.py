@@ -134,7 +134,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     """One model call and the tool calls of its answer."""
     resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
     request = _request(session, prompt, system, resolved)
-    answer = await _call_model(session, resolved, request, turn_id)
+    answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
@@ -173,7 +173,9 @@ class _Answer:
     first_token_ms: int | None
 
 
-async def _call_model(session: Session, resolved: ResolvedModel, request: ModelRequest, turn_id: str) -> _Answer:
+async def _call_model(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
+) -> _Answer:
     """Call the model, again where that may help.
 
     An answer of which something was shown already is not started again: its deltas cannot be taken back.
@@ -211,6 +213,7 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
                 wait_s = 0.0
             if wait_s is None:
                 error.attempts = attempt
+                _keep_partial(session, prompt, resolved, shown, turn_id)
                 raise
             await anyio.sleep(wait_s)
         else:
@@ -226,7 +229,7 @@ class _Shown:
         self.message_id = str(uuid.uuid4())
         self.reasoning_id = str(uuid.uuid4())
         self.anything = False
-        self.text = False
+        self.text: list[str] = []
         self.first_token_ms: int | None = None
 
 
@@ -239,8 +242,8 @@ async def _stream_answer(
             match event:
                 case TextDelta():
                     if not shown.text:
-                        shown.text = True
                         session.emit(events.MessageStart(message_id=shown.message_id))
+                    shown.text.append(event.text)
                     session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=event.text))
                 case ReasoningDelta():
                     session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=event.text))
@@ -259,6 +262,24 @@ async def _stream_answer(
             if deltas % DELTAS_PER_BREATH == 0:
                 await session.drained()
     raise AssertionError("a model stream must end in Completed or raise")
+
+
+def _keep_partial(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, shown: _Shown, turn_id: str
+) -> None:
+    """Write down what a client has seen of an answer whose provider failed, so that the model can go on from it."""
+    if shown.text:
+        session.emit(
+            events.AssistantMessage(
+                message_id=shown.message_id,
+                content="".join(shown.text),
+                tool_requests=[],
+                model=resolved.wire_name,
+                turn_id=turn_id,
+                interaction_id=prompt.interaction_id,
+                originating_message_id=prompt.id,
+            )
+        )
 
 
 def _publish_answer(
