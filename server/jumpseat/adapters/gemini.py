@@ -158,7 +158,7 @@ class GeminiAdapter:
             if request.tool_choice is not None:
                 config["functionCallingConfig"] = tool_choice_to_wire(request.tool_choice)
         for tool in as_list(options.get("hosted_tools")):
-            tools.append(HOSTED_TOOLS[tool] if tool in HOSTED_TOOLS else as_object(tool))
+            tools.append(HOSTED_TOOLS.get(tool, {tool: {}}) if isinstance(tool, str) else as_object(tool))
             if request.tools:
                 # Without it the API takes either functions or tools of its own.
                 config["includeServerSideToolInvocations"] = True

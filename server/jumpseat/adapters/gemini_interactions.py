@@ -81,8 +81,6 @@ from jumpseat.errors import ProviderProtocolError, ProviderRequestError
 
 NAME: Final = "gemini_interactions"
 
-HOSTED_TOOLS: Final = frozenset({"google_search", "code_execution", "url_context"})
-
 STATUSES: Final[Mapping[str, StopReason]] = {
     "incomplete": "max_tokens",
     "budget_exceeded": "max_tokens",
@@ -121,7 +119,7 @@ class GeminiInteractionsAdapter:
             body["system_instruction"] = request.system
         tools = [tool_to_wire(tool) for tool in request.tools]
         for tool in as_list(options.get("hosted_tools")):
-            tools.append({"type": tool} if tool in HOSTED_TOOLS else as_object(tool))
+            tools.append({"type": tool} if isinstance(tool, str) else as_object(tool))
         if tools:
             body["tools"] = tools
         config = generation_config(request, options.get("thinking"))

@@ -25,24 +25,17 @@ _REFUSED: Final = frozenset(
 _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
 _LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 
-_KEPT: Final = (
-    "type",
-    "title",
-    "description",
-    "nullable",
-    "default",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minimum",
-    "maximum",
-    "example",
-    "propertyOrdering",
-)
+_KEPT: Final = ("title", "description", "nullable", "default", "example")
+_OF_NUMBERS: Final = ("minimum", "maximum")
+_OF_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "string": ("minLength", "maxLength", "pattern"),
+    "number": _OF_NUMBERS,
+    "integer": _OF_NUMBERS,
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties", "propertyOrdering"),
+}
+"""What is said of a type is refused on any other."""
+
 _FORMATS: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"date-time"}),
     "number": frozenset({"float", "double"}),
@@ -165,8 +158,8 @@ def _plain(node: JsonObject) -> JsonObject:
     kind = as_text(node.get("type")).lower() or _type_of(node)
     if kind == "null":
         return {"type": "string", "nullable": True}
-    copy: JsonObject = {key: node[key] for key in _KEPT if key in node}
-    copy["type"] = kind
+    copy: JsonObject = {"type": kind}
+    copy |= {key: node[key] for key in (*_KEPT, *_OF_TYPES.get(kind, ())) if key in node}
     if node.get("format") in _FORMATS.get(kind, ()):
         copy["format"] = node["format"]
     _values(node, kind, copy)
