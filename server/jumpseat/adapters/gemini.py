@@ -606,7 +606,8 @@ class GenerateContentDecoder:
                         events.append(TextDelta(text))
                     else:
                         self._part(part, events)
-            if len(candidate) > 1:
+            if len(candidate) > 2 or not content or "index" not in candidate:
+                # More than its text and its number.
                 self._note(candidate)
         usage = chunk.get("usageMetadata")
         if usage:
