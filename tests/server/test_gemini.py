@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_server import ModelServer, Reply, event_stream
+from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
 from tests.support.server import running_server
 
 pytestmark = pytest.mark.anyio
@@ -136,3 +136,42 @@ async def test_a_session_thinks_calls_a_tool_and_answers(tmp_path: Path, kind: s
     assert first.headers["x-goog-api-key"] == "the-key"
     assert second.json[conversation][-len(expected) :] == expected
     assert "the-key" not in server.stderr
+
+
+async def test_a_session_that_another_process_resumes_gives_its_signatures_back(tmp_path: Path) -> None:
+    first = frames(
+        said({"text": "One, "}),
+        said({"text": "two", "thoughtSignature": SIGNATURE}),
+        said({"text": "."}, finishReason="STOP"),
+    )
+    second = frames(said({"text": "Three."}, finishReason="STOP"))
+    async with ModelServer(first, second) as model:
+        provider = {"type": "gemini", "baseUrl": f"{model.url}/v1beta", "apiKey": "the-key"}
+        async with running_server(tmp_path) as server:
+            session = await server.wire.create(provider, model="gemini-3.5-flash")
+            await server.wire.prompt(session, "Count")
+        async with running_server(tmp_path) as server:
+            await server.wire.call("session.resume", {"sessionId": session, "provider": provider})
+            await server.wire.prompt(session, "Go on")
+            log = server.log_of(session).read_text()
+
+    assert model.requests[1].json["contents"][1] == {
+        "role": "model",
+        "parts": [{"text": "One, "}, {"text": "two", "thoughtSignature": SIGNATURE}, {"text": "."}],
+    }
+    assert "the-key" not in log
+
+
+async def test_a_wrong_key_is_an_authentication_error_to_the_client(tmp_path: Path) -> None:
+    detail = {"reason": "API_KEY_INVALID", "domain": "googleapis.com"}
+    error = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [detail]}
+    async with ModelServer(json_reply({"error": error}, status=400)) as model, running_server(tmp_path) as server:
+        session = await server.wire.create(
+            {"type": "gemini", "baseUrl": model.url, "apiKey": "AIza-wrong"}, model="gemini-3.5-flash"
+        )
+        events = await server.wire.prompt(session)
+
+    told = [event["data"] for event in events if event["type"] == "session.error"]
+    assert [(one["errorType"], one["message"]) for one in told] == [
+        ("authentication", "Execution failed: HTTP 400 Bad Request: API key not valid.")
+    ]

@@ -393,12 +393,12 @@ class InteractionDecoder:
             # A server that leaves out the start of a step; the delta tells what it is.
             step = self._steps[index] = _Step({}, "thought" if str(kind).startswith("thought") else "model_output")
         match kind:
-            case "text":
+            case "text" if step.kind == "model_output":
                 text = delta["text"]
                 if text:
                     step.said.append(text)
                     events.append(TextDelta(text))
-            case "arguments_delta":
+            case "arguments_delta" if step.kind == "function_call":
                 self._argue(step, delta.get("arguments"), events)
             case "thought_summary":
                 self._think(step, as_text(as_object(delta.get("content")).get("text")), events)
@@ -406,6 +406,9 @@ class InteractionDecoder:
                 step.wire["signature"] = as_text(step.wire.get("signature")) + as_text(delta.get("signature"))
             case "text_annotation_delta":
                 self._annotate(step, delta)
+            case _ if step.kind in ("model_output", "function_call", "thought"):
+                # Pictures and sounds, and what does not belong to its step.
+                pass
             case _:
                 # What a hosted tool does comes whole, in the fields of its step.
                 step.wire.update(

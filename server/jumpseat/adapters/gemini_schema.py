@@ -17,6 +17,9 @@ from jumpseat.agent.blocks import JsonObject
 MAX_NODES: Final = 5000
 """How many nodes references may make of one schema: a few lines can stand for more than there is memory."""
 
+MAX_DEPTH: Final = 64
+"""How many levels deep a schema is told; what is below them may be of any form."""
+
 _REFUSED: Final = frozenset(
     {"$schema", "$id", "$comment", "$anchor", "$defs", "definitions", "additionalProperties", "strict"}
 )
@@ -71,9 +74,19 @@ class _Inliner:
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._nodes = 0
+        self._depth = 0
 
     def of(self, schema: Any, within: tuple[str, ...]) -> Any:
         """``schema`` without references; ``within`` are those that led to it."""
+        if self._depth == MAX_DEPTH:
+            return {}
+        self._depth += 1
+        try:
+            return self._of(schema, within)
+        finally:
+            self._depth -= 1
+
+    def _of(self, schema: Any, within: tuple[str, ...]) -> Any:
         if not isinstance(schema, dict):
             # `true` and `false` are schemas too: anything, and nothing.
             return {} if isinstance(schema, bool) else schema
