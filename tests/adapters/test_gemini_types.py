@@ -36,6 +36,7 @@ NOT_OF_THE_FORM = {
     "tools_signed_with_one_id.sse",
     "unnamed_events_without_starts_and_unknown_ones.sse",
     "error_without_steps.json",
+    "deltas_that_do_not_belong_to_their_step.sse",
 }
 # What the API sends beside the fields that the SDK reads.
 BESIDE = {"Interaction.object", "InteractionSseEventInteraction.errors"}
