@@ -40,6 +40,7 @@ from jumpseat.errors import ConfigError
 WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
     "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
+    "gemini": ("GEMINI_API_KEY", "GEMINI_BASE_URL", "GEMINI_MODEL"),
 }
 
 

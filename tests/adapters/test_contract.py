@@ -121,7 +121,7 @@ def test_no_key_is_written_where_there_is_none_and_none_shows_in_a_repr(name: st
     bare = adapter.request(Endpoint("http://h"), REQUESTS["prompt"])
     keyed = Endpoint("http://h", api_key="top-secret-1", bearer_token="top-secret-2", headers={"k": "top-secret-3"})
 
-    assert not {"authorization", "x-api-key", "api-key"} & {key.lower() for key in bare.headers}
+    assert not {"authorization", "x-api-key", "x-goog-api-key", "api-key"} & {key.lower() for key in bare.headers}
     assert "top-secret" not in repr(keyed) + repr(adapter.request(keyed, REQUESTS["prompt"]))
 
 

@@ -34,6 +34,8 @@ ADAPTERS: Final[Mapping[str, AdapterEntry]] = {
     "copilot": AdapterEntry("jumpseat.adapters.copilot", "CopilotAdapter"),
     "copilot_messages": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotMessagesAdapter"),
     "copilot_responses": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotResponsesAdapter"),
+    "gemini": AdapterEntry("jumpseat.adapters.gemini", "GeminiAdapter"),
+    "gemini_interactions": AdapterEntry("jumpseat.adapters.gemini_interactions", "GeminiInteractionsAdapter"),
     "openai": AdapterEntry("jumpseat.adapters.openai", "OpenAIAdapter"),
     "openai_responses": AdapterEntry("jumpseat.adapters.openai_responses", "OpenAIResponsesAdapter"),
 }

@@ -68,7 +68,14 @@ _CONTEXT_CODES: Final = frozenset(
     }
 )
 _AUTH_CODES: Final = frozenset(
-    {"authentication_error", "invalid_api_key", "permission_denied", "permission_error", "unauthenticated"}
+    {
+        "api_key_invalid",
+        "authentication_error",
+        "invalid_api_key",
+        "permission_denied",
+        "permission_error",
+        "unauthenticated",
+    }
 )
 _RATE_CODES: Final = frozenset(
     {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"}
@@ -241,6 +248,11 @@ def _complaint(node: dict[str, Any], text: str) -> Complaint:
             if value.isdecimal() and 400 <= int(value) <= 599:
                 status = status or int(value)
             codes.append(value)
+    for detail in as_list(node.get("details")):
+        # Gemini's ErrorInfo, more precise than its status: {"reason": "API_KEY_INVALID"}.
+        reason = as_object(detail).get("reason")
+        if isinstance(reason, str) and reason and reason not in codes:
+            codes.append(reason)
     return Complaint(message or ", ".join(codes), tuple(codes), status, _retry_delay(node))
 
 
@@ -274,7 +286,7 @@ def _kind(
         return ProviderContextError, None
     if status == 413 or (status in (None, 400, 422, 500) and _CONTEXT_TEXT.search(text)):
         return ProviderContextError, None
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and "api_key_invalid" in codes):
         return ProviderAuthError, None
     if status == 429 or (status is None and codes & _RATE_CODES):
         # Gemini calls every rate limit a quota, but says how long to wait; a used-up quota has no such time.

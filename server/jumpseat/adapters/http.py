@@ -27,7 +27,7 @@ from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
 from jumpseat.adapters.tunnel import FINISH, SESSION, SOCKET
-from jumpseat.adapters.wire import as_object, one_line, parse_json
+from jumpseat.adapters.wire import as_object, dump_json, one_line, parse_json
 from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
     Completed,
@@ -513,6 +513,13 @@ class _Events:
 
     def _whole(self, body: bytes, events: list[ModelEvent]) -> None:
         value = parse_json(body)
+        if isinstance(value, list):
+            # A stream in one JSON text, as Gemini writes it where server-sent events are not to be had.
+            self._ended = True
+            self._take([(None, dump_json(item)) for item in cast("list[Any]", value)], events)
+            if not events or type(events[-1]) is not Completed:
+                events += self._decoder.finish()
+            return
         if not isinstance(value, dict):
             raise ProviderProtocolError(f"expected a JSON object from {self._answer.place}")
         said = self._decoder.whole(as_object(value))

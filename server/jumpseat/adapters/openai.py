@@ -355,13 +355,18 @@ def usage_from_wire(usage: Any) -> Usage | None:
     node = cast("JsonObject", usage)
     prompt = as_object(node.get("prompt_tokens_details"))
     completion = as_object(node.get("completion_tokens_details"))
+    read, written = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
+    reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
+    if as_count(node.get("total_tokens")) == read + written + reasoning:
+        # Some count reasoning beside the rest of the output; only the total tells.
+        written += reasoning
     return Usage(
-        input_tokens=as_count(node.get("prompt_tokens")),
-        output_tokens=as_count(node.get("completion_tokens")),
+        input_tokens=read,
+        output_tokens=written,
         cache_read_tokens=as_count(prompt.get("cached_tokens")) or as_count(node.get("prompt_cache_hit_tokens")),
         cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
         or as_count(node.get("cache_creation_input_tokens")),
-        reasoning_tokens=as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens")),
+        reasoning_tokens=reasoning,
     )
 
 

@@ -3,7 +3,8 @@
 Precedence: a model of a named provider of the session (``provider/id``); the session's one ``provider``; an alias;
 ``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
 adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
-Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured.
+Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``, ``GEMINI_API_KEY``) count
+as configured.
 Nothing is imported or asked over the network before a session needs it.
 """
 
@@ -69,6 +70,9 @@ RESPONSES: Final[Mapping[str, str]] = {
     "copilot_responses": "copilot_responses",
 }
 """The adapter for ``wireApi: responses`` of each type that has such a wire."""
+
+WITHOUT_ENDPOINT: Final = frozenset({"gemini", "gemini_interactions"})
+"""Adapters whose wire ``session.provider.getEndpoint`` has no name for."""
 
 
 class Models:
@@ -260,6 +264,8 @@ class Models:
         if not isinstance(model, HttpModel):
             raise InvalidRequestError("the session's model has no endpoint")
         endpoint, name = model.endpoint, model.adapter_name
+        if name in WITHOUT_ENDPOINT:
+            raise InvalidRequestError(f"session.provider.getEndpoint cannot tell of a model behind {name}")
         family = "anthropic" if name in ("anthropic", "copilot_messages") else "openai"
         wire_api = "responses" if name.endswith("_responses") else "completions"
         headers = dict(endpoint.headers)
