@@ -294,6 +294,7 @@ def _publish_answer(
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens or None,
+            cost=usage.cost,
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",
