@@ -83,7 +83,11 @@ class Outcome:
                 "retryable": error.retryable,
                 "said_before": self.joined(),
             }
-        return json.loads(json.dumps(dataclasses.asdict(self.completed)))
+        completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
+        if completed["usage"] and completed["usage"]["cost"] is None:
+            # Hardly any provider tells it.
+            del completed["usage"]["cost"]
+        return completed
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Outcome) and (self.events, repr(self.error)) == (other.events, repr(other.error))

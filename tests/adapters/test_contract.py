@@ -141,9 +141,10 @@ def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_
     odd: list[Any] = [None, 0, -1, 1.5, True, "", "x", [], [None], {}, {"a": None}]
     frames = [
         line.removeprefix("data: ")
-        for path in sorted((DATA / name).glob("*.sse"))
+        for path in sorted((DATA / name).glob("*"))
+        if path.suffix in (".sse", ".jsonl")
         for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith("data: {") and line.endswith("}")
+        if line.startswith(("data: {", "{")) and line.endswith("}")
     ]
     for frame in frames:
         decoder = load_adapter(name).decoder(plain_request(stream=True))

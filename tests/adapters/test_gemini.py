@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import WireCaller
 from jumpseat.adapters.gemini import GeminiAdapter
 from jumpseat.adapters.gemini_interactions import GeminiInteractionsAdapter
 from jumpseat.adapters.http import HttpModel, HttpTransport
@@ -26,9 +28,10 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation import provider_blocks
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolChoice, ToolSpec
+from jumpseat.agent.provider_blocks import answer_blocks, provider_blocks
 from jumpseat.errors import ProviderRateLimitError
+from jumpseat_protocol import events
 from tests.adapters.conversations import ADD, NOW, PICTURE, REQUESTS, SCHEMA
 from tests.adapters.golden import DATA, decode_stream, load
 from tests.support.model_server import ModelServer, event_stream, json_reply
@@ -174,13 +177,12 @@ def _joined(came: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def as_kept(message: AssistantMessage) -> AssistantMessage:
-    """A message as it comes back out of a session: reasoning, one text, calls."""
-    kept = provider_blocks(message) or []
-    reasoning = [
-        ReasoningBlock(raw["text"], raw["provider"], raw["data"]) for raw in kept if raw["type"] == "reasoning"
-    ]
-    text = [TextBlock(message.text())] if message.text() else []
-    return AssistantMessage([*reasoning, *text, *message.tool_uses()])
+    """A message as it comes back out of the log of a session."""
+    logged = events.AssistantMessage(
+        message_id="1", content=message.text(), tool_requests=[], provider_blocks=provider_blocks(message)
+    )
+    calls = [replace(use, provider=None, provider_data=None) for use in message.tool_uses()]
+    return AssistantMessage(answer_blocks(logged, calls))
 
 
 def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
@@ -494,7 +496,7 @@ async def transport() -> AsyncGenerator[HttpTransport]:
 
 
 async def events_of(server: ModelServer, transport: HttpTransport, *, stream: bool = True) -> list[ModelEvent]:
-    model = HttpModel(load_adapter("gemini"), Endpoint(server.url, api_key=KEY), transport)
+    model = HttpModel(WireCaller(load_adapter("gemini"), Endpoint(server.url, api_key=KEY)), transport)
     async with model.stream(ModelRequest("gemini-3.5-flash", "", [PROMPT], stream=stream)) as stream_of_events:
         return [event async for event in stream_of_events]
 
@@ -530,7 +532,7 @@ async def test_an_error_in_a_list_is_an_error_and_does_not_show_the_key(
 async def test_two_streams_at_once_do_not_mix(transport: HttpTransport) -> None:
     frames = [b"data: %s\r\n\r\n" % json.dumps(chunk).encode() for chunk in CHUNKS]
     async with ModelServer(event_stream(*frames), event_stream(*frames)) as server:
-        model = HttpModel(load_adapter("gemini"), Endpoint(server.url), transport)
+        model = HttpModel(WireCaller(load_adapter("gemini"), Endpoint(server.url)), transport)
         request = ModelRequest("m", "", [PROMPT])
         async with model.stream(request) as one, model.stream(request) as other:
             pairs = [pair async for pair in _together(one, other)]

@@ -150,7 +150,7 @@ async def test_a_gemini_provider_is_called_at_its_base_url_with_the_key_in_its_h
 @pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])
 async def test_the_endpoint_of_a_wire_that_the_method_cannot_name_is_not_handed_out_as_another(kind: str) -> None:
     models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
-    with pytest.raises(InvalidRequestError, match=f"cannot tell of a model behind {kind}"):
+    with pytest.raises(InvalidRequestError, match="which is no endpoint for clients"):
         await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
     await models.close()
 

@@ -264,9 +264,7 @@ async def _stream_answer(
     raise AssertionError("a model stream must end in Completed or raise")
 
 
-def _keep_partial(
-    session: Session, prompt: Prompt, resolved: ResolvedModel, shown: _Shown, turn_id: str
-) -> None:
+def _keep_partial(session: Session, prompt: Prompt, resolved: ResolvedModel, shown: _Shown, turn_id: str) -> None:
     """Write down what a client has seen of an answer whose provider failed, so that the model can go on from it."""
     if shown.text:
         session.emit(
@@ -316,6 +314,7 @@ def _publish_answer(
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens or None,
+            cost=usage.cost,
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",

@@ -78,7 +78,7 @@ class Usage:
     """Tokens of one model call; zero where the provider reports nothing.
 
     ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
-    includes reasoning.
+    includes reasoning. ``cost`` is the price of the call where the provider tells it, in the provider's money.
     """
 
     input_tokens: int = 0
@@ -86,6 +86,7 @@ class Usage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
