@@ -403,6 +403,7 @@ class AssistantUsage(Payload):
     cache_read_tokens: int
     cache_write_tokens: int
     reasoning_tokens: int | None = None
+    cost: float | None = None
     duration: int
     time_to_first_token_ms: int | None = None
     initiator: str | None = None

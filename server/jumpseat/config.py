@@ -45,6 +45,20 @@ WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
 }
 
+# The same for adapters whose keys many people have in their environment for other programs. They are there to be
+# named, as "adapter/model"; for anything else they count only where nothing else is configured.
+KNOWN_BESIDE: Final[Mapping[str, tuple[str, str, str]]] = {
+    "gemini": ("GEMINI_API_KEY", "GEMINI_BASE_URL", "GEMINI_MODEL"),
+    "openrouter": ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "OPENROUTER_MODEL"),
+    "deepseek": ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "DEEPSEEK_MODEL"),
+    "kimi": ("MOONSHOT_API_KEY", "MOONSHOT_BASE_URL", "MOONSHOT_MODEL"),
+    "mistral": ("MISTRAL_API_KEY", "MISTRAL_BASE_URL", "MISTRAL_MODEL"),
+    "xai": ("XAI_API_KEY", "XAI_BASE_URL", "XAI_MODEL"),
+    "novita": ("NOVITA_API_KEY", "NOVITA_BASE_URL", "NOVITA_MODEL"),
+    "huggingface": ("HF_TOKEN", "HUGGINGFACE_BASE_URL", "HUGGINGFACE_MODEL"),
+    "ollama": ("OLLAMA_API_KEY", "OLLAMA_HOST", "OLLAMA_MODEL"),
+}
+
 
 class _Section(BaseModel):
     # A misspelt key must not be silently without effect.
@@ -142,7 +156,7 @@ def load_config(home: Path) -> Config:
         )
         raise ConfigError(f"{path}: {problems}") from None
     for name, alias in config.models.items():
-        if alias.adapter not in config.adapters and alias.adapter not in WELL_KNOWN:
+        if alias.adapter not in {*config.adapters, *WELL_KNOWN, *KNOWN_BESIDE}:
             raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
     for adapter in config.adapters.values():
         if adapter.script is not None:

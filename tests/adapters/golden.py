@@ -84,9 +84,12 @@ class Outcome:
                 "said_before": self.joined(),
             }
         completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
-        if completed["usage"] and not completed["usage"]["nano_aiu"]:
-            # Only one provider tells.
-            del completed["usage"]["nano_aiu"]
+        if completed["usage"]:
+            # Hardly any provider tells these.
+            if completed["usage"]["cost"] is None:
+                del completed["usage"]["cost"]
+            if not completed["usage"]["nano_aiu"]:
+                del completed["usage"]["nano_aiu"]
         return completed
 
     def __eq__(self, other: object) -> bool:

@@ -121,7 +121,7 @@ def test_no_key_is_written_where_there_is_none_and_none_shows_in_a_repr(name: st
     bare = adapter.request(Endpoint("http://h"), REQUESTS["prompt"])
     keyed = Endpoint("http://h", api_key="top-secret-1", bearer_token="top-secret-2", headers={"k": "top-secret-3"})
 
-    assert not {"authorization", "x-api-key", "api-key"} & {key.lower() for key in bare.headers}
+    assert not {"authorization", "x-api-key", "x-goog-api-key", "api-key"} & {key.lower() for key in bare.headers}
     assert "top-secret" not in repr(keyed) + repr(adapter.request(keyed, REQUESTS["prompt"]))
 
 
@@ -141,9 +141,10 @@ def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_
     odd: list[Any] = [None, 0, -1, 1.5, True, "", "x", [], [None], {}, {"a": None}]
     frames = [
         line.removeprefix("data: ")
-        for path in sorted((DATA / name).glob("*.sse"))
+        for path in sorted((DATA / name).glob("*"))
+        if path.suffix in (".sse", ".jsonl")
         for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith("data: {") and line.endswith("}")
+        if line.startswith(("data: {", "{")) and line.endswith("}")
     ]
     for frame in frames:
         decoder = load_adapter(name).decoder(plain_request(stream=True))

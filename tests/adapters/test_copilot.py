@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import WireCaller
 from jumpseat.adapters.copilot import COPILOT_API_URL, CopilotAccount, CopilotAdapter, model_from_wire
 from jumpseat.adapters.http import HttpModel, HttpTransport
 from jumpseat.agent.blocks import (
@@ -205,7 +206,7 @@ async def test_a_chat_merges_all_choices_of_the_answer(transport: HttpTransport)
     async with ModelServer(json_reply({"choices": choices})) as server:
         endpoint = await account(server, transport, api_url=server.url).endpoint()
         with anyio.fail_after(5):
-            model = HttpModel(CopilotAdapter(), endpoint, transport)
+            model = HttpModel(WireCaller(CopilotAdapter(), endpoint), transport)
             async with model.stream(ModelRequest("m", "s", [PROMPT], stream=False)) as events:
                 (done,) = [event async for event in events]
 

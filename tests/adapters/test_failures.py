@@ -111,6 +111,33 @@ def of(status: int, body: Any, **headers: str) -> ProviderError:
         ),
         # Gemini
         (
+            400,
+            {
+                "error": {
+                    "code": 400,
+                    "message": "API key not valid. Please pass a valid API key.",
+                    "status": "INVALID_ARGUMENT",
+                    "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+                }
+            },
+            ProviderAuthError,
+            "INVALID_ARGUMENT",
+            "HTTP 400 Bad Request: API key not valid. Please pass a valid API key.",
+        ),
+        (
+            400,
+            {
+                "error": {
+                    "code": 400,
+                    "message": "The input token count (1200000) exceeds the maximum number of tokens allowed.",
+                    "status": "INVALID_ARGUMENT",
+                }
+            },
+            ProviderContextError,
+            "INVALID_ARGUMENT",
+            "HTTP 400 Bad Request: The input token count (1200000) exceeds the maximum number of tokens allowed.",
+        ),
+        (
             429,
             [
                 {

@@ -15,6 +15,7 @@ import pytest
 
 from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import WireCaller
 from jumpseat.adapters.http import HttpModel, HttpTransport, Timeouts
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolCallDelta
@@ -68,7 +69,7 @@ def openai(
     url: str, transport: HttpTransport, *, timeouts: Timeouts | None = None, headers: dict[str, str] | None = None
 ) -> HttpModel:
     endpoint = Endpoint(url, api_key=SECRET, headers=headers or {})
-    return HttpModel(load_adapter("openai"), endpoint, transport, timeouts=timeouts)
+    return HttpModel(WireCaller(load_adapter("openai"), endpoint), transport, timeouts=timeouts)
 
 
 def a_request(*, stream: bool = True, headers: dict[str, str] | None = None) -> ModelRequest:
@@ -478,7 +479,7 @@ async def test_every_adapter_can_be_called_over_http(transport: HttpTransport) -
     answers = {"openai": whole("a"), "copilot": whole("a"), "anthropic": message}
     for name, body in answers.items():
         async with ModelServer(json_reply(body)) as server:
-            model = HttpModel(load_adapter(name), Endpoint(server.url), transport)
+            model = HttpModel(WireCaller(load_adapter(name), Endpoint(server.url)), transport)
             assert model.adapter_name == name
             assert await events_of(model, stream=False) == [done("a")]
 
@@ -490,7 +491,7 @@ async def test_text_that_is_not_quite_unicode_and_huge_numbers_are_sent_all_the_
         endpoint = Endpoint(server.url, options={"body": {"seed": 10**30}})
         request = ModelRequest("m", "", [UserMessage([TextBlock("a\udc80ü")])], stream=False)
         with anyio.fail_after(WAIT_S):
-            async with HttpModel(load_adapter("openai"), endpoint, transport).stream(request) as events:
+            async with HttpModel(WireCaller(load_adapter("openai"), endpoint), transport).stream(request) as events:
                 assert [event async for event in events] == [done("a")]
 
     assert server.requests[0].json["messages"][0]["content"] == "a?ü"
@@ -500,4 +501,4 @@ async def test_text_that_is_not_quite_unicode_and_huge_numbers_are_sent_all_the_
 async def test_a_request_that_is_no_json_is_a_request_error(transport: HttpTransport) -> None:
     endpoint = Endpoint("http://127.0.0.1:1", api_key=SECRET, options={"body": {"x": object()}})
     with pytest.raises(ProviderRequestError, match="the request cannot be written"):
-        await events_of(HttpModel(load_adapter("openai"), endpoint, transport))
+        await events_of(HttpModel(WireCaller(load_adapter("openai"), endpoint), transport))

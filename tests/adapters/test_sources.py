@@ -19,7 +19,12 @@ from jumpseat.cli import Options
 from jumpseat.config import Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError
 from jumpseat_protocol.server import AuthStatusResult
-from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig
+from jumpseat_protocol.sessions import (
+    ModelCapabilities,
+    NamedProviderConfig,
+    ProviderConfig,
+    ProviderModelConfig,
+)
 from jumpseat_protocol.version import __version__
 from tests.support.model_server import ModelServer, SeenRequest, json_reply
 
@@ -254,6 +259,108 @@ async def test_a_base_url_alone_is_an_adapter_without_a_key(made: Make, server: 
     models = made(environ={"OPENAI_BASE_URL": server.url})
 
     assert "authorization" not in (await call(server, models, "llama")).headers
+
+
+BESIDE = {"DEEPSEEK_API_KEY": SECRET, "OPENROUTER_API_KEY": SECRET, "HF_TOKEN": SECRET, "OLLAMA_HOST": "gpu"}
+"""What people have in their environment for other programs."""
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{"OPENAI_API_KEY": "o", "OPENAI_MODEL": "gpt"}, {"OPENAI_BASE_URL": "http://gateway", "OPENAI_MODEL": "gpt"}],
+)
+@pytest.mark.parametrize("name", [None, "gpt", "of-tomorrow"])
+async def test_keys_of_other_providers_do_not_change_what_a_name_means(
+    made: Make, environ: dict[str, str], name: str | None
+) -> None:
+    alone = await found(made(environ=environ), name)
+    beside = await found(made(environ={**environ, **BESIDE, "DEEPSEEK_MODEL": "gpt"}), name)
+
+    assert (beside.info, beside.model.adapter_name, beside.wire_name) == (
+        alone.info,
+        alone.model.adapter_name,
+        alone.wire_name,
+    )
+
+
+async def test_keys_of_other_providers_do_not_change_the_default_of_an_account_or_of_a_registry(
+    made: Make, server: ModelServer
+) -> None:
+    server.replies.append(COPILOT_MODELS)
+    environ = {**BESIDE, "DEEPSEEK_MODEL": "deepseek-v4-flash"}
+    registry: dict[str, Any] = {
+        "providers": [NamedProviderConfig(name="mine", base_url=server.url)],
+        "provider_models": [ProviderModelConfig(id="own", provider="mine")],
+    }
+
+    assert (await found(made(environ=environ, auth_token=TOKEN))).info == FIRST
+    assert await made(environ=environ).default_name(wanting(**registry)) == "mine/own"
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+@pytest.mark.parametrize("more", [{}, {"OPENAI_API_KEY": "o"}, {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}])
+async def test_a_provider_whose_key_is_in_the_environment_can_be_named(
+    made: Make, server: ModelServer, token: str | None, more: dict[str, str]
+) -> None:
+    environ = {**more, "DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_BASE_URL": server.url}
+    seen = await call(server, made(environ=environ, auth_token=token), "deepseek/deepseek-v4-pro")
+
+    assert (seen.path, seen.json["model"]) == ("/chat/completions", "deepseek-v4-pro")
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+
+
+async def test_a_gateway_keeps_the_names_that_begin_like_another_provider(made: Make, server: ModelServer) -> None:
+    environ = {"OPENAI_BASE_URL": server.url, "DEEPSEEK_API_KEY": SECRET}
+    seen = await call(server, made(environ=environ), "deepseek/deepseek-v4-pro")
+
+    assert seen.json["model"] == "deepseek/deepseek-v4-pro"
+    assert "authorization" not in seen.headers
+
+
+async def test_where_nothing_else_is_configured_the_key_of_another_provider_does(
+    made: Make, server: ModelServer
+) -> None:
+    environ = {"MISTRAL_API_KEY": SECRET, "MISTRAL_BASE_URL": server.url}
+    several = {**environ, "XAI_API_KEY": "x", "MISTRAL_MODEL": "mistral-small-latest"}
+
+    assert (await call(server, made(environ=environ), "any")).json["model"] == "any"
+    assert await made(environ=several).default_name(wanting()) == "mistral/mistral-small-latest"
+    assert [one.id for one in await made(environ=several).list()] == ["mistral/mistral-small-latest"]
+    assert (await made(environ=several).auth_status()).status_message == "Configured providers: mistral, xai"
+    with pytest.raises(ConfigError, match=r"^unknown model 'any': .* adapters: mistral, xai$"):
+        await found(made(environ=several), "any")
+
+
+async def test_models_of_other_providers_are_listed_after_those_of_copilot(made: Make, server: ModelServer) -> None:
+    server.replies.append(COPILOT_MODELS)
+    environ = {"DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_MODEL": "d"}
+    listed = await made(environ=environ, auth_token=TOKEN).list()
+
+    assert [one.id for one in listed] == ["off", "first", "second", "deepseek/d"]
+
+
+async def test_an_ollama_server_needs_its_host_only(made: Make) -> None:
+    resolved = await found(made(environ={"OLLAMA_HOST": "0.0.0.0:8080"}), "llama3.2")
+    assert (resolved.model.adapter_name, resolved.wire_name) == ("ollama", "llama3.2")
+
+
+async def test_an_alias_may_name_a_provider_of_the_environment(made: Make, server: ModelServer) -> None:
+    alias = {"fast": {"adapter": "xai", "model": "grok-4.3"}}
+    environ = {"XAI_API_KEY": SECRET, "XAI_BASE_URL": server.url}
+
+    assert (await call(server, made(environ=environ, models=alias), "fast")).json["model"] == "grok-4.3"
+    with pytest.raises(ConfigError, match="model 'fast' needs the adapter 'xai': set XAI_API_KEY"):
+        await found(made(models=alias), "fast")
+
+
+async def test_an_endpoint_of_a_wire_that_clients_do_not_know_is_not_handed_out(made: Make) -> None:
+    models = made(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"})
+    own = {"baseUrl": "http://h", "apiKey": "k", "modelId": "m"}
+    known = await models.endpoint(wanting(provider=provider(type="kimi", **own)))
+
+    assert (known.type, known.wire_api, known.base_url) == ("openai", "completions", "http://h")
+    with pytest.raises(InvalidRequestError, match="behind the wire of ollama"):
+        await models.endpoint(wanting(provider=provider(type="ollama", **own)))
 
 
 async def test_the_file_wins_over_the_environment_for_an_adapter_that_it_names(

@@ -25,6 +25,10 @@ pytestmark = pytest.mark.anyio
 CHAT = json_reply({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
 RESPONSE = json_reply({"status": "completed", "output": []})
 MESSAGE = json_reply({"content": [], "stop_reason": "end_turn"})
+GEMINI: dict[str, Any] = {
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},
+    "gemini_interactions": {"status": "completed", "steps": []},
+}
 
 
 @pytest.fixture
@@ -125,6 +129,43 @@ async def test_a_model_of_a_named_provider_goes_there_under_its_wire_name(
     seen = await call(server, models, settings(selection, **registry(server, provider=own)))
 
     assert (seen.path, seen.json["model"]) == (path, wire_name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [("gemini", "/own/models/m:generateContent"), ("gemini_interactions", "/own/interactions")],
+)
+async def test_a_gemini_provider_is_called_at_its_base_url_with_the_key_in_its_header(
+    server: ModelServer, models: Models, kind: str, path: str
+) -> None:
+    server.replies.append(json_reply(GEMINI[kind]))
+    own = {"type": kind, "baseUrl": f"{server.url}/own/", "apiKey": "k"}
+    resolved = await models.resolve(settings("m", provider=own))
+    async with resolved.model.stream(ModelRequest(resolved.wire_name, "", [], stream=False)) as stream:
+        assert len([event async for event in stream]) == 1
+
+    assert (server.requests[-1].path, server.requests[-1].headers["x-goog-api-key"]) == (path, "k")
+
+
+@pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])
+async def test_the_endpoint_of_a_wire_that_the_method_cannot_name_is_not_handed_out_as_another(kind: str) -> None:
+    models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
+    with pytest.raises(InvalidRequestError, match="which is no endpoint for clients"):
+        await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
+    await models.close()
+
+
+async def test_the_well_known_key_of_gemini_configures_its_adapter(server: ModelServer) -> None:
+    environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": server.url, "GEMINI_MODEL": "gemini-pro-latest"}
+    models = Models(Config(), Options(environ=environ, port=None))
+    server.replies.append(json_reply(GEMINI["gemini"]))
+    resolved = await models.resolve(settings())
+    async with resolved.model.stream(ModelRequest(resolved.wire_name, "", [], stream=False)) as stream:
+        assert len([event async for event in stream]) == 1
+    await models.close()
+
+    assert server.requests[-1].path == "/v1beta/models/gemini-pro-latest:generateContent"
+    assert server.requests[-1].headers["x-goog-api-key"] == "k"
 
 
 async def test_named_providers_keep_their_keys_and_headers_apart(server: ModelServer, models: Models) -> None:

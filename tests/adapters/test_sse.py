@@ -71,6 +71,21 @@ def test_random_streams_are_split_the_same_however_they_are_cut() -> None:
         assert split([content[i : i + 1] for i in range(len(content))]) == whole
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+@pytest.mark.parametrize("before", ["", "data: a\n", "data: a\n\n"])
+@pytest.mark.parametrize("error", ['{"error": "x"}', '[{\n  "error": {\n    "code": 503\n  }\n}]'])
+def test_an_error_that_is_written_between_the_events_is_handed_out(before: str, error: str, end: str) -> None:
+    content = f"{before}{error}{end}".encode()
+    expected = [*([(None, "a")] if before else []), (None, error)]
+
+    for step in (1, 5, len(content)):
+        assert split([content[i : i + step] for i in range(0, len(content), step)]) == expected
+
+
+def test_other_json_between_the_events_is_no_event() -> None:
+    assert split([b'{"a": 1}\n\ndata: a\n\n[\n' + b"{\n" * 1000]) == [(None, "a")]
+
+
 @pytest.mark.parametrize(
     "pieces",
     [

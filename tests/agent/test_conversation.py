@@ -11,8 +11,12 @@ from anyio.abc import TaskGroup
 from jumpseat.adapters.wire import parse_arguments
 from jumpseat.agent.blocks import (
     AssistantMessage,
+    Citation,
     DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
     ImageBlock,
+    JsonObject,
     Message,
     ReasoningBlock,
     TextBlock,
@@ -21,7 +25,8 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation import INTERRUPTED, Conversation, canonical_json, provider_blocks
+from jumpseat.agent.conversation import INTERRUPTED, Conversation, canonical_json
+from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat_protocol import events
 from tests.support.sessions import make_session
 
@@ -311,6 +316,70 @@ def test_reasoning_that_no_provider_needs_back_is_not_sent_again() -> None:
     said = AssistantMessage([ReasoningBlock("Hm.", "openai"), TextBlock("So.")])
 
     assert messages(answer(said)) == [AssistantMessage([TextBlock("So.")])]
+
+
+def test_an_answer_keeps_the_order_of_its_blocks_and_what_its_provider_ran_itself() -> None:
+    cited = Citation("web_search_result", "https://a.example", "A", "quoted", 0, 5, "anthropic", {"index": "x"})
+    said = AssistantMessage(
+        [
+            ReasoningBlock("first", "anthropic", {"signature": "MQ=="}),
+            TextBlock("I search."),
+            HostedToolUseBlock("s1", "web_search", {"query": "x"}, "anthropic", {"id": "s1"}),
+            HostedToolResultBlock("s1", "A: found", "anthropic", is_error=False, provider_data={"content": [1]}),
+            TextBlock("Found", [cited]),
+            ReasoningBlock("second", "anthropic", {"signature": "Mg=="}),
+            call("1"),
+            ReasoningBlock("third", "anthropic", {"signature": "Mw=="}),
+            call("2", provider="openai", provider_data={"extra": 1}),
+            TextBlock(" it."),
+        ]
+    )
+
+    assert messages(user("go"), answer(said))[1] == said
+
+
+def test_an_answer_logged_by_an_older_server_keeps_its_reasoning_before_its_text() -> None:
+    logged = events.AssistantMessage(
+        message_id=ID,
+        content="So.",
+        tool_requests=[events.ToolRequest(tool_call_id="1", name="add", arguments={})],
+        provider_blocks=[
+            {"type": "reasoning", "text": "Hm.", "provider": "anthropic", "data": {"signature": "MQ=="}},
+            {"type": "tool_use", "id": "1", "provider": "openai", "data": {"extra": 1}},
+        ],
+    )
+
+    assert messages(user("go"), logged)[1] == AssistantMessage(
+        [
+            ReasoningBlock("Hm.", "anthropic", {"signature": "MQ=="}),
+            TextBlock("So."),
+            ToolUseBlock("1", "add", "{}", {}, "openai", {"extra": 1}),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        [{"type": "text", "length": 1}, {"type": "text", "length": -4}],
+        [{"type": "text"}, {"type": "tool_use"}, {"type": "tool_use"}],
+        [{"type": "text", "length": 2, "citations": [3, {}, {"kind": "x", "nonsense": 1}]}],
+        [{"type": "unheard_of"}, {}],
+        [{"type": "hosted_tool_use", "input": 3}],
+    ],
+)
+def test_a_list_of_blocks_that_is_wrong_loses_neither_text_nor_calls(kept: list[JsonObject]) -> None:
+    logged = events.AssistantMessage(
+        message_id=ID,
+        content="So it is.",
+        tool_requests=[events.ToolRequest(tool_call_id="1", name="add", arguments={})],
+        provider_blocks=kept,
+    )
+
+    said = messages(user("go"), logged)[1]
+    assert isinstance(said, AssistantMessage)
+    assert said.text() == "So it is."
+    assert [use.id for use in said.tool_uses()] == ["1"]
 
 
 def test_events_that_are_no_part_of_the_conversation_change_nothing() -> None:

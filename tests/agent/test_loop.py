@@ -234,7 +234,7 @@ async def test_a_call_that_fails_for_good_ends_in_an_error_and_idle() -> None:
         ]
 
 
-async def test_an_answer_that_was_half_shown_is_not_started_again() -> None:
+async def test_an_answer_that_was_half_shown_is_kept_and_not_started_again() -> None:
     broken = [TextDelta("half an ans"), ProviderTransportError("connection broke")]
     model = Recorder(broken, [said("unused")])
     async with anyio.create_task_group() as tasks:
@@ -242,7 +242,10 @@ async def test_an_answer_that_was_half_shown_is_not_started_again() -> None:
         await made.ask("?")
         assert len(model.requests) == 1
         assert len(made.client.payloads(events.SessionError)) == 1
-        assert made.client.payloads(events.AssistantMessage) == []
+        (kept,) = made.client.payloads(events.AssistantMessage)
+        assert kept.content == "half an ans"
+        kinds = [event.payload.type for event in made.client.events if event.persisted]
+        assert kinds[-3:] == ["assistant.message", "assistant.turn_end", "session.error"]
 
 
 async def test_the_session_goes_on_after_an_error() -> None:

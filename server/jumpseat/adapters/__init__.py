@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from jumpseat.errors import ConfigError
 
@@ -17,10 +17,14 @@ __all__ = ["ADAPTERS", "AdapterEntry", "load_adapter"]
 
 @dataclass(frozen=True, slots=True)
 class AdapterEntry:
-    """Where an adapter's class is; :meth:`load` imports it."""
+    """Where an adapter's class is; :meth:`load` imports it.
+
+    ``family`` is the kind of endpoint that its address is to clients, ``None`` for a kind that they do not know.
+    """
 
     module: str
     class_name: str
+    family: Literal["openai", "azure", "anthropic"] | None = "openai"
 
     def load(self) -> Adapter:
         adapter: Adapter = getattr(import_module(self.module), self.class_name)()
@@ -28,14 +32,26 @@ class AdapterEntry:
 
 
 ADAPTERS: Final[Mapping[str, AdapterEntry]] = {
-    "anthropic": AdapterEntry("jumpseat.adapters.anthropic", "AnthropicAdapter"),
-    "azure": AdapterEntry("jumpseat.adapters.azure_openai", "AzureOpenAIAdapter"),
-    "azure_responses": AdapterEntry("jumpseat.adapters.azure_openai", "AzureResponsesAdapter"),
+    "anthropic": AdapterEntry("jumpseat.adapters.anthropic", "AnthropicAdapter", "anthropic"),
+    "azure": AdapterEntry("jumpseat.adapters.azure_openai", "AzureOpenAIAdapter", "azure"),
+    "azure_responses": AdapterEntry("jumpseat.adapters.azure_openai", "AzureResponsesAdapter", "azure"),
     "copilot": AdapterEntry("jumpseat.adapters.copilot", "CopilotAdapter"),
-    "copilot_messages": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotMessagesAdapter"),
+    "copilot_messages": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotMessagesAdapter", "anthropic"),
     "copilot_responses": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotResponsesAdapter"),
+    "deepseek": AdapterEntry("jumpseat.adapters.deepseek", "DeepSeekAdapter"),
+    "gemini": AdapterEntry("jumpseat.adapters.gemini", "GeminiAdapter", None),
+    "gemini_interactions": AdapterEntry("jumpseat.adapters.gemini_interactions", "GeminiInteractionsAdapter", None),
+    "githubmodels": AdapterEntry("jumpseat.adapters.compatible", "GitHubModelsAdapter"),
+    "huggingface": AdapterEntry("jumpseat.adapters.compatible", "HuggingFaceAdapter"),
+    "kimi": AdapterEntry("jumpseat.adapters.kimi", "KimiAdapter"),
+    "mistral": AdapterEntry("jumpseat.adapters.mistral", "MistralAdapter"),
+    "novita": AdapterEntry("jumpseat.adapters.compatible", "NovitaAdapter"),
+    "ollama": AdapterEntry("jumpseat.adapters.ollama", "OllamaAdapter", None),
     "openai": AdapterEntry("jumpseat.adapters.openai", "OpenAIAdapter"),
+    "openai_compatible": AdapterEntry("jumpseat.adapters.compatible", "OpenAICompatibleAdapter"),
     "openai_responses": AdapterEntry("jumpseat.adapters.openai_responses", "OpenAIResponsesAdapter"),
+    "openrouter": AdapterEntry("jumpseat.adapters.openrouter", "OpenRouterAdapter"),
+    "xai": AdapterEntry("jumpseat.adapters.compatible", "XaiAdapter"),
 }
 
 

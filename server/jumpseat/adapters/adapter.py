@@ -6,7 +6,7 @@ An adapter is stateless; everything that belongs to one answer lives in its deco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -32,11 +32,13 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One POST: ``body`` is sent as JSON."""
+    """One call: ``body`` is sent as JSON, with ``socket`` as a message on a WebSocket."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: JsonObject
+    method: str = "POST"
+    socket: bool = False
 
 
 class Decoder(Protocol):
@@ -74,6 +76,28 @@ class Decoder(Protocol):
             ProviderError: the answer is an error, or not of this provider's form.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended. ``status`` is ``None`` where there was no answer; ``body`` is that of an error."""
+
+    status: int | None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One call that is ready to be made, and what reads its answer.
+
+    ``secrets`` must not appear in any error. ``ended`` is told how it went, after the answer, in every case.
+    """
+
+    request: HttpRequest
+    decoder: Decoder
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    ended: Callable[[Outcome], Awaitable[None]] | None = None
 
 
 class Adapter(Protocol):

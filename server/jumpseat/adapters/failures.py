@@ -68,10 +68,25 @@ _CONTEXT_CODES: Final = frozenset(
     }
 )
 _AUTH_CODES: Final = frozenset(
-    {"authentication_error", "invalid_api_key", "permission_denied", "permission_error", "unauthenticated"}
+    {
+        "api_key_invalid",
+        "authentication",
+        "authentication_error",
+        "invalid_api_key",
+        "invalid_authentication_error",
+        "permission_denied",
+        "permission_error",
+        "unauthenticated",
+    }
 )
 _RATE_CODES: Final = frozenset(
-    {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"}
+    {
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "rate_limit_reached_error",
+        "resource_exhausted",
+        "too_many_requests",
+    }
 )
 _BUSY_CODES: Final = frozenset(
     {
@@ -91,7 +106,17 @@ _BUSY_CODES: Final = frozenset(
     }
 )
 _REFUSED_CODES: Final = frozenset(
-    {"failed_precondition", "invalid_argument", "invalid_prompt", "invalid_request_error", "not_found_error"}
+    {
+        "content_policy_violation",
+        "failed_precondition",
+        "invalid_argument",
+        "invalid_prompt",
+        "invalid_request",
+        "invalid_request_error",
+        "not_found",
+        "not_found_error",
+        "unprocessable",
+    }
 )
 _CONTEXT_TEXT: Final = re.compile(
     r"context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
@@ -227,20 +252,26 @@ def _complaint(node: dict[str, Any], text: str) -> Complaint:
             found = value if isinstance(value, str) else orjson.dumps(value).decode()
             message = found if not text or text in found else f"{text}: {found}"
             break
-    raw = as_object(node.get("metadata")).get("raw")
+    metadata = as_object(node.get("metadata"))
+    raw = metadata.get("raw")
     if raw and str(raw) not in message:
         # OpenRouter: what the provider behind it said, which is the useful part.
         message = f"{message}: {raw}"
     status: int | None = None
     codes: list[str] = []
-    for key in ("code", "status", "type", "reason"):
-        value = node.get(key)
+    # OpenRouter's own name for the failure says more than the status that it puts into ``code``.
+    for value in (metadata.get("error_type"), *map(node.get, ("code", "status", "type", "reason"))):
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
             status = status or value
         elif isinstance(value, str) and value and value != "error" and value not in codes:
             if value.isdecimal() and 400 <= int(value) <= 599:
                 status = status or int(value)
             codes.append(value)
+    for detail in as_list(node.get("details")):
+        # Gemini's ErrorInfo, more precise than its status: {"reason": "API_KEY_INVALID"}.
+        reason = as_object(detail).get("reason")
+        if isinstance(reason, str) and reason and reason not in codes:
+            codes.append(reason)
     return Complaint(message or ", ".join(codes), tuple(codes), status, _retry_delay(node))
 
 
@@ -274,7 +305,7 @@ def _kind(
         return ProviderContextError, None
     if status == 413 or (status in (None, 400, 422, 500) and _CONTEXT_TEXT.search(text)):
         return ProviderContextError, None
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and "api_key_invalid" in codes):
         return ProviderAuthError, None
     if status == 429 or (status is None and codes & _RATE_CODES):
         # Gemini calls every rate limit a quota, but says how long to wait; a used-up quota has no such time.

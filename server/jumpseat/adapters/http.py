@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -21,12 +21,13 @@ import anyio
 import httpx
 import orjson
 
-from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, Outcome
+from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
 from jumpseat.adapters.tunnel import FINISH, SESSION, SOCKET
-from jumpseat.adapters.wire import as_object, one_line, parse_json
+from jumpseat.adapters.wire import as_object, dump_json, one_line, parse_json
 from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
     Completed,
@@ -43,6 +44,9 @@ MAX_ERROR_BYTES: Final = 64 * 1024
 
 CLOSE_GRACE_S: Final = 0.1
 """How long a complete answer may take to end its transfer, so that its connection can be used again."""
+
+ENDED_GRACE_S: Final = 5.0
+"""How long an adapter may take to tidy up after a call, also one that was cancelled."""
 
 _REUSE_S: Final = 60.0
 
@@ -112,7 +116,8 @@ class HttpTransport:
                 ``headers`` never appear in its text.
         """
         limits = timeouts or LOOKUP_TIMEOUTS
-        async with _opened(self, lambda: Veil(headers=[headers]), "GET", url, headers, None, limits) as answer:
+        answer = _Answer(lambda: Veil(headers=[headers]), url, limits)
+        async with _opened(answer, self, "GET", headers, None):
             await answer.check_status()
             value = parse_json(await answer.body(self.max_body_bytes))
             if not isinstance(value, (dict, list)):
@@ -151,54 +156,34 @@ class HttpTransport:
 
 
 class HttpModel:
-    """An :class:`~jumpseat.agent.model.Model` made of an adapter, an endpoint and the shared transport."""
+    """An :class:`~jumpseat.agent.model.Model` made of a caller and the shared transport."""
 
-    def __init__(
-        self,
-        adapter: Adapter,
-        endpoint: Endpoint,
-        transport: HttpTransport,
-        *,
-        timeouts: Timeouts | None = None,
-        token: Callable[[], Awaitable[str]] | None = None,
-        socket: bool = False,
-    ) -> None:
-        """``timeouts`` are those of this model where they differ from the transport's.
-
-        With ``socket`` a request is a message on a WebSocket, as the Responses API takes it.
-
-        ``token`` is asked before every request for the bearer token, which then goes instead of the endpoint's key
-        and token; it fails with a :class:`~jumpseat.errors.ProviderError`.
-        """
-        self._adapter = adapter
-        self._endpoint = endpoint
+    def __init__(self, caller: Caller, transport: HttpTransport, *, timeouts: Timeouts | None = None) -> None:
+        """``timeouts`` are those of this model where they differ from the transport's."""
+        self._caller = caller
         self._transport = transport
         self._timeouts = timeouts or transport.timeouts
-        self._token = token
-        self._socket = socket
 
     @property
     def adapter_name(self) -> str:
-        return self._adapter.name
+        return self._caller.adapter_name
 
     @property
     def endpoint(self) -> Endpoint:
         """Where and as whom the model is called."""
-        return self._endpoint
+        return self._caller.endpoint
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
-        endpoint = self._endpoint
-        if self._token is not None:
-            try:
-                endpoint = replace(endpoint, api_key=None, bearer_token=await self._token())
-            except ProviderError as error:
-                # The text is somebody else's.
-                raise _veil(endpoint, request, None).over(error) from None
+        endpoint = self._caller.endpoint
         try:
-            call = self._adapter.request(endpoint, request)
-            content = _as_json(_as_message(call.body) if self._socket else call.body)
+            exchange = await self._caller.begin(request)
+            call = exchange.request
+            content = _as_json(_as_message(call.body) if call.socket else call.body)
+        except ProviderError as error:
+            # The text may be somebody else's.
+            raise _veil(endpoint, request, None).over(error) from None
         except (TypeError, ValueError) as error:
             # A base URL that is none, a value in a schema that JSON does not know.
             raise _veil(endpoint, request, None).over(
@@ -206,51 +191,43 @@ class HttpModel:
             ) from None
 
         def veil() -> Veil:
-            return _veil(endpoint, request, call)
+            return _veil(endpoint, request, exchange)
 
-        async with _opened(
-            self._transport,
-            veil,
-            "POST",
-            call.url,
-            call.headers,
-            content,
-            self._timeouts,
-            request.session_id,
-            socket=self._socket,
-        ) as answer:
-            await answer.check_status()
-            events = _Events(answer, self._adapter.decoder(request), request, self._transport)
-            yield events
-            if events.complete:
-                # Only now, so that the end of the answer never waits for the end of its transfer.
-                await answer.drain()
+        answer = _Answer(veil, call.url, self._timeouts)
+        try:
+            async with _opened(
+                answer, self._transport, call.method, call.headers, content, request.session_id, socket=call.socket
+            ) as answer:
+                await answer.check_status()
+                events = _Events(answer, exchange.decoder, request, self._transport)
+                yield events
+                if events.complete:
+                    # Only now, so that the end of the answer never waits for the end of its transfer.
+                    await answer.drain()
+        finally:
+            if exchange.ended is not None:
+                with anyio.move_on_after(ENDED_GRACE_S, shield=True):
+                    await exchange.ended(answer.outcome)
 
 
 @asynccontextmanager
 async def _opened(
+    answer: _Answer,
     transport: HttpTransport,
-    veil: Callable[[], Veil],
     method: str,
-    url: str,
     headers: Mapping[str, str],
     content: bytes | None,
-    timeouts: Timeouts,
     session_id: str | None = None,
     *,
     socket: bool = False,
 ) -> AsyncGenerator[_Answer]:
-    """Send a request and hold its answer; leaving releases the connection, also when cancelled.
-
-    ``veil`` makes what hides the secrets of this call; it is called when something fails.
-    """
-    answer = _Answer(veil, url, timeouts)
+    """Send a request and hold its answer; leaving releases the connection, also when cancelled."""
     try:
-        await answer.open(transport, method, url, headers, content, session_id, socket=socket)
+        await answer.open(transport, method, headers, content, session_id, socket=socket)
         yield answer
     except ProviderError as error:
         # One place takes the secrets out of everything that is raised on the way, whoever raised it.
-        veil().over(error)
+        answer.veil().over(error)
         raise
     finally:
         await answer.close()
@@ -260,8 +237,10 @@ class _Answer:
     """One answer while it comes in: its chunks, under the time limits, with httpx's errors made ours."""
 
     def __init__(self, veil: Callable[[], Veil], url: str, timeouts: Timeouts) -> None:
+        """``veil`` makes what hides the secrets of this call; it is called when something fails."""
         self._url = url
-        self._veil = veil
+        self.veil = veil
+        self.outcome = Outcome(None)
         self._timeouts = timeouts
         self._deadline = math.inf if timeouts.total is None else monotonic() + timeouts.total
         self._response: httpx.Response | None = None
@@ -285,7 +264,6 @@ class _Answer:
         self,
         transport: HttpTransport,
         method: str,
-        url: str,
         headers: Mapping[str, str],
         content: bytes | None,
         session_id: str | None,
@@ -298,7 +276,7 @@ class _Answer:
         try:
             with anyio.fail_after(first_byte):
                 self._response = await transport.send(
-                    method, url, headers, content, limits, session_id, socket=socket
+                    method, self._url, headers, content, limits, session_id, socket=socket
                 )
         except ProviderError:
             raise
@@ -311,6 +289,7 @@ class _Answer:
         # more than all the decoding of the chunk.
         limits["read"] = _shorter(timeouts.idle, timeouts.total)
         response = self._response
+        self.outcome = Outcome(response.status_code, response.headers)
         # The raw stream spares one layer per chunk; only a compressed answer needs the layer that undoes it.
         encoded = response.headers.get("content-encoding", "identity") != "identity"
         stream = response.aiter_bytes() if encoded else cast("httpx.AsyncByteStream", response.stream)
@@ -326,6 +305,7 @@ class _Answer:
         except ProviderError:
             # The status says enough when its body cannot be had.
             body = b""
+        self.outcome = replace(self.outcome, body=body.decode("utf-8", "replace"))
         if response.is_redirect:
             raise ProviderRequestError(
                 f"HTTP {response.status_code}: {self.place} sends elsewhere, which is not followed; "
@@ -389,7 +369,7 @@ class _Answer:
         """What an exception on the way of a request means."""
         if isinstance(error, ProviderError):
             return error
-        text = one_line(self._veil()(str(error)), 300) or type(error).__name__
+        text = one_line(self.veil()(str(error)), 300) or type(error).__name__
         if isinstance(error, httpx.ConnectTimeout):
             return ProviderTransportError(f"cannot connect to {self.place} within {self._timeouts.connect:g} s")
         if isinstance(error, httpx.ReadTimeout):
@@ -533,6 +513,13 @@ class _Events:
 
     def _whole(self, body: bytes, events: list[ModelEvent]) -> None:
         value = parse_json(body)
+        if isinstance(value, list):
+            # A stream in one JSON text, as Gemini writes it where server-sent events are not to be had.
+            self._ended = True
+            self._take([(None, dump_json(item)) for item in cast("list[Any]", value)], events)
+            if not events or type(events[-1]) is not Completed:
+                events += self._decoder.finish()
+            return
         if not isinstance(value, dict):
             raise ProviderProtocolError(f"expected a JSON object from {self._answer.place}")
         said = self._decoder.whole(as_object(value))
@@ -619,14 +606,17 @@ def _no_tls() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _veil(endpoint: Endpoint, request: ModelRequest, call: HttpRequest | None) -> Veil:
-    sent: Mapping[str, str] = call.headers if call is not None else {}
+def _veil(endpoint: Endpoint, request: ModelRequest, exchange: Exchange | None) -> Veil:
+    sent: Mapping[str, str] = exchange.request.headers if exchange is not None else {}
+    secrets = exchange.secrets if exchange is not None else ()
     credentials = {
         name: value
         for name, value in sent.items()
         if name.lower() in ("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key")
     }
-    return Veil((endpoint.api_key, endpoint.bearer_token), (endpoint.headers, request.headers, credentials))
+    return Veil(
+        (endpoint.api_key, endpoint.bearer_token, *secrets), (endpoint.headers, request.headers, credentials)
+    )
 
 
 def _place(url: str) -> str:

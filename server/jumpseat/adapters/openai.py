@@ -90,6 +90,8 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 }
 """``finish_reason`` to ours; any other value ends the turn."""
 
+_JOINED_IN_DETAILS: Final = frozenset({"text", "summary", "data"})
+
 _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
 
@@ -142,39 +144,66 @@ class OpenAIAdapter(BearerAdapter):
 
     name: ClassVar[str] = "openai"
     path: ClassVar[str] = "/chat/completions"
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Options that a relative of this wire has unless the endpoint says otherwise."""
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ChatDecoder(self.name, request)
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        options = endpoint.options
+        options = self.options(endpoint)
         body: JsonObject = {"model": request.model, "messages": self.messages(endpoint, request)}
-        if request.tools:
-            body["tools"] = [tool_to_wire(tool) for tool in request.tools]
-            if request.tool_choice is not None:
-                body["tool_choice"] = tool_choice_to_wire(request.tool_choice)
-                if request.tool_choice.parallel is not None:
-                    body["parallel_tool_calls"] = request.tool_choice.parallel
+        if tools := self.tools(endpoint, request):
+            body["tools"] = tools
+        if request.tools and request.tool_choice is not None:
+            body |= self.tool_choice_fields(request.tool_choice)
         body["stream"] = request.stream
         if request.stream and options.get("stream_usage", True):
             body["stream_options"] = {"include_usage": True}
-        if request.reasoning_effort is not None and options.get("reasoning_effort", True):
-            body["reasoning_effort"] = request.reasoning_effort
+        body |= self.reasoning_fields(endpoint, request)
         if request.max_output_tokens is not None:
             default = "max_completion_tokens" if is_openai(endpoint.base_url) else "max_tokens"
             body[str(options.get("max_tokens_field", default))] = request.max_output_tokens
         if request.response_format is not None:
-            body["response_format"] = response_format_to_wire(request.response_format)
+            body["response_format"] = self.response_format_to_wire(request.response_format)
+        body |= self.extra_fields(endpoint, request)
         body.update(as_object(options.get("body")))
         return body
 
+    def options(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        """The options of the endpoint over those of the relative."""
+        return {**self.defaults, **endpoint.options} if self.defaults else endpoint.options
+
+    def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
+        return [tool_to_wire(tool) for tool in request.tools]
+
+    def tool_choice_fields(self, choice: ToolChoice) -> JsonObject:
+        fields: JsonObject = {"tool_choice": tool_choice_to_wire(choice)}
+        if choice.parallel is not None:
+            fields["parallel_tool_calls"] = choice.parallel
+        return fields
+
+    def reasoning_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        if request.reasoning_effort is None or not self.options(endpoint).get("reasoning_effort", True):
+            return {}
+        return {"reasoning_effort": request.reasoning_effort}
+
+    def response_format_to_wire(self, wanted: ResponseFormat) -> JsonObject:
+        """Structured output."""
+        return {"type": "json_schema", "json_schema": named_schema(wanted)}
+
+    def extra_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        """Fields that only a relative of this wire has; those of the option ``body`` win over them."""
+        return {}
+
     def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
         """The whole conversation. The system message is first, and there is one only."""
+        options = self.options(endpoint)
         wire: list[JsonObject] = []
         if request.system:
-            wire.append({"role": str(endpoint.options.get("system_role", "system")), "content": request.system})
+            wire.append({"role": str(options.get("system_role", "system")), "content": request.system})
         # OpenAI itself refuses fields it does not know, and never sends the reasoning that they would carry.
-        replay = bool(endpoint.options.get("replay_reasoning", True)) and not is_openai(endpoint.base_url)
+        replay = bool(options.get("replay_reasoning", True)) and not is_openai(endpoint.base_url)
         last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
         for position, message in enumerate(request.messages):
             match message:
@@ -186,7 +215,7 @@ class OpenAIAdapter(BearerAdapter):
                         entry |= self.reasoning_to_wire(message, current=position > last_prompt)
                     wire.append(entry)
                 case ToolMessage():
-                    wire += tool_results_to_wire(message, vision=request.vision)
+                    wire += self.results_to_wire(message, vision=request.vision)
         return wire
 
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
@@ -202,6 +231,19 @@ class OpenAIAdapter(BearerAdapter):
         if calls:
             entry["tool_calls"] = calls
         return entry
+
+    def results_to_wire(self, message: ToolMessage, *, vision: bool) -> list[JsonObject]:
+        """The results in call order, then one user message for every result that carries images."""
+        wire: list[JsonObject] = [
+            {"role": "tool", "tool_call_id": result.tool_use_id, "content": result.text}
+            for result in message.results
+        ]
+        if vision:
+            for result in message.results:
+                parts = [part for image in result.images for part in image_parts(image)]
+                if parts:
+                    wire.append({"role": "user", "content": parts})
+        return wire
 
     def tool_use_to_wire(self, block: ToolUseBlock) -> JsonObject:
         # The text is what the model wrote, to the byte: a changed one breaks prompt caches and recorded matches.
@@ -253,11 +295,6 @@ def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
     if choice.mode == "specific":
         return {"type": "function", "function": {"name": choice.name}}
     return choice.mode
-
-
-def response_format_to_wire(wanted: ResponseFormat) -> JsonObject:
-    """Structured output."""
-    return {"type": "json_schema", "json_schema": named_schema(wanted)}
 
 
 def named_schema(wanted: ResponseFormat) -> JsonObject:
@@ -312,19 +349,6 @@ def user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
     return [{"role": "user", "content": parts}]
 
 
-def tool_results_to_wire(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
-    """The results in call order, then one user message for every result that carries images."""
-    wire: list[JsonObject] = [
-        {"role": "tool", "tool_call_id": result.tool_use_id, "content": result.text} for result in message.results
-    ]
-    if vision:
-        for result in message.results:
-            parts = [part for image in result.images for part in image_parts(image)]
-            if parts:
-                wire.append({"role": "user", "content": parts})
-    return wire
-
-
 def image_parts(image: ImageBlock) -> list[JsonObject]:
     """An image, after its label if it has one."""
     label: list[JsonObject] = [{"type": "text", "text": image.label}] if image.label else []
@@ -348,22 +372,31 @@ def document_part(document: DocumentBlock) -> JsonObject:
 def usage_from_wire(answer: JsonObject) -> Usage | None:
     """``usage`` of an answer or a chunk, ``None`` where there is none.
 
-    Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens`` and ``cache_creation_input_tokens`` of
-    gateways before Anthropic.
+    Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens``, Kimi's ``cached_tokens``, OpenRouter's
+    ``cost`` and ``cache_creation_input_tokens`` of gateways before Anthropic.
     """
     node = as_object(answer.get("usage"))
     if not node:
         return None
     prompt = as_object(node.get("prompt_tokens_details"))
     completion = as_object(node.get("completion_tokens_details"))
+    cost = node.get("cost")
+    asked, answered = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
+    reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
+    if reasoning and as_count(node.get("total_tokens")) == asked + answered + reasoning:
+        # xAI counts reasoning beside the answer, everybody else in it.
+        answered += reasoning
     return Usage(
-        input_tokens=as_count(node.get("prompt_tokens")),
-        output_tokens=as_count(node.get("completion_tokens")),
-        cache_read_tokens=as_count(prompt.get("cached_tokens")) or as_count(node.get("prompt_cache_hit_tokens")),
+        input_tokens=asked,
+        output_tokens=answered,
+        cache_read_tokens=as_count(prompt.get("cached_tokens"))
+        or as_count(node.get("prompt_cache_hit_tokens"))
+        or as_count(node.get("cached_tokens")),
         cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
         or as_count(node.get("cache_creation_input_tokens")),
-        reasoning_tokens=as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens")),
         nano_aiu=nano_aiu(answer),
+        reasoning_tokens=reasoning,
+        cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
     )
 
 
@@ -383,6 +416,18 @@ class _Call:
         return "".join(self.pieces)
 
 
+@dataclass(slots=True)
+class _Detail:
+    """A piece of structured reasoning while it comes in; ``joined`` are the texts that come in pieces."""
+
+    fields: JsonObject
+    kind: Any
+    joined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def whole(self) -> JsonObject:
+        return {**self.fields, **{key: "".join(pieces) for key, pieces in self.joined.items()}}
+
+
 class ChatDecoder:
     """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
 
@@ -397,7 +442,9 @@ class ChatDecoder:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field: str | None = None
-        self._details: list[JsonObject] = []
+        self._details: list[_Detail] = []
+        self._detail_at: dict[int, _Detail] = {}
+        self._reasoning_data: JsonObject = {}
         self._opaque: str | None = None
         self._refusals: list[str] = []
         self._citations: list[Citation] = []
@@ -478,15 +525,17 @@ class ChatDecoder:
         if len(delta) == 1 and content is not None:
             # Nearly every delta of a long answer.
             return
+        reasoned = False
         for name in REASONING_FIELDS:
             text = delta.get(name)
             if text and isinstance(text, str):
                 self._reasoning_field = name
                 self._reason(text, events)
+                reasoned = True
                 break
         details = delta.get("reasoning_details")
         if details:
-            self._take_details(as_list(details), events, already=any(delta.get(name) for name in REASONING_FIELDS))
+            self._take_details(as_list(details), events, already=reasoned)
         opaque = delta.get("reasoning_opaque")
         if opaque and isinstance(opaque, str):
             self._opaque = opaque
@@ -495,8 +544,10 @@ class ChatDecoder:
             self._refusals.append(refusal)
             self._text.append(refusal)
             events.append(TextDelta(refusal))
-        for annotation in as_list(delta.get("annotations")):
-            self._take_annotation(as_object(annotation))
+        annotations = delta.get("annotations")
+        if annotations:
+            for annotation in as_list(annotations):
+                self._take_annotation(as_object(annotation))
         calls = delta.get("tool_calls")
         if calls:
             for item in as_list(calls):
@@ -531,16 +582,21 @@ class ChatDecoder:
                 if text:
                     self._reason(text, events)
             index = piece.get("index")
-            same = [d for d in self._details if index is not None and d.get("index") == index]
-            if not same or same[-1].get("type") != piece.get("type", same[-1].get("type")):
-                self._details.append(dict(piece))
-                continue
-            target = same[-1]
+            detail = None if index is None else self._detail_at.get(index)
+            if detail is None or piece.get("type", detail.kind) != detail.kind:
+                detail = _Detail({}, piece.get("type"))
+                self._details.append(detail)
+                if index is not None:
+                    self._detail_at[index] = detail
+            fields, joined = detail.fields, detail.joined
             for key, value in piece.items():
-                if key in ("text", "summary", "data") and isinstance(value, str):
-                    target[key] = as_text(target.get(key)) + value
-                elif value is not None:
-                    target[key] = value
+                if key in joined and isinstance(value, str):
+                    joined[key].append(value)
+                elif key in _JOINED_IN_DETAILS and isinstance(value, str):
+                    joined[key] = [value]
+                    fields[key] = ""
+                elif value is not None or key not in fields:
+                    fields[key] = value
 
     def _take_annotation(self, annotation: JsonObject) -> None:
         kind = as_text(annotation.get("type")) or "url_citation"
@@ -620,17 +676,20 @@ class ChatDecoder:
         if reason == "insufficient_system_resource":
             raise provider_error("the provider ran out of resources in mid-answer", code=reason)
         self._finish_reasons.append(str(reason))
+        if choice.get("usage"):
+            # Kimi puts it here.
+            self._usage = usage_from_wire(choice)
 
     def _complete(self) -> list[ModelEvent]:
         self._completed = True
         events: list[ModelEvent] = []
         blocks: list[AssistantBlock] = []
         if self._reasoning or self._details or self._opaque:
-            data: JsonObject = {}
+            data = dict(self._reasoning_data)
             if self._reasoning_field:
                 data["field"] = self._reasoning_field
             if self._details:
-                data["reasoning_details"] = self._details
+                data["reasoning_details"] = [detail.whole() for detail in self._details]
             if self._opaque:
                 data["reasoning_opaque"] = self._opaque
             blocks.append(ReasoningBlock("".join(self._reasoning), self._provider, data or None))

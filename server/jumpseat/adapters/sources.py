@@ -3,7 +3,8 @@
 Precedence: a model of a named provider of the session (``provider/id``); the session's one ``provider``; an alias;
 ``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
 adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
-Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured.
+Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured;
+those of other providers' keys can be named as ``adapter/model``, and count as configured where nothing else is.
 Nothing is imported or asked over the network before a session needs it.
 """
 
@@ -22,11 +23,12 @@ from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import WireCaller
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import WELL_KNOWN, AdapterConfig, Config, ModelConfig
+from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError, ProviderError
 from jumpseat_protocol.provider import ProviderEndpointResult
 from jumpseat_protocol.server import AuthStatusResult
@@ -80,7 +82,8 @@ class Models:
         self._config = config
         self._environ = options.environ
         self._options = options
-        self._adapters = _configured(config, options.environ)
+        self._adapters = {**config.adapters, **_of_environ(WELL_KNOWN, options.environ, config)}
+        self._beside = _of_environ(KNOWN_BESIDE, options.environ, config)
         self._transport: HttpTransport | None = None
         self.tunnel: Tunnel | None = None
         self._copilot: CopilotAccounts | None = None
@@ -165,21 +168,21 @@ class Models:
             ProviderError: the Copilot API could not be asked.
         """
         found = [ModelInfo(id=name, name=name) for name in self._config.models]
-        for adapter_name, adapter in self._adapters.items():
-            found += [_info(f"{adapter_name}/{one.id}", one) for one in self._declared(adapter_name, adapter)]
+        found += self._declared_infos(self._adapters)
+        beside = self._declared_infos(self._beside)
         login = login or await self._own_login()
         if login is None:
-            if not self._adapters:
+            if not self._adapters and not self._beside:
                 raise _nothing_configured()
-            return found
+            return found + beside
         try:
-            return found + await (await self._accounts().account(login)).models(refresh=refresh)
+            return found + await (await self._accounts().account(login)).models(refresh=refresh) + beside
         except ProviderError:
             if not self._adapters:
                 raise
             # One provider that does not answer must not hide the others.
             log.warning("the Copilot API did not list its models", exc_info=True)
-            return found
+            return found + beside
 
     async def auth_status(self) -> AuthStatusResult:
         """Who is logged in; without a login, whether there are configured providers."""
@@ -193,8 +196,8 @@ class Models:
                 login=status.login,
                 status_message=status.status_message,
             )
-        if self._adapters:
-            names = ", ".join(self._adapters)
+        if self._adapters or self._beside:
+            names = ", ".join([*self._adapters, *self._beside])
             return AuthStatusResult(
                 is_authenticated=True, auth_type="api-key", status_message=f"Configured providers: {names}"
             )
@@ -269,7 +272,11 @@ class Models:
         if not isinstance(model, HttpModel):
             raise InvalidRequestError("the session's model has no endpoint")
         endpoint, name = model.endpoint, model.adapter_name
-        family = "anthropic" if name in ("anthropic", "copilot_messages") else "openai"
+        family = ADAPTERS[name].family
+        if family is None:
+            raise InvalidRequestError(
+                f"the session's model is behind the wire of {name}, which is no endpoint for clients"
+            )
         wire_api = "responses" if name.endswith("_responses") else "completions"
         headers = dict(endpoint.headers)
         if not byok:
@@ -277,7 +284,7 @@ class Models:
             wanted = ModelRequest(wire_name, "", [], interaction_id=str(uuid.uuid4()))
             headers = dict(load_adapter(name).request(endpoint, wanted).headers)
         return ProviderEndpointResult(
-            type="azure" if name.startswith("azure") else family,
+            type=family,
             wire_api=None if family == "anthropic" else wire_api,
             base_url=endpoint.base_url,
             api_key=endpoint.api_key or endpoint.bearer_token,
@@ -329,26 +336,27 @@ class Models:
             return await self._from_copilot(login, None, settings)
         alias = self._config.models.get(name)
         if alias is not None:
-            adapter = self._adapters.get(alias.adapter)
+            adapter = self._adapters.get(alias.adapter) or self._beside.get(alias.adapter)
             if adapter is None:
-                key = WELL_KNOWN[alias.adapter][0]
+                key = {**WELL_KNOWN, **KNOWN_BESIDE}[alias.adapter][0]
                 raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
             return self._from_adapter(alias.adapter, adapter, alias.model, settings)
-        adapter_name, slash, model = name.partition("/")
-        if slash and adapter_name in self._adapters:
-            return self._from_adapter(adapter_name, self._adapters[adapter_name], model, settings)
+        prefix, slash, model = name.partition("/")
+        if slash and prefix in self._adapters:
+            return self._from_adapter(prefix, self._adapters[prefix], model, settings)
         for adapter_name, adapter in self._adapters.items():
             if any(one.id == name for one in self._declared(adapter_name, adapter)):
                 return self._from_adapter(adapter_name, adapter, name, settings)
+        if slash and prefix in self._beside and not (login is None and self._is_gateway()):
+            return self._from_adapter(prefix, self._beside[prefix], model, settings)
         if login is not None:
             return await self._from_copilot(login, name, settings)
-        if len(self._adapters) == 1:
-            return self._from_adapter(*next(iter(self._adapters.items())), name, settings)
-        if not self._adapters:
+        adapters = self._adapters or self._beside
+        if len(adapters) == 1:
+            return self._from_adapter(*next(iter(adapters.items())), name, settings)
+        if not adapters:
             raise _nothing_configured()
-        raise ConfigError(
-            f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(self._adapters)}"
-        )
+        raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(adapters)}")
 
     def _from_own_provider(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
@@ -472,7 +480,7 @@ class Models:
     ) -> Model:
         from jumpseat.adapters.http import HttpModel
 
-        return HttpModel(load_adapter(adapter_name), endpoint, self._http(), token=token, socket=socket)
+        return HttpModel(WireCaller(load_adapter(adapter_name), endpoint, token, socket), self._http())
 
     def _http(self) -> HttpTransport:
         from jumpseat.adapters.http import HttpTransport
@@ -529,29 +537,45 @@ class Models:
 
     def _declared(self, name: str, config: AdapterConfig) -> list[ModelConfig]:
         declared = config.model_list()
-        if not declared and name in WELL_KNOWN and (model := self._environ.get(WELL_KNOWN[name][2])):
+        known = WELL_KNOWN.get(name) or KNOWN_BESIDE.get(name)
+        if not declared and known and (model := self._environ.get(known[2])):
             return [ModelConfig(id=model)]
         return declared
+
+    def _declared_infos(self, adapters: Mapping[str, AdapterConfig]) -> list[ModelInfo]:
+        return [
+            _info(f"{name}/{one.id}", one)
+            for name, adapter in adapters.items()
+            for one in self._declared(name, adapter)
+        ]
+
+    def _is_gateway(self) -> bool:
+        """Whether the only adapter is a server of the user's own, whose names of models may have any prefix."""
+        return len(self._adapters) == 1 and all(one.base_url for one in self._adapters.values())
 
     def _has_own_default(self) -> bool:
         """Whether the configuration file, by naming adapters, means something other than the Copilot API."""
         return bool(self._config.adapters)
 
     def _default_adapter(self) -> tuple[str, AdapterConfig]:
-        for name, config in self._adapters.items():
-            return name, config
+        if self._adapters:
+            return next(iter(self._adapters.items()))
+        beside = sorted(self._beside.items(), key=lambda item: not self._declared(*item))
+        if beside:
+            # The first that says which model, else the first.
+            return beside[0]
         raise _nothing_configured()
 
 
-def _configured(config: Config, environ: Mapping[str, str]) -> dict[str, AdapterConfig]:
-    """The adapters of the file, then those of well-known keys that the file does not mention."""
-    adapters = dict(config.adapters)
-    for name, (key, base_url, _) in WELL_KNOWN.items():
-        if name not in adapters and (environ.get(key) or environ.get(base_url)):
-            adapters[name] = AdapterConfig(
-                base_url=environ.get(base_url), api_key_env=key if environ.get(key) else None
-            )
-    return adapters
+def _of_environ(
+    known: Mapping[str, tuple[str, str, str]], environ: Mapping[str, str], config: Config
+) -> dict[str, AdapterConfig]:
+    """The adapters whose keys or addresses are in the environment and which the file does not mention."""
+    return {
+        name: AdapterConfig(base_url=environ.get(base_url) or None, api_key_env=key if environ.get(key) else None)
+        for name, (key, base_url, _) in known.items()
+        if name not in config.adapters and (environ.get(key) or environ.get(base_url))
+    }
 
 
 def _selection_id(model: ProviderModelConfig) -> str:

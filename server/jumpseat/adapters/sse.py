@@ -17,6 +17,7 @@ MAX_EVENT_BYTES: Final = 16 * 1024 * 1024
 ServerEvent: TypeAlias = tuple[str | None, str]
 """The event's name, if it has one, and its data."""
 
+_MAX_BARE_LINES: Final = 200
 _BOM: Final = "\ufeff"
 _CR: Final = b"\r"
 _LF: Final = b"\n"
@@ -97,7 +98,8 @@ class SseDecoder:
     """Server-sent events, as the HTML standard defines them.
 
     Fields ``id`` and ``retry`` are ignored: an answer of a model is never resumed. An event that the end of the
-    stream leaves without its blank line is handed out by :meth:`finish`, because servers forget that line.
+    stream leaves without its blank line is handed out by :meth:`finish`, because servers forget that line. So is an
+    error that a server writes between the events as bare JSON, on one line or several.
     """
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -105,6 +107,7 @@ class SseDecoder:
         self._splitter = _LineSplitter(max_event_bytes)
         self._name: str | None = None
         self._rows: list[str] = []
+        self._bare: list[str] = []
         self._rows_counted = 0
         self._rows_size = 0
 
@@ -125,6 +128,8 @@ class SseDecoder:
                     events.append((name, rows[0] if len(rows) == 1 else "\n".join(rows)))
                     rows.clear()
                     self._rows_counted = self._rows_size = 0
+                if self._bare:
+                    events += self._bare_error()
                 name = None
             elif line.startswith("data: "):
                 rows.append(line[6:])
@@ -136,6 +141,8 @@ class SseDecoder:
                     rows.append(value.removeprefix(" "))
                 elif field == "event":
                     name = value.removeprefix(" ") or None
+                elif (self._bare or line[0] in "{[") and len(self._bare) < _MAX_BARE_LINES:
+                    self._bare.append(line)
         self._name = name
         if rows:
             # An event is unfinished only at the end of a chunk, so that is where its size is looked at.
@@ -144,6 +151,12 @@ class SseDecoder:
             if self._rows_size > self._limit:
                 raise too_large(self._limit)
         return events
+
+    def _bare_error(self) -> list[ServerEvent]:
+        text = "\n".join(self._bare)
+        self._bare.clear()
+        # Anything else of no field is to be ignored, says the standard.
+        return [(None, text)] if '"error"' in text else []
 
 
 class JsonLinesDecoder:

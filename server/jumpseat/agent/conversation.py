@@ -19,7 +19,6 @@ from jumpseat.agent.blocks import (
     ImageBlock,
     JsonObject,
     Message,
-    ReasoningBlock,
     TextBlock,
     ToolMessage,
     ToolResultBlock,
@@ -27,6 +26,7 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
+from jumpseat.agent.provider_blocks import answer_blocks
 from jumpseat_protocol import events
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
@@ -98,20 +98,6 @@ class Conversation:
                     return
 
 
-def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
-    """What an ``assistant.message`` event keeps of ``message`` so that its provider gets its own words back."""
-    kept: list[JsonObject] = []
-    for block in message.blocks:
-        match block:
-            case ReasoningBlock(provider_data=data) if data is not None:
-                kept.append({"type": "reasoning", "text": block.text, "provider": block.provider, "data": data})
-            case ToolUseBlock(provider_data=data) if data is not None:
-                kept.append({"type": "tool_use", "id": block.id, "provider": block.provider, "data": data})
-            case _:
-                pass
-    return kept or None
-
-
 def canonical_json(arguments: Any) -> str:
     """Compact JSON in the key order given."""
     return orjson.dumps(arguments).decode()
@@ -145,24 +131,13 @@ def _content(attachment: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assistant_blocks(payload: events.AssistantMessage) -> list[AssistantBlock]:
-    kept = payload.provider_blocks or []
-    blocks: list[AssistantBlock] = [
-        ReasoningBlock(str(raw.get("text", "")), raw.get("provider"), raw.get("data"))
-        for raw in kept
-        if raw.get("type") == "reasoning"
-    ]
-    of_calls = {str(raw.get("id")): raw for raw in kept if raw.get("type") == "tool_use"}
-    if payload.content:
-        blocks.append(TextBlock(payload.content))
+    calls: list[ToolUseBlock] = []
     for request in payload.tool_requests:
         raw: Any = request.arguments
         arguments = cast("JsonObject", raw) if isinstance(raw, dict) else None
         text = request.arguments_json if request.arguments_json is not None else canonical_json(arguments or {})
-        own = of_calls.get(request.tool_call_id, {})
-        blocks.append(
-            ToolUseBlock(request.tool_call_id, request.name, text, arguments, own.get("provider"), own.get("data"))
-        )
-    return blocks
+        calls.append(ToolUseBlock(request.tool_call_id, request.name, text, arguments))
+    return answer_blocks(payload, calls)
 
 
 def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolResultBlock:

@@ -19,10 +19,11 @@ from jumpseat.agent import limits, tokens
 from jumpseat.agent.attachments import as_logged
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.conversation import canonical_json, provider_blocks
+from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.prompt import wrapped
+from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
@@ -148,7 +149,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await _tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
-    answer = await _call_model(session, resolved, request, turn_id)
+    answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
@@ -187,7 +188,9 @@ class _Answer:
     first_token_ms: int | None
 
 
-async def _call_model(session: Session, resolved: ResolvedModel, request: ModelRequest, turn_id: str) -> _Answer:
+async def _call_model(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
+) -> _Answer:
     """Call the model, again where that may help.
 
     An answer of which something was shown already is not started again: its deltas cannot be taken back.
@@ -223,6 +226,7 @@ async def _call_model(session: Session, resolved: ResolvedModel, request: ModelR
                 wait_s = policy.pause_s(error, attempt)
             if wait_s is None:
                 error.attempts = attempt
+                _keep_partial(session, prompt, resolved, shown, turn_id)
                 raise
             await anyio.sleep(wait_s)
         else:
@@ -246,7 +250,7 @@ class _Shown:
         self.message_id = str(uuid.uuid4())
         self.reasoning_id = str(uuid.uuid4())
         self.anything = False
-        self.text = False
+        self.text: list[str] = []
         self.first_token_ms: int | None = None
 
 
@@ -259,8 +263,8 @@ async def _stream_answer(
             match event:
                 case TextDelta():
                     if not shown.text:
-                        shown.text = True
                         session.emit(events.MessageStart(message_id=shown.message_id))
+                    shown.text.append(event.text)
                     session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=event.text))
                 case ReasoningDelta():
                     session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=event.text))
@@ -279,6 +283,22 @@ async def _stream_answer(
             if deltas % DELTAS_PER_BREATH == 0:
                 await session.drained()
     raise AssertionError("a model stream must end in Completed or raise")
+
+
+def _keep_partial(session: Session, prompt: Prompt, resolved: ResolvedModel, shown: _Shown, turn_id: str) -> None:
+    """Write down what a client has seen of an answer whose provider failed, so that the model can go on from it."""
+    if shown.text:
+        session.emit(
+            events.AssistantMessage(
+                message_id=shown.message_id,
+                content="".join(shown.text),
+                tool_requests=[],
+                model=resolved.wire_name,
+                turn_id=turn_id,
+                interaction_id=prompt.interaction_id,
+                originating_message_id=prompt.id,
+            )
+        )
 
 
 def _publish_answer(
@@ -315,6 +335,7 @@ def _publish_answer(
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens or None,
+            cost=usage.cost,
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
@@ -51,7 +51,8 @@ class ResponseFormat:
 class ModelRequest:
     """One call of a model: everything a provider may need, in neutral form.
 
-    ``model`` is the name on the provider's wire. ``headers`` are the caller's extra headers of this prompt
+    ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
+    ``headers`` are the caller's extra headers of this prompt
     and win over those of the endpoint. Limits are in tokens.
     """
 
@@ -66,6 +67,7 @@ class ModelRequest:
     reasoning_summary: str | None = None
     max_output_tokens: int | None = None
     response_format: ResponseFormat | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     session_id: str | None = None
     interaction_id: str | None = None
@@ -76,7 +78,8 @@ class Usage:
     """Tokens of one model call; zero where the provider reports nothing.
 
     ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
-    includes reasoning. ``nano_aiu`` is what the Copilot API says the call took of the plan, in 10^-9 credits.
+    includes reasoning. ``nano_aiu`` is what the Copilot API says the call took of the plan, in 10^-9 credits;
+    ``cost`` is the price of the call where the provider tells it, in the provider's money.
     """
 
     input_tokens: int = 0
@@ -85,6 +88,7 @@ class Usage:
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     nano_aiu: int = 0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

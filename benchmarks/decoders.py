@@ -1,0 +1,175 @@
+"""Measure what one delta costs in each adapter's decoder: bytes of a stream in, events out, no network.
+
+    decoders.py [--deltas N] [--rounds N]
+
+The adapters take turns, round after round; what is printed are the medians and their ratios to the ``openai``
+adapter. The exit code is 1 where a ratio is above the limit. The streams are of the form that the providers
+document, as they send it: with all that stands in a chunk beside the text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.sse import SseDecoder
+from jumpseat.agent.model import Completed, ModelRequest
+
+LIMIT: Final = 1.5
+BASE: Final = "openai"
+CHUNK_BYTES: Final = 4096
+WORD: Final = "word "
+
+Chunks = list[tuple[str | None, Any]]
+
+
+def chat(deltas: int) -> Chunks:
+    head = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1760000000,
+        "model": "gpt-5",
+        "service_tier": "default",
+        "system_fingerprint": "fp_1",
+    }
+    said: Chunks = [
+        (
+            None,
+            {**head, "choices": [{"index": 0, "delta": {"content": WORD}, "finish_reason": None}], "usage": None},
+        )
+    ]
+    stop: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    end = (None, {**head, "choices": [stop]})
+    return [*said * deltas, end, (None, "[DONE]")]
+
+
+def responses(deltas: int) -> Chunks:
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    event = "response.output_text.delta"
+    said: Chunks = [(event, {"type": event, **place, "sequence_number": 7, "delta": WORD, "logprobs": []})]
+    end: tuple[str, Any] = (
+        "response.completed",
+        {"type": "response.completed", "response": {"id": "r", "output": []}},
+    )
+    return [*said * deltas, end]
+
+
+def messages(deltas: int) -> Chunks:
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": WORD}}
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    said: Chunks = [("content_block_delta", delta)]
+    stop = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
+    return [
+        ("content_block_start", start),
+        *said * deltas,
+        ("message_delta", stop),
+        ("message_stop", {"type": "message_stop"}),
+    ]
+
+
+def generate_content(deltas: int) -> Chunks:
+    head = {
+        "usageMetadata": {
+            "promptTokenCount": 12,
+            "candidatesTokenCount": 5,
+            "totalTokenCount": 17,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+        },
+        "modelVersion": "gemini-3.5-flash",
+        "responseId": "r3Zk",
+    }
+    content = {"parts": [{"text": WORD}], "role": "model"}
+    said: Chunks = [(None, {"candidates": [{"content": content, "index": 0}], **head})]
+    end = (None, {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], **head})
+    return [*said * (deltas - 1), end]
+
+
+def interactions(deltas: int) -> Chunks:
+    def event(kind: str, **fields: Any) -> tuple[str, Any]:
+        return kind, {**fields, "event_type": kind}
+
+    said: Chunks = [event("step.delta", index=0, delta={"text": WORD, "type": "text"})]
+    return [
+        event("step.start", index=0, step={"type": "model_output"}),
+        *said * deltas,
+        event("step.stop", index=0),
+        event("interaction.completed", interaction={"id": "v1", "status": "completed"}),
+    ]
+
+
+FORMS: Final[Mapping[str, Callable[[int], Chunks]]] = {
+    "openai": chat,
+    "openai_responses": responses,
+    "anthropic": messages,
+    "azure": chat,
+    "azure_responses": responses,
+    "copilot": chat,
+    "copilot_messages": messages,
+    "copilot_responses": responses,
+    "gemini": generate_content,
+    "gemini_interactions": interactions,
+}
+
+
+def stream(chunks: Chunks) -> list[bytes]:
+    """The chunks as server-sent events, cut as a network would."""
+    pieces: list[bytes] = []
+    for name, data in chunks:
+        head = b"event: %s\n" % name.encode() if name else b""
+        body = data.encode() if isinstance(data, str) else orjson.dumps(data)
+        pieces.append(b"%sdata: %s\n\n" % (head, body))
+    whole = b"".join(pieces)
+    return [whole[start : start + CHUNK_BYTES] for start in range(0, len(whole), CHUNK_BYTES)]
+
+
+def decode(name: str, pieces: Sequence[bytes], deltas: int) -> float:
+    """Seconds for one answer."""
+    decoder = load_adapter(name).decoder(ModelRequest("m", "", []))
+    splitter = SseDecoder()
+    started = time.perf_counter()
+    feed = decoder.feed
+    events: list[Any] = []
+    for piece in pieces:
+        for event, data in splitter.feed(piece):
+            events = feed(event, data) or events
+    last = decoder.finish() or events
+    taken = time.perf_counter() - started
+    assert isinstance(last[-1], Completed)
+    assert last[-1].message.text() == WORD * deltas
+    return taken
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--deltas", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args(argv)
+    names = [name for name in ADAPTERS if name in FORMS]
+    streams = {name: stream(FORMS[name](options.deltas)) for name in names}
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(options.rounds):
+        for name in names:
+            taken[name].append(decode(name, streams[name], options.deltas))
+    medians = {name: statistics.median(seconds) / options.deltas * 1e6 for name, seconds in taken.items()}
+    slow: list[str] = []
+    for name, micros in sorted(medians.items(), key=lambda one: one[1]):
+        ratio = micros / medians[BASE]
+        print(f"{name:<22}{micros:8.2f} µs per delta   {ratio:5.2f} of {BASE}")
+        if ratio > LIMIT:
+            slow.append(name)
+    for name in sorted(set(ADAPTERS) - set(FORMS)):
+        print(f"{name:<22}   its stream has no form here")
+    if slow:
+        print(f"above {LIMIT} times {BASE}: {', '.join(slow)}", file=sys.stderr)
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""What stands between a model and its HTTP call: making the call ready, and hearing how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange
+from jumpseat.agent.model import ModelRequest
+
+
+class Caller(Protocol):
+    """Makes the calls of one model ready."""
+
+    @property
+    def adapter_name(self) -> str:
+        """The adapter family, as blocks carry it in ``provider``."""
+        ...
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where and as whom the model is called, as far as that is known before a call."""
+        ...
+
+    async def begin(self, request: ModelRequest) -> Exchange:
+        """Make one call ready. May look secrets up, and ask clients for them.
+
+        Raises:
+            ProviderError: no token could be had, or the adapter refused.
+            ConfigError: a value that the call needs is nowhere.
+            TypeError, ValueError: the request cannot be written.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WireCaller:
+    """Calls models by a wire alone.
+
+    ``token`` is asked before every call for the bearer token, which then goes instead of the endpoint's key and
+    token. With ``socket`` a request is a message on a WebSocket, as the Responses API takes it.
+    """
+
+    wire: Adapter
+    endpoint: Endpoint
+    token: Callable[[], Awaitable[str]] | None = None
+    socket: bool = False
+
+    @property
+    def adapter_name(self) -> str:
+        return self.wire.name
+
+    async def begin(self, request: ModelRequest) -> Exchange:
+        endpoint = self.endpoint
+        if self.token is not None:
+            endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
+        secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
+        call = self.wire.request(endpoint, request)
+        return Exchange(
+            replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
+        )

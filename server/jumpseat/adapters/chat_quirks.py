@@ -1,0 +1,130 @@
+"""What the stricter relatives of chat completions want of messages, each as a step over messages in wire form.
+
+Every step returns new messages and leaves those that it was given alone. There is none that merges system
+messages: a request has one system text, which the wire sends first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from hashlib import blake2s
+from typing import Any, Final, TypeAlias, cast
+
+from jumpseat.adapters.wire import as_list, as_object, as_text, dump_json
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelRequest
+
+Messages: TypeAlias = list[JsonObject]
+
+_BETWEEN: Final = "\n\n"
+
+
+def merge_roles(messages: Messages) -> Messages:
+    """Neighbours of one role become one message; answers that say nothing and call nothing are left out.
+
+    Results stay one message per call, and an answer that calls stays apart from the answer after it.
+    """
+    merged: Messages = []
+    for message in messages:
+        role = message["role"]
+        if role == "assistant" and not (_said(message) or message.get("tool_calls")):
+            continue
+        last = merged[-1] if merged else None
+        if last is None or last["role"] != role or role == "tool" or last.get("tool_calls"):
+            merged.append(dict(message))
+            continue
+        for key, value in message.items():
+            if key == "content":
+                last[key] = _joined(last.get(key), value)
+            elif key != "role":
+                last[key] = f"{last[key]}{_BETWEEN}{value}" if isinstance(last.get(key), str) else value
+    return merged
+
+
+def string_content(messages: Messages) -> Messages:
+    """Content is there and is a string, unless it holds something else than text."""
+    return [{**message, "content": _as_string(message.get("content"))} for message in messages]
+
+
+def map_parts(messages: Messages, change: Callable[[JsonObject], JsonObject]) -> Messages:
+    """Parts of content, each as ``change`` returns it."""
+    mapped: Messages = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, list):
+            parts = [change(as_object(part)) for part in cast("list[Any]", content)]
+            message = {**message, "content": parts}
+        mapped.append(message)
+    return mapped
+
+
+def file_as_note(part: JsonObject) -> JsonObject:
+    """A file as a line that tells the model it was left out; for models that take none."""
+    if part.get("type") != "file":
+        return part
+    return {"type": "text", "text": left_out(as_text(as_object(part.get("file")).get("filename")))}
+
+
+def left_out(document: str) -> str:
+    """What a model is told in place of a document that it cannot read."""
+    return f"(The document {document or 'without a name'} is left out: this model cannot read its format.)"
+
+
+def answer_before_user(messages: Messages, text: str) -> Messages:
+    """Between the result of a tool and a user message there is an answer, ``text`` where there was none."""
+    answered: Messages = []
+    for message in messages:
+        if message["role"] == "user" and answered and answered[-1]["role"] == "tool":
+            answered.append({"role": "assistant", "content": text})
+        answered.append(message)
+    return answered
+
+
+def short_id(call_id: str, length: int = 9) -> str:
+    """``call_id`` as ``length`` letters and digits: itself if it is that, else a digest of it."""
+    if re.fullmatch(rf"[A-Za-z0-9]{{{length}}}", call_id):
+        return call_id
+    return blake2s(call_id.encode()).hexdigest()[:length]
+
+
+def system_with_schema(request: ModelRequest) -> str:
+    """The system text, with the form of the answer if there is one; for wires that know JSON but no schemas."""
+    wanted = request.response_format
+    if wanted is None:
+        return request.system
+    described = f" ({wanted.description})" if wanted.description else ""
+    asked = (
+        f"Answer with nothing but one JSON object{described}, valid against this JSON Schema:\n"
+        f"{dump_json(wanted.schema)}"
+    )
+    return f"{request.system}{_BETWEEN}{asked}" if request.system else asked
+
+
+def _said(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    return bool(content.strip()) if isinstance(content, str) else bool(content)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if not first or (isinstance(first, str) and not first.strip()):
+        return second
+    if not second or (isinstance(second, str) and not second.strip()):
+        return first
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}{_BETWEEN}{second}"
+    return [*_as_parts(first), *_as_parts(second)]
+
+
+def _as_parts(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+
+
+def _as_string(content: Any) -> Any:
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        parts = [as_object(part) for part in cast("list[Any]", content)]
+        if all(part.get("type") == "text" for part in parts):
+            return "\n".join(as_text(part.get("text")) for part in parts)
+    return cast("Any", content)

@@ -1,0 +1,180 @@
+"""The conversation as handlers see it: plain mappings in CodeCompanion's form, made from blocks and read back.
+
+A message has ``role``, ``content`` (text; base64 for images and documents), and where they apply ``reasoning``,
+``tools`` (``{calls: [...]}`` on what the model said, ``{call_id, name, is_error}`` on a result), ``context``
+(``{mimetype, path}``), ``opts`` and ``_meta`` (``{tag}``). An answer with text and calls is two messages: the text,
+which takes the reasoning, and a hidden one with the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+from jumpseat.adapters.wire import as_object, as_text, dump_json, hosted_as_text, parse_arguments
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import ModelRequest, ToolSpec
+
+FormatResponse: TypeAlias = Callable[[JsonObject, str], Any]
+
+HIDDEN: Final[Mapping[str, bool]] = {"visible": False}
+
+
+def messages_of(
+    request: ModelRequest, provider: str, roles: Mapping[str, str], format_response: FormatResponse | None
+) -> list[JsonObject]:
+    """The whole conversation, with roles as the provider calls them.
+
+    Reasoning goes along where ``provider`` made it; nobody else can use it.
+    """
+    messages: list[JsonObject] = []
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    calls: dict[str, JsonObject] = {}
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                messages += _user(message, vision=request.vision)
+            case AssistantMessage():
+                messages += _assistant(message, provider)
+                calls = {use.id: call_of(position, use) for position, use in enumerate(message.tool_uses())}
+            case ToolMessage():
+                for result in message.results:
+                    call = calls.get(result.tool_use_id) or {"id": result.tool_use_id}
+                    made = format_response(call, result.text) if format_response is not None else None
+                    entry = as_object(made) or {
+                        "role": "tool",
+                        "content": result.text,
+                        "tools": {"call_id": result.tool_use_id, "name": result.tool_name},
+                        "opts": dict(HIDDEN),
+                    }
+                    if result.is_error:
+                        entry["tools"] = {**as_object(entry.get("tools")), "is_error": True}
+                    messages.append(entry)
+                    if request.vision:
+                        messages += [
+                            _attached("image", image.data, image.mime_type, None) for image in result.images
+                        ]
+    for entry in messages:
+        role = as_text(entry.get("role")).lower()
+        entry["role"] = roles.get(role, _USUAL_ROLES.get(role, role))
+    return messages
+
+
+_USUAL_ROLES: Final = {"llm": "assistant"}
+
+
+def _user(message: UserMessage, *, vision: bool) -> Iterator[JsonObject]:
+    text: list[str] = []
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                text.append(block.text)
+            case ImageBlock():
+                if vision:
+                    yield _attached("image", block.data, block.mime_type, block.label)
+            case DocumentBlock():
+                yield _attached("document", block.data, block.mime_type, block.title)
+    if text:
+        yield {"role": "user", "content": "\n".join(text)}
+
+
+def _attached(tag: str, data: str, mime_type: str, path: str | None) -> JsonObject:
+    context = {"mimetype": mime_type} if path is None else {"mimetype": mime_type, "path": path}
+    return {"role": "user", "content": data, "context": context, "opts": dict(HIDDEN), "_meta": {"tag": tag}}
+
+
+def _assistant(message: AssistantMessage, provider: str) -> Iterator[JsonObject]:
+    said = (block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks)
+    text = "\n\n".join(part for part in said if part) if _has_hosted(message) else message.text()
+    own = [b for b in message.blocks if isinstance(b, ReasoningBlock) and b.provider == provider]
+    reasoning = _reasoning(own[-1]) if own else None
+    uses = message.tool_uses()
+    if text or not uses:
+        entry: JsonObject = {"role": "llm", "content": text}
+        if reasoning is not None:
+            entry["reasoning"] = reasoning
+        yield entry
+    if uses:
+        entry = {
+            "role": "llm",
+            "tools": {"calls": [call_of(position, use) for position, use in enumerate(uses)]},
+            "opts": dict(HIDDEN),
+        }
+        if reasoning is not None and not text:
+            entry["reasoning"] = reasoning
+        yield entry
+
+
+def _has_hosted(message: AssistantMessage) -> bool:
+    return any(hosted_as_text(block) for block in message.blocks)
+
+
+def _reasoning(block: ReasoningBlock) -> Any:
+    """What ``build_reasoning`` made of it, else its text."""
+    return block.provider_data if block.provider_data is not None else {"content": block.text}
+
+
+def call_of(position: int, use: ToolUseBlock) -> JsonObject:
+    """A call in canonical form. What its maker had put beside the usual fields is there again."""
+    extra = as_object(use.provider_data)
+    return {
+        **extra,
+        "_index": position,
+        "id": use.id,
+        "type": "function",
+        "function": {"name": use.name, "arguments": use.arguments_json},
+    }
+
+
+def use_of(call: Mapping[str, Any], provider: str, fallback_id: str) -> ToolUseBlock:
+    """A canonical call as a block; also one of the shape ``{id, name, input}``."""
+    function = as_object(call.get("function"))
+    arguments = function.get("arguments", call.get("input", call.get("arguments")))
+    text = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments is not None else ""
+    extra = {key: value for key, value in call.items() if key not in _CALL_FIELDS}
+    return ToolUseBlock(
+        as_text(call.get("id")) or fallback_id,
+        as_text(function.get("name")) or as_text(call.get("name")),
+        text,
+        parse_arguments(text),
+        provider if extra else None,
+        extra or None,
+    )
+
+
+_CALL_FIELDS: Final = frozenset({"_index", "index", "id", "type", "function", "name", "input", "arguments"})
+
+
+def tools_of(tools: list[ToolSpec]) -> list[JsonObject]:
+    """The tools as ``build_tools`` gets them: one table from a name to its definition each."""
+    return [
+        {
+            tool.name: {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters or {"type": "object", "properties": {}},
+                },
+            }
+        }
+        for tool in tools
+    ]
+
+
+def reasoning_of(chunks: list[Any]) -> tuple[str, Any]:
+    """The text of what a model thought, and its raw pieces where they are more than text."""
+    text = "".join(c if isinstance(c, str) else as_text(as_object(c).get("content")) for c in chunks)
+    plain = all(isinstance(c, str) or set(cast("JsonObject", c)) <= {"content"} for c in chunks)
+    return text, None if plain else chunks

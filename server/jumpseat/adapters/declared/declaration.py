@@ -1,0 +1,169 @@
+"""A declared adapter as data: reading it, and making one out of another.
+
+::
+
+    extends = "openai"                        # everything it does not say itself is as there
+    formatted_name = "Work"
+
+    [env]
+    base_url = "https://llm.example.com/v1"
+    api_key = "cmd:pass show llm"             # all forms: jumpseat.adapters.declared.env
+
+    [headers]
+    X-Team = "${team}"
+
+    [schema.model]
+    default = "large"
+    choices = ["large", {id = "small", meta = {context_window = 32000}}]
+
+The same in Python is a mapping ``ADAPTER``, where handlers may be functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jumpseat.adapters.declared.handlers import Handler, read_handlers
+from jumpseat.adapters.declared.schema import SchemaEntry
+from jumpseat.errors import ConfigError
+
+RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
+    "--insecure": ("insecure", 0),
+    "-k": ("insecure", 0),
+    "--proxy": ("proxy", 1),
+    "-x": ("proxy", 1),
+    "--cacert": ("ca_file", 1),
+    "--cert": ("client_cert", 1),
+    "-E": ("client_cert", 1),
+    "--key": ("client_key", 1),
+    "--connect-timeout": ("connect", 1),
+    "--max-time": ("total", 1),
+    "-m": ("total", 1),
+    "--header": ("header", 1),
+    "-H": ("header", 1),
+    "--http1.1": ("http1", 0),
+    "--compressed": ("compressed", 0),
+    "--no-buffer": ("no_buffer", 0),
+    "-N": ("no_buffer", 0),
+    "--silent": ("silent", 0),
+    "-s": ("silent", 0),
+}
+"""Arguments of curl that mean something to us too: what, and how many values follow."""
+
+
+class Declaration(BaseModel):
+    """One adapter. Fields as CodeCompanion's adapters have them, but ``wire``.
+
+    ``wire`` names the code that writes requests and reads answers where no handler does; ``env`` entries
+    ``base_url`` and ``api_key`` are what a session's ``provider`` can override. ``url`` is for wires that do not
+    know it, or elsewhere than it is usual.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, populate_by_name=True)
+
+    name: str = Field(min_length=1)
+    type: Literal["http", "acp"] = "http"
+    formatted_name: str = ""
+    vendor: str | None = None
+    wire: str | None = None
+    roles: dict[str, str] = Field(default_factory=dict)
+    features: dict[str, bool] = Field(default_factory=dict)
+    url: str | None = None
+    env: dict[str, Any] = Field(default_factory=dict[str, Any])
+    headers: dict[str, Any] = Field(default_factory=dict[str, Any])
+    parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
+    body: dict[str, Any] = Field(default_factory=dict[str, Any])
+    raw: list[str] = Field(default_factory=list)
+    opts: dict[str, Any] = Field(default_factory=dict[str, Any])
+    settings: dict[str, SchemaEntry] = Field(default_factory=dict[str, SchemaEntry], alias="schema")
+    handlers: dict[str, Any] = Field(default_factory=dict[str, Any])
+    methods: dict[str, Any] = Field(default_factory=dict[str, Any])
+    available_tools: dict[str, Any] = Field(default_factory=dict[str, Any])
+    meta: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+    def handler(self, name: str) -> Handler | None:
+        """The handler with that name of today, wherever it was declared."""
+        return self.handlers.get(name)
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return self.formatted_name or self.name
+
+
+def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | None = None) -> Declaration:
+    """Read a declaration, on top of ``base`` where it extends another.
+
+    Tables are merged key by key, everything else replaces what was there.
+
+    Raises:
+        ConfigError: something unknown or of the wrong form; the text says where.
+    """
+    own = {key: value for key, value in raw.items() if key != "extends"}
+    own["handlers"] = read_handlers(_table(where, "handlers", raw.get("handlers")), f"{where}.handlers")
+    if base is not None:
+        # By name of today on both sides, so that an old name replaces what a new one declared.
+        own = merged(base.model_dump(by_alias=True, exclude_unset=True), own)
+    try:
+        declaration = Declaration.model_validate(own)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            for item in error.errors(include_input=False, include_url=False, include_context=False)
+        )
+        raise ConfigError(f"{where}: {problems}") from None
+    check_raw(where, declaration.raw)
+    return declaration
+
+
+def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Both together; ``patch`` wins, tables are merged all the way down. Neither is changed."""
+    result = dict(base)
+    for key, value in patch.items():
+        below = result.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(cast("Mapping[str, Any]", below), cast("Mapping[str, Any]", value))
+        else:
+            result[key] = value
+    return result
+
+
+def check_raw(where: str, raw: list[str]) -> None:
+    """Name the first argument of curl that has no meaning here.
+
+    Raises:
+        ConfigError: there is one, or one lacks its value.
+    """
+    at = 0
+    while at < len(raw):
+        known = RAW_FLAGS.get(raw[at])
+        if known is None:
+            allowed = ", ".join(flag for flag in RAW_FLAGS if flag.startswith("--"))
+            raise ConfigError(f"{where}.raw: {raw[at]!r} is not supported; supported: {allowed}")
+        if at + known[1] >= len(raw):
+            raise ConfigError(f"{where}.raw: {raw[at]!r} needs a value")
+        at += 1 + known[1]
+
+
+def lookup(declaration: Declaration, path: str) -> Any:
+    """What a dotted path (``schema.model.default``) leads to in a declaration, ``None`` where to nothing."""
+    node: Any = {**declaration.__dict__, "schema": declaration.settings}
+    for step in path.split("."):
+        if isinstance(node, Mapping):
+            node = cast("Mapping[str, Any]", node).get(step)
+        elif isinstance(node, BaseModel):
+            node = getattr(node, step, None) if step in type(node).model_fields else None
+        else:
+            return None
+    return node
+
+
+def _table(where: str, key: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}.{key}: expected a table")
+    return cast("Mapping[str, Any]", value)

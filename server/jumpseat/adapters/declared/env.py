@@ -1,0 +1,289 @@
+"""Values that a declared adapter names but does not hold: keys, hosts, versions.
+
+Each entry of ``env`` is one of these; the first that fits counts:
+
+1. ``"cmd:COMMAND"``: what the command prints, run by the shell of the system;
+2. ``"file:PATH"``: what the file holds (``~`` and paths relative to the working directory are fine);
+3. the name of an environment variable that is set, even to nothing;
+4. a function: what it returns for the adapter, awaited where it is asynchronous;
+5. a dotted path into the adapter (``schema.model.default``);
+6. the text itself.
+
+A table says more: ``{value = "cmd:op read ...", optional = true, cache_s = 3600, timeout_s = 5}``. Without
+``cache_s`` everything is looked up anew for every request. A text that looks like the name of a variable
+(``OPENAI_API_KEY``) and is none of the first five is a variable that is not set, not a key; ``literal = true``
+says otherwise.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, TypeAlias, cast
+
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from jumpseat.errors import ConfigError
+
+COMMAND_TIMEOUT_S: Final = 20.0
+
+OUTPUT_LIMIT: Final = 1024 * 1024
+"""Bytes that a command may print."""
+
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+_PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
+
+Lookup: TypeAlias = Callable[[str], Any]
+"""Finds a dotted path in the adapter; ``None`` where there is nothing."""
+
+
+class EnvEntry(BaseModel):
+    """One entry of ``env``. Times are in seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    value: Any
+    optional: bool = False
+    literal: bool = False
+    cache_s: float | None = Field(default=None, ge=0, allow_inf_nan=True)
+    timeout_s: float = Field(default=COMMAND_TIMEOUT_S, gt=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why an entry has no value. ``optional`` tells that whatever needs it may be left out."""
+
+    reason: str
+    optional: bool = False
+
+
+class MissingValueError(ConfigError):
+    """A placeholder has no value; ``name`` is its name."""
+
+    def __init__(self, adapter: str, name: str, reason: str) -> None:
+        super().__init__(f"adapter {adapter!r}: ${{{name}}} has no value: {reason}")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class EnvValues:
+    """The values of one adapter for one request. ``secret`` are those that came from outside the declaration."""
+
+    adapter: str
+    values: Mapping[str, Any] = field(repr=False)
+    missing: Mapping[str, Missing] = field(default_factory=dict[str, Missing])
+    secret: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def text(self, template: str) -> str | None:
+        """``template`` with its ``${name}`` filled in; ``None`` where an optional one has no value.
+
+        Raises:
+            MissingValueError: one that is not optional has none, or is not declared.
+        """
+        if "${" not in template:
+            return template
+        absent = False
+
+        def value(match: re.Match[str]) -> str:
+            nonlocal absent
+            name = match[1]
+            if name in self.values:
+                return _as_text(self.values[name])
+            missing = self.missing.get(name)
+            if missing is None:
+                raise MissingValueError(self.adapter, name, "it is not declared in env")
+            if not missing.optional:
+                raise MissingValueError(self.adapter, name, missing.reason)
+            absent = True
+            return ""
+
+        filled = _PLACEHOLDER.sub(value, template)
+        return None if absent else filled
+
+
+class EnvResolver:
+    """Looks values up. One per process: it keeps what entries with ``cache_s`` allow it to keep."""
+
+    def __init__(self, environ: Mapping[str, str], *, cwd: Path | None = None) -> None:
+        self._environ = environ
+        self._cwd = cwd
+        self._kept: dict[tuple[str, str], tuple[float, Any]] = {}
+        self._lock = anyio.Lock()
+
+    async def resolve(
+        self,
+        adapter: str,
+        env: Mapping[str, Any],
+        lookup: Lookup,
+        view: Any,
+        given: Mapping[str, Any] | None = None,
+    ) -> EnvValues:
+        """The values of all entries of ``env``. What is ``given`` is taken as it is and wins.
+
+        ``lookup`` finds dotted paths in the adapter; ``view`` is what functions are called with. An entry without
+        a value fails only where it is used.
+        """
+        given = given or {}
+        values = dict(given)
+        missing: dict[str, Missing] = {}
+        secret: set[str] = set(given)
+        for name, raw in env.items():
+            if name in given:
+                continue
+            entry = read_entry(f"{adapter}.env.{name}", raw)
+            found, outside = await self._value((adapter, name), entry, lookup, view)
+            if isinstance(found, Missing):
+                missing[name] = Missing(found.reason, entry.optional)
+                continue
+            values[name] = found
+            if outside:
+                secret.add(name)
+        texts = frozenset(text for name in secret if (text := _as_text(values[name])))
+        return EnvValues(adapter, values, missing, texts)
+
+    async def _value(self, key: tuple[str, str], entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
+        """The value, or why there is none; and whether it comes from outside the declaration."""
+        if entry.cache_s is None:
+            return await self._find(entry, lookup, view)
+        # Sessions that start together run a slow command once.
+        async with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None and monotonic() < kept[0]:
+                return kept[1], True
+            found, outside = await self._find(entry, lookup, view)
+            if not isinstance(found, Missing):
+                self._kept[key] = (monotonic() + entry.cache_s, found)
+            return found, outside
+
+    async def _find(self, entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
+        value = entry.value
+        if isinstance(value, str) and not entry.literal:
+            if value.startswith("cmd:"):
+                return await self._printed(value[4:].strip(), entry.timeout_s), True
+            if value.startswith("file:"):
+                return await self._read(value[5:].strip()), True
+            if value in self._environ:
+                return self._environ[value], True
+            found = lookup(value)
+            if found is not None and found is not False:
+                return found, False
+            if _VARIABLE.fullmatch(value):
+                return Missing(f"the environment variable {value} is not set"), True
+            return value, False
+        if callable(value):
+            return await self._called(value, view, entry.timeout_s), True
+        return value, False
+
+    async def _printed(self, command: str, timeout_s: float) -> Any:
+        try:
+            status, output = await _run(command, self._environ, self._cwd, timeout_s)
+        except TimeoutError:
+            return Missing(f"its command took longer than {timeout_s:g} s")
+        except OSError as error:
+            return Missing(f"its command cannot be run: {error.strerror or type(error).__name__}")
+        if status != 0:
+            # Not what it printed: commands that give keys may print them.
+            return Missing(f"its command ended with status {status}")
+        text = output.decode("utf-8", "replace").rstrip()
+        return text or Missing("its command printed nothing")
+
+    async def _read(self, path: str) -> Any:
+        try:
+            whole = (self._cwd or Path()) / await anyio.Path(path).expanduser()
+            text = (await anyio.Path(whole).read_text(encoding="utf-8")).rstrip()
+        except (OSError, RuntimeError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+            return Missing(f"the file {path!r} cannot be read: {reason}")
+        return text or Missing(f"the file {path!r} is empty")
+
+    async def _called(self, function: Callable[..., Any], view: Any, timeout_s: float) -> Any:
+        try:
+            with anyio.fail_after(timeout_s):
+                if inspect.iscoroutinefunction(function):
+                    found = await function(view)
+                else:
+                    # It may block: reading a key ring, say.
+                    found = await anyio.to_thread.run_sync(function, view, abandon_on_cancel=True)
+                if inspect.isawaitable(found):
+                    found = await found
+        except TimeoutError:
+            return Missing(f"its function took longer than {timeout_s:g} s")
+        except Exception as error:
+            # Not its text, which may quote the secret it was after.
+            return Missing(f"its function failed ({type(error).__name__})")
+        return found if found is not None else Missing("its function returned nothing")
+
+
+def read_entry(where: str, raw: Any) -> EnvEntry:
+    """An entry of ``env`` in any of its forms.
+
+    Raises:
+        ConfigError: a table that says something unknown.
+    """
+    if not isinstance(raw, Mapping):
+        return EnvEntry(value=raw)
+    from pydantic import ValidationError
+
+    try:
+        return EnvEntry.model_validate(dict(cast("Mapping[str, Any]", raw)))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise ConfigError(f"{where}.{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+
+
+async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeout_s: float) -> tuple[int, bytes]:
+    """Run a shell command and return its status and what it printed.
+
+    Raises:
+        TimeoutError: it took too long; nothing of it is left running.
+        OSError: it cannot be run.
+    """
+    process = await anyio.open_process(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=cwd,
+        env=dict(environ),
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        with anyio.fail_after(timeout_s):
+            output = bytearray()
+            async for piece in process.stdout:
+                output += piece
+                if len(output) > OUTPUT_LIMIT:
+                    raise OSError(errno.EFBIG, "it prints too much")
+            return await process.wait(), bytes(output)
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.returncode is None:
+                _kill_group(process.pid)
+            await process.aclose()
+
+
+def _kill_group(pid: int) -> None:
+    """End a command with everything that it has started."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGTERM)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,91 @@
+"""The handlers of a declared adapter: their names, old and new, and how each is found.
+
+A handler may stand in its group (``response.parse_chat``) or flat (``chat_output``), under its name of today or an
+older one; both forms may be mixed. Each is looked up on its own, so that replacing one hides no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+from jumpseat.errors import ConfigError
+
+Handler: TypeAlias = Callable[..., Any]
+
+GROUPS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "lifecycle": {
+        "setup": (),
+        "on_exit": (),
+        "teardown": (),
+    },
+    "request": {
+        "build_parameters": ("form_parameters",),
+        "build_messages": ("form_messages",),
+        "build_tools": ("form_tools",),
+        "build_structured_output": ("form_structured_output",),
+        "build_reasoning": ("form_reasoning",),
+        "build_body": ("set_body",),
+    },
+    "response": {
+        "parse_chat": ("chat_output",),
+        "parse_inline": ("inline_output",),
+        "parse_tokens": ("tokens",),
+        "parse_meta": ("parse_message_meta", "parse_extra"),
+    },
+    "tools": {
+        "format_calls": ("format_tool_calls",),
+        "format_response": ("output_response", "output_tool_call"),
+    },
+}
+"""Group, name, older names; the first that is there counts."""
+
+RESOLVE: Final = "resolve"
+"""Flat only: runs once, when the adapter is first used."""
+
+
+def read_handlers(raw: Mapping[str, Any], where: str = "handlers") -> dict[str, Handler]:
+    """The handlers in ``raw`` by their names of today.
+
+    Those in groups win over flat ones of the same meaning; ``None`` stands for none.
+
+    Raises:
+        ConfigError: a name is unknown, or what it stands for cannot be called.
+    """
+    found: dict[str, Handler] = {}
+    known = {RESOLVE}
+    for group, names in GROUPS.items():
+        inside: Any = raw.get(group, {})
+        if not isinstance(inside, Mapping):
+            raise ConfigError(f"{where}.{group}: expected a table of handlers")
+        grouped = cast("Mapping[str, Any]", inside)
+        for name, older in names.items():
+            known |= {name, *older}
+            candidates = [(f"{where}.{group}.{key}", grouped.get(key)) for key in (name, *older)]
+            candidates += [(f"{where}.{key}", raw.get(key)) for key in (name, *older)]
+            for place, value in candidates:
+                if value is not None:
+                    found[name] = _callable(place, value)
+                    break
+        unknown = sorted(set(grouped) - {key for name, older in names.items() for key in (name, *older)})
+        if unknown:
+            raise ConfigError(f"{where}.{group}: unknown handlers {', '.join(unknown)}; known: {', '.join(names)}")
+    if raw.get(RESOLVE) is not None:
+        found[RESOLVE] = _callable(f"{where}.{RESOLVE}", raw[RESOLVE])
+    unknown = sorted(set(raw) - known - set(GROUPS))
+    if unknown:
+        raise ConfigError(f"{where}: unknown handlers {', '.join(unknown)}; known: {', '.join(names_of_today())}")
+    return found
+
+
+def names_of_today() -> Iterator[str]:
+    """Every handler as ``group.name``."""
+    for group, names in GROUPS.items():
+        for name in names:
+            yield f"{group}.{name}"
+
+
+def _callable(place: str, value: Any) -> Handler:
+    if not callable(value):
+        raise ConfigError(f"{place}: expected a function, got {type(value).__name__}")
+    return cast("Handler", value)

@@ -1,0 +1,258 @@
+"""From a declaration and a request to one HTTP call, in the order that handlers may rely on.
+
+1. a copy of the adapter for this request, with the chosen model and the settings in place;
+2. ``setup``, which may change the copy, or refuse;
+3. the values of ``env``;
+4. the body: what ``build_parameters``, ``build_messages``, ``build_tools``, ``build_structured_output``, the
+   declared ``body`` and ``build_body`` say, of which the earlier wins, then whatever the wire would say and they
+   did not;
+5. address and headers, last, because handlers may change them until here.
+
+After the answer come ``on_exit`` and ``teardown``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Outcome
+from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
+from jumpseat.adapters.declared.declaration import RAW_FLAGS, Declaration, merged
+from jumpseat.adapters.declared.decoder import HandlerDecoder, MetaDecoder
+from jumpseat.adapters.declared.env import EnvResolver, EnvValues
+from jumpseat.adapters.declared.schema import MODEL, put, values_of
+from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.wire import as_object, merge_headers
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelRequest
+from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+
+BASE_URL: Final = "base_url"
+API_KEY: Final = "api_key"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredCaller:
+    """Calls the models of one declared adapter. ``wire`` is ``None`` where handlers do everything.
+
+    ``given`` are values of ``env`` that a session or the configuration brings; ``endpoint`` holds what else they
+    say: headers, options, the user agent.
+    """
+
+    declaration: Declaration
+    wire: Adapter | None
+    resolver: EnvResolver
+    given: Mapping[str, Any]
+    endpoint: Endpoint
+
+    @property
+    def adapter_name(self) -> str:
+        return self.declaration.name
+
+    async def begin(self, request: ModelRequest) -> Exchange:
+        """Make the call ready.
+
+        Raises:
+            JumpseatError: a setting is wrong, a placeholder has no value, or a handler refused or failed.
+        """
+        declaration = self.declaration
+        view = AdapterView(declaration, request.model)
+        if view.opts.get("stream") is False:
+            request = replace(request, stream=False)
+        self._apply_settings(view, request)
+        if (setup := declaration.handler("setup")) is not None and await _ran(view, "setup", setup, view) is False:
+            raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
+        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        view.env_replaced = dict(values.values)
+        endpoint = self._endpoint(values)
+        base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
+        body = await self._body(view, request, values, base.body if base is not None else {})
+        url = self._url(view, values, base)
+        headers = self._headers(view, request, values, base, endpoint)
+        return Exchange(
+            HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
+            self._decoder(view, request),
+            tuple(values.secret),
+            lambda outcome: self._ended(view, outcome),
+        )
+
+    # --- the parts of a request -----------------------------------------------------------------------------------
+
+    def _apply_settings(self, view: AdapterView, request: ModelRequest) -> None:
+        given = dict(request.settings)
+        if MODEL in view.schema:
+            given[MODEL] = request.model
+        containers: dict[str, Any] = {
+            "parameters": view.parameters,
+            "body": view.body,
+            "headers": view.headers,
+            "opts": view.opts,
+            "temp": view.temp,
+        }
+        for key, value in values_of(view.schema, view, given).items():
+            if (mapping := view.schema[key].mapping) is not None:
+                if mapping.split(".")[0] not in containers:
+                    raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {list(containers)}")
+                put(containers, mapping, key, value)
+
+    def _endpoint(self, values: EnvValues) -> Endpoint:
+        base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
+        return replace(
+            self.endpoint,
+            base_url=str(base_url).rstrip("/") if base_url else self.endpoint.base_url,
+            api_key=str(key) if key else self.endpoint.api_key,
+        )
+
+    def _for_wire(self, request: ModelRequest) -> ModelRequest:
+        """The request without the parts that handlers write: what is not asked for, a wire does not say."""
+        handler = self.declaration.handler
+        if handler("build_messages") is not None:
+            request = replace(request, system="", messages=[])
+        if handler("build_tools") is not None:
+            request = replace(request, tools=[], tool_choice=None)
+        if handler("build_structured_output") is not None:
+            request = replace(request, response_format=None)
+        return request
+
+    async def _body(
+        self, view: AdapterView, request: ModelRequest, values: EnvValues, wire: JsonObject
+    ) -> JsonObject:
+        handler = self.declaration.handler
+        parameters = {key: _filled(value, values, view) for key, value in view.parameters.items()}
+        parameters = {key: value for key, value in parameters.items() if value is not None}
+        messages = messages_of(request, view.name, view.roles, self._format_response(view))
+        tools = tools_of(request.tools)
+        parts: list[JsonObject] = []
+        if (build := handler("build_parameters")) is not None:
+            parts.append(as_object(await _ran(view, "build_parameters", build, view, parameters, messages)))
+        else:
+            parts.append(parameters)
+        if (build := handler("build_messages")) is not None:
+            parts.append(as_object(await _ran(view, "build_messages", build, view, messages)))
+        if (build := handler("build_tools")) is not None and tools:
+            parts.append(as_object(await _ran(view, "build_tools", build, view, tools)))
+        if (build := handler("build_structured_output")) is not None and request.response_format is not None:
+            wanted = request.response_format
+            shape = {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
+            parts.append(as_object(await _ran(view, "build_structured_output", build, view, shape)))
+        parts.append(view.body)
+        if (build := handler("build_body")) is not None:
+            payload = {"messages": messages, "tools": tools, "session_id": request.session_id}
+            parts.append(as_object(await _ran(view, "build_body", build, view, payload)))
+        body: JsonObject = wire
+        for part in reversed(parts):
+            body = merged(body, part)
+        return body
+
+    def _format_response(self, view: AdapterView) -> FormatResponse | None:
+        handler = self.declaration.handler("format_response")
+        if handler is None:
+            return None
+
+        def formatted(call: JsonObject, text: str) -> Any:
+            return handler(view, call, text)
+
+        return formatted
+
+    def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None) -> str:
+        template = view.url
+        if template is None:
+            if base is None:
+                raise ConfigError(f"adapter {view.name!r} has no url")
+            return base.url
+        url = values.text(template)
+        if url is None:
+            raise ConfigError(f"adapter {view.name!r}: its url needs a value that is not there: {template}")
+        return url
+
+    def _headers(
+        self,
+        view: AdapterView,
+        request: ModelRequest,
+        values: EnvValues,
+        base: HttpRequest | None,
+        endpoint: Endpoint,
+    ) -> dict[str, str]:
+        usual: Mapping[str, str] = (
+            base.headers
+            if base is not None
+            else {
+                "Content-Type": "application/json",
+                "Accept": "text/event-stream" if request.stream else "application/json",
+                "User-Agent": endpoint.user_agent,
+            }
+        )
+        declared: dict[str, str] = {}
+        for name, value in view.headers.items():
+            text = _filled(value, values, view)
+            if text is not None and text is not False:
+                declared[name] = str(text)
+        for name, text in _raw_headers(self.declaration.raw, values):
+            declared[name] = text
+        return merge_headers(usual, declared, endpoint.headers, request.headers)
+
+    # --- the answer -----------------------------------------------------------------------------------------------
+
+    def _decoder(self, view: AdapterView, request: ModelRequest) -> Any:
+        handlers = self.declaration.handlers
+        if "parse_chat" in handlers:
+            return HandlerDecoder(view, handlers, request)
+        if self.wire is None:
+            raise ConfigError(
+                f"adapter {view.name!r} says neither how to read an answer (parse_chat) nor extends one"
+            )
+        decoder = self.wire.decoder(request)
+        wants = ("parse_meta", "parse_tokens", "build_reasoning")
+        return MetaDecoder(view, handlers, decoder) if any(name in handlers for name in wants) else decoder
+
+    async def _ended(self, view: AdapterView, outcome: Outcome) -> None:
+        handler = self.declaration.handler
+        if (on_exit := handler("on_exit")) is not None:
+            data = {"status": outcome.status, "headers": dict(outcome.headers), "body": outcome.body}
+            await _ran(view, "on_exit", on_exit, view, data)
+        if (teardown := handler("teardown")) is not None:
+            await _ran(view, "teardown", teardown, view)
+
+
+async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
+    """What a handler returns.
+
+    Raises:
+        ProviderRequestError: it failed; the text has no more than the kind of its error, which may quote secrets.
+    """
+    try:
+        answer = handler(*args)
+        return await answer if inspect.isawaitable(answer) else answer
+    except JumpseatError:
+        raise
+    except Exception as error:
+        raise ProviderRequestError(
+            f"adapter {view.name!r}: its handler {name} failed ({type(error).__name__})"
+        ) from error
+
+
+def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
+    """A value of a header or parameter with its placeholders filled in; functions are called first."""
+    if callable(value):
+        value = value(view)
+    if isinstance(value, str):
+        return values.text(value)
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, Any]", value)
+        return {k: values.text(v) if isinstance(v, str) else v for k, v in table.items()}
+    return value
+
+
+def _raw_headers(raw: list[str], values: EnvValues) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(raw):
+        meaning, count = RAW_FLAGS[raw[at]]
+        if meaning == "header" and (text := values.text(raw[at + 1])) is not None:
+            name, _, content = text.partition(":")
+            found.append((name.strip(), content.strip()))
+        at += 1 + count
+    return found

@@ -1,0 +1,74 @@
+"""What handlers get as their first argument: one adapter, for one request, theirs to change."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from jumpseat.adapters.declared.declaration import Declaration
+from jumpseat.adapters.declared.schema import MODEL, Choice, choices_of, default_of
+from jumpseat.agent.blocks import JsonObject
+
+
+class AdapterView:
+    """A copy of a declaration for one request.
+
+    Whatever handlers change is seen by those after them, and by nobody else.
+
+    ``model`` is the chosen model: ``{name, vendor, formatted_name, opts, meta}``. ``env_replaced`` holds the values
+    of ``env`` once they are known; ``setup`` runs before that.
+    """
+
+    def __init__(self, declaration: Declaration, model: str | None = None) -> None:
+        self.name = declaration.name
+        self.type = declaration.type
+        self.formatted_name = declaration.title
+        self.vendor = declaration.vendor or declaration.name
+        self.roles = dict(declaration.roles)
+        self.features = dict(declaration.features)
+        self.url = declaration.url
+        self.env = dict(declaration.env)
+        self.env_replaced: dict[str, Any] = {}
+        self.headers: dict[str, Any] = dict(declaration.headers)
+        # Tables inside may hold functions and need no copies; those that values are put into do.
+        self.parameters: JsonObject = copy.deepcopy(declaration.parameters)
+        self.body: JsonObject = copy.deepcopy(declaration.body)
+        self.opts: JsonObject = dict(declaration.opts)
+        self.temp: JsonObject = {}
+        self.meta: JsonObject = dict(declaration.meta)
+        self.schema = dict(declaration.settings)
+        self.model: JsonObject = {}
+        if (entry := self.schema.get(MODEL)) is not None and model is not None:
+            # Functions and `env` entries ask for the model in use by the path of its default.
+            self.schema[MODEL] = entry.model_copy(update={"default": model})
+        self._choose(model)
+
+    def lookup(self, path: str) -> Any:
+        """What a dotted path leads to, ``None`` where to nothing."""
+        node: Any = self
+        for step in path.split("."):
+            if isinstance(node, Mapping):
+                node = node.get(step)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            elif step.startswith("_") or node is None:
+                return None
+            else:
+                node = getattr(node, step, None)  # pyright: ignore[reportUnknownArgumentType]
+        return node if not callable(node) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def _choose(self, model: str | None) -> None:
+        entry = self.schema.get(MODEL)
+        if entry is None:
+            self.model = {"name": model, "vendor": self.vendor, "formatted_name": model, "opts": {}, "meta": {}}
+            return
+        name = model if model is not None else default_of(entry, self)
+        known = next((one for one in choices_of(MODEL, entry, self) if one.id == name), Choice(id=str(name)))
+        self.model = {
+            "name": name,
+            "vendor": self.vendor,
+            "formatted_name": known.formatted_name or name,
+            "opts": dict(known.opts),
+            "meta": {**self.meta, **known.meta},
+        }
+        # What is known of the model narrows what the adapter can do.
+        self.opts = {**self.opts, **known.opts}

@@ -1,0 +1,180 @@
+"""An answer in the log: what its event keeps beside text and calls, and the answer out of it again.
+
+Most answers are their text and then their calls. Whatever else an answer was, a provider may want back to the
+letter and in its order: signed reasoning between calls, tools that it ran itself, citations. ``provider_blocks`` of
+an ``assistant.message`` then lists the blocks in their order::
+
+    {"type": "reasoning", "text": ..., "provider": ..., "data": ...}
+    {"type": "text", "length": 12, "citations": [...]}      # so many characters of the message's content
+    {"type": "tool_use", "provider": ..., "data": ...}      # the next of the message's calls
+    {"type": "hosted_tool_use", "id": ..., "name": ..., "input": ..., "provider": ..., "data": ...}
+    {"type": "hosted_tool_result", "id": ..., "text": ..., "is_error": ..., "provider": ..., "data": ...}
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any, Final, cast
+
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    Citation,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolUseBlock,
+)
+from jumpseat_protocol import events
+
+_CITATION_FIELDS: Final = frozenset(one.name for one in fields(Citation))
+
+
+def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
+    """What to keep of ``message`` beside its text and its calls; ``None`` where these are all of it."""
+    if _is_plain(message):
+        return None
+    return [_kept(block) for block in message.blocks if not _is_unsigned(block)]
+
+
+def _is_unsigned(block: AssistantBlock) -> bool:
+    """Reasoning that nobody wants back."""
+    return isinstance(block, ReasoningBlock) and block.provider_data is None
+
+
+def _is_plain(message: AssistantMessage) -> bool:
+    """Whether text and calls, in this order, are all that can be sent back."""
+    texts = 0
+    called = False
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                texts += 1
+                if called or texts > 1 or block.citations:
+                    return False
+            case ToolUseBlock():
+                called = True
+                if block.provider_data is not None:
+                    return False
+            case ReasoningBlock():
+                if not _is_unsigned(block):
+                    return False
+            case HostedToolUseBlock() | HostedToolResultBlock():
+                return False
+    return True
+
+
+def _kept(block: AssistantBlock) -> JsonObject:
+    match block:
+        case ReasoningBlock():
+            return {
+                "type": "reasoning",
+                "text": block.text,
+                "provider": block.provider,
+                "data": block.provider_data,
+            }
+        case TextBlock():
+            kept: JsonObject = {"type": "text", "length": len(block.text)}
+            if block.citations:
+                kept["citations"] = [
+                    {key: value for key, value in asdict(one).items() if value is not None}
+                    for one in block.citations
+                ]
+            return kept
+        case ToolUseBlock():
+            if block.provider_data is None:
+                return {"type": "tool_use"}
+            return {"type": "tool_use", "provider": block.provider, "data": block.provider_data}
+        case HostedToolUseBlock():
+            return {
+                "type": "hosted_tool_use",
+                "id": block.id,
+                "name": block.name,
+                "input": block.input,
+                "provider": block.provider,
+                "data": block.provider_data,
+            }
+        case HostedToolResultBlock():
+            return {
+                "type": "hosted_tool_result",
+                "id": block.tool_use_id,
+                "text": block.text,
+                "is_error": block.is_error,
+                "provider": block.provider,
+                "data": block.provider_data,
+            }
+
+
+def answer_blocks(payload: events.AssistantMessage, calls: list[ToolUseBlock]) -> list[AssistantBlock]:
+    """The blocks of a logged answer in their order; ``calls`` are its calls.
+
+    Whatever the list of blocks does not account for comes after those that it does: a log may have been written by
+    an older server, or edited.
+    """
+    blocks: list[AssistantBlock] = []
+    text, waiting = payload.content, list(calls)
+    kept = payload.provider_blocks or []
+    if not any(raw.get("type") == "text" for raw in kept):
+        # Reasoning goes before the text, where no place is told.
+        reasoning = [raw for raw in kept if raw.get("type") == "reasoning"]
+        blocks += [_reasoning(raw) for raw in reasoning]
+        kept = [raw for raw in kept if raw.get("type") != "reasoning"]
+        if text:
+            blocks.append(TextBlock(text))
+            text = ""
+    for raw in kept:
+        match raw.get("type"):
+            case "reasoning":
+                blocks.append(_reasoning(raw))
+            case "text":
+                length = raw.get("length")
+                length = length if isinstance(length, int) and length >= 0 else len(text)
+                if piece := text[:length]:
+                    blocks.append(TextBlock(piece, _citations(raw.get("citations"))))
+                text = text[length:]
+            case "tool_use" if waiting:
+                call = waiting.pop(0)
+                call.provider, call.provider_data = raw.get("provider"), raw.get("data")
+                blocks.append(call)
+            case "hosted_tool_use":
+                given: Any = raw.get("input")
+                blocks.append(
+                    HostedToolUseBlock(
+                        str(raw.get("id")),
+                        str(raw.get("name")),
+                        cast("JsonObject", given) if isinstance(given, dict) else {},
+                        str(raw.get("provider")),
+                        raw.get("data"),
+                    )
+                )
+            case "hosted_tool_result":
+                blocks.append(
+                    HostedToolResultBlock(
+                        str(raw.get("id")),
+                        str(raw.get("text") or ""),
+                        str(raw.get("provider")),
+                        is_error=bool(raw.get("is_error")),
+                        provider_data=raw.get("data"),
+                    )
+                )
+            case _:
+                pass
+    if text:
+        blocks.append(TextBlock(text))
+    return [*blocks, *waiting]
+
+
+def _reasoning(raw: JsonObject) -> ReasoningBlock:
+    return ReasoningBlock(str(raw.get("text") or ""), raw.get("provider"), raw.get("data"))
+
+
+def _citations(raw: Any) -> list[Citation]:
+    items = cast("list[Any]", raw) if isinstance(raw, list) else []
+    tables = (cast("JsonObject", item) for item in items if isinstance(item, dict))
+    return [
+        Citation(**{key: table[key] for key in table if key in _CITATION_FIELDS})
+        for table in tables
+        if "kind" in table
+    ]

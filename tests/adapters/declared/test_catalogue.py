@@ -1,0 +1,171 @@
+"""Where adapters are found, what may extend what, and what clients may register."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters import ADAPTERS
+from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.errors import ConfigError, InvalidRequestError
+
+
+def catalogue(configured: Mapping[str, Mapping[str, Any]] | None = None, home: Path | None = None) -> Catalogue:
+    return Catalogue(configured or {}, home)
+
+
+def write(home: Path, name: str, text: str) -> None:
+    (home / "adapters").mkdir(exist_ok=True)
+    (home / "adapters" / name).write_text(text)
+
+
+def test_every_adapter_that_comes_with_the_server_is_found_with_its_wire() -> None:
+    for name in ADAPTERS:
+        known = catalogue().get(name)
+
+        assert known.declaration.name == name
+        assert known.wire is not None
+        assert known.wire.name == name
+        assert known.origin == "built-in"
+
+
+def test_azure_goes_by_both_its_names() -> None:
+    assert catalogue().get("azure_openai") is not None
+    assert catalogue().get("azure_openai").declaration.name == "azure"
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"unknown adapter 'opnai', expected one of anthropic, azure, .*openai"):
+        catalogue().get("opnai")
+
+
+def test_a_file_in_the_home_folder_needs_twenty_lines_at_most(tmp_path: Path) -> None:
+    write(tmp_path, "work.toml", 'extends = "openai"\n[env]\nbase_url = "https://llm.example.com/v1"\n')
+
+    known = catalogue(home=tmp_path).get("work")
+
+    assert known.declaration.name == "work"
+    assert known.declaration.env["base_url"] == "https://llm.example.com/v1"
+    assert known.wire is not None
+    assert known.wire.name == "openai"
+    assert known.origin == "home"
+
+
+def test_a_file_in_python_may_bring_handlers(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "mine.py",
+        "def chat_output(self, data, tools):\n    return None\n\n"
+        'ADAPTER = {"url": "http://x", "handlers": {"chat_output": chat_output}}\n',
+    )
+
+    known = catalogue(home=tmp_path).get("mine")
+
+    assert known.wire is None
+    assert list(known.declaration.handlers) == ["parse_chat"]
+
+
+def test_the_configuration_may_change_an_adapter_that_comes_with_the_server() -> None:
+    found = catalogue({"openai": {"extends": "openai", "headers": {"X-Team": "blue"}}})
+
+    known = found.get("openai")
+
+    assert known.declaration.headers == {"X-Team": "blue"}
+    assert known.declaration.env["base_url"] == "https://api.openai.com/v1"
+    assert known.origin == "configuration"
+
+
+def test_the_configuration_goes_before_the_home_folder_and_that_before_the_server(tmp_path: Path) -> None:
+    write(tmp_path, "openai.toml", 'extends = "openai"\nvendor = "home"\n')
+    write(tmp_path, "one.toml", 'extends = "openai"\nvendor = "home"\n')
+
+    found = catalogue({"one": {"extends": "openai", "vendor": "configuration"}}, tmp_path)
+
+    assert found.get("openai").declaration.vendor == "home"
+    assert found.get("one").declaration.vendor == "configuration"
+
+
+def test_extending_goes_on_over_several_steps() -> None:
+    found = catalogue(
+        {
+            "a": {"extends": "openai", "headers": {"A": "a", "B": "a"}},
+            "b": {"extends": "a", "headers": {"B": "b"}, "formatted_name": "B"},
+        }
+    )
+
+    declaration = found.get("b").declaration
+    assert (declaration.name, declaration.title, declaration.headers) == ("b", "B", {"A": "a", "B": "b"})
+
+
+def test_adapters_that_extend_each_other_are_an_error_and_no_hang() -> None:
+    found = catalogue({"a": {"extends": "b"}, "b": {"extends": "a"}})
+
+    with pytest.raises(ConfigError, match="it extends itself"):
+        found.get("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("x.toml", "extends = ", r"x\.toml: Invalid value"),
+        ("x.toml", 'extends = "openai"\nheadres = 1\n', r"x\.toml: headres: Extra inputs are not permitted"),
+        ("x.py", "1/0\n", r"x\.py: ZeroDivisionError"),
+        ("x.py", "ADAPTER = 3\n", r"x\.py: expected a mapping ADAPTER"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    write(tmp_path, name, text)
+
+    with pytest.raises(ConfigError, match=expected):
+        catalogue(home=tmp_path).get("x")
+
+
+def test_an_installed_package_brings_adapters_by_an_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "their_adapter.py").write_text('ADAPTER = {"extends": "openai", "vendor": "them"}\n')
+    info = tmp_path / "their_adapter-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-adapter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[jumpseat.adapters]\ntheirs = their_adapter:ADAPTER\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    found = catalogue()
+
+    assert found.get("theirs").declaration.vendor == "them"
+    assert "theirs" in found.names()
+    sys.modules.pop("their_adapter", None)
+
+
+def test_what_a_client_registers_is_there_at_once_and_may_be_registered_anew() -> None:
+    found = catalogue()
+
+    for vendor in ("one", "two"):
+        found.register({"name": "theirs", "extends": "openai", "vendor": vendor})
+        assert found.get("theirs").declaration.vendor == vendor
+    assert "theirs" in found.names()
+
+
+@pytest.mark.parametrize("name", ["openai", "configured"])
+def test_a_client_cannot_take_the_name_of_an_adapter_that_is_there(name: str) -> None:
+    found = catalogue({"configured": {"extends": "openai"}})
+
+    with pytest.raises(InvalidRequestError, match=f"there is an adapter '{name}' already"):
+        found.register({"name": name, "extends": "openai"})
+
+
+def test_a_declaration_that_is_wrong_is_not_kept() -> None:
+    found = catalogue()
+    found.register({"name": "theirs", "extends": "openai", "vendor": "good"})
+
+    with pytest.raises(ConfigError):
+        found.register({"name": "theirs", "extends": "openai", "nonsense": 1})
+    with pytest.raises(ConfigError):
+        found.register({"name": "new", "extends": "nothing"})
+
+    assert found.get("theirs").declaration.vendor == "good"
+    assert not found.has("new")

@@ -1,0 +1,131 @@
+"""Reading declarations: names of handlers old and new, extending, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters.declared.declaration import lookup, read_declaration
+from jumpseat.adapters.declared.handlers import GROUPS, read_handlers
+from jumpseat.errors import ConfigError
+
+
+def handler(*_: Any) -> None: ...
+
+
+def other(*_: Any) -> None: ...
+
+
+EVERY_NAME = [
+    (group, name, alias)
+    for group, names in GROUPS.items()
+    for name, older in names.items()
+    for alias in (name, *older)
+]
+
+
+@pytest.mark.parametrize(("group", "name", "alias"), EVERY_NAME)
+def test_every_name_works_flat_and_in_its_group(group: str, name: str, alias: str) -> None:
+    assert read_handlers({alias: handler}) == {name: handler}
+    assert read_handlers({group: {alias: handler}}) == {name: handler}
+
+
+def test_groups_and_flat_names_may_be_mixed_and_each_handler_is_found_by_itself() -> None:
+    raw = {
+        "response": {"parse_chat": handler, "parse_extra": handler},
+        "chat_output": other,
+        "form_messages": other,
+        "tools": {"output_response": handler},
+    }
+
+    assert read_handlers(raw) == {
+        "parse_chat": handler,
+        "parse_meta": handler,
+        "build_messages": other,
+        "format_response": handler,
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ({"parse_chatt": handler}, "handlers: unknown handlers parse_chatt"),
+        ({"response": {"build_body": handler}}, "handlers.response: unknown handlers build_body"),
+        ({"setup": "cmd:x"}, "handlers.setup: expected a function, got str"),
+        ({"request": handler}, "handlers.request: expected a table of handlers"),
+    ],
+)
+def test_what_is_no_handler_is_named(raw: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_handlers(raw)
+
+    assert text in str(raised.value)
+
+
+def test_extending_merges_tables_and_replaces_everything_else() -> None:
+    base = read_declaration(
+        {
+            "name": "base",
+            "env": {"api_key": "BASE_KEY", "base_url": "https://base"},
+            "schema": {"model": {"default": "large", "choices": ["large"], "mapping": "parameters"}},
+            "raw": ["--compressed"],
+            "handlers": {"chat_output": handler, "setup": handler},
+        },
+        where="base",
+    )
+
+    child = read_declaration(
+        {
+            "extends": "base",
+            "name": "child",
+            "env": {"base_url": "https://child"},
+            "schema": {"model": {"default": "small"}, "temperature": {"type": "number"}},
+            "raw": ["--insecure"],
+            "handlers": {"response": {"parse_chat": other}},
+        },
+        where="child",
+        base=base,
+    )
+
+    assert child.env == {"api_key": "BASE_KEY", "base_url": "https://child"}
+    assert child.settings["model"].default == "small"
+    assert child.settings["model"].mapping == "parameters"
+    assert list(child.settings) == ["model", "temperature"]
+    assert child.raw == ["--insecure"]
+    assert child.handlers == {"parse_chat": other, "setup": handler}
+    assert base.env["base_url"] == "https://base"
+    assert list(base.settings) == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ({}, "mine: name: Field required"),
+        ({"name": "x", "headres": {}}, "mine: headres: Extra inputs are not permitted"),
+        ({"name": "x", "schema": {"model": {"typ": "string"}}}, "mine: schema.model.typ: Extra inputs"),
+        ({"name": "x", "handlers": []}, "mine.handlers: expected a table"),
+        (
+            {"name": "x", "raw": ["--upload-file", "x"]},
+            "mine.raw: '--upload-file' is not supported; supported: --insecure",
+        ),
+        ({"name": "x", "raw": ["--proxy"]}, "mine.raw: '--proxy' needs a value"),
+    ],
+)
+def test_what_a_declaration_cannot_say_is_named(raw: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_declaration(raw, where="mine")
+
+    assert text in str(raised.value)
+
+
+def test_dotted_paths_lead_into_tables_and_entries_and_nowhere_else() -> None:
+    declaration = read_declaration(
+        {"name": "x", "opts": {"region": {"name": "eu"}}, "schema": {"model": {"default": "m"}}}, where="x"
+    )
+
+    assert lookup(declaration, "schema.model.default") == "m"
+    assert lookup(declaration, "opts.region.name") == "eu"
+    assert lookup(declaration, "opts.region.name.more") is None
+    assert lookup(declaration, "schema.model.model_dump") is None
+    assert lookup(declaration, "nothing") is None

@@ -1,0 +1,204 @@
+"""Where the values of a declared adapter come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.lowlevel import checkpoint
+
+from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
+from jumpseat.errors import ConfigError
+
+pytestmark = pytest.mark.anyio
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def values(
+    env: Mapping[str, Any],
+    *,
+    environ: Mapping[str, str] | None = None,
+    lookup: Callable[[str], Any] = lambda _path: None,
+    cwd: Path | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> EnvValues:
+    resolver = EnvResolver({"PATH": os.environ["PATH"], **(environ or {})}, cwd=cwd)
+    return await resolver.resolve("mine", env, lookup, "the view", given)
+
+
+async def test_a_command_gives_what_it_prints_without_the_end_of_the_line() -> None:
+    found = await values({"key": "cmd: printf 'a b\\n\\n'"})
+
+    assert found.values == {"key": "a b"}
+    assert found.secret == {"a b"}
+
+
+async def test_a_command_sees_the_environment_of_the_server_alone() -> None:
+    found = await values({"key": "cmd:echo $WHO"}, environ={"WHO": "me"})
+
+    assert found.values["key"] == "me"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("exit 3", "its command ended with status 3"),
+        ("echo secret; exit 1", "its command ended with status 1"),
+        ("true", "its command printed nothing"),
+    ],
+)
+async def test_a_command_that_fails_is_named_when_its_value_is_needed(command: str, reason: str) -> None:
+    found = await values({"key": f"cmd:{command}"})
+
+    with pytest.raises(MissingValueError) as raised:
+        found.text("Bearer ${key}")
+
+    assert str(raised.value) == f"adapter 'mine': ${{key}} has no value: {reason}"
+    assert raised.value.name == "key"
+
+
+async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    found = await values({"key": {"value": f"cmd:sleep 60 & echo $! > {pid}; wait", "timeout_s": 1.0}})
+
+    assert found.missing["key"].reason == "its command took longer than 1 s"
+    while _is_running(int(pid.read_text())):
+        await checkpoint()
+
+
+async def test_a_file_is_read_anew_for_every_request(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    resolver = EnvResolver({}, cwd=tmp_path)
+    seen: list[Any] = []
+    for text in ("one\n", "two\n\n"):
+        file.write_text(text)
+        found = await resolver.resolve("mine", {"key": "file:key"}, lambda _path: None, None)
+        seen.append(found.values["key"])
+
+    assert seen == ["one", "two"]
+
+
+async def test_a_file_that_is_not_there_is_named_when_its_value_is_needed(tmp_path: Path) -> None:
+    found = await values({"key": "file:nowhere"}, cwd=tmp_path)
+
+    with pytest.raises(MissingValueError, match="the file 'nowhere' cannot be read: No such file or directory"):
+        found.text("${key}")
+
+
+async def test_a_variable_that_is_set_to_nothing_counts_as_found() -> None:
+    found = await values({"key": "MY_KEY"}, environ={"MY_KEY": ""})
+
+    assert found.text("<${key}>") == "<>"
+
+
+async def test_a_variable_goes_before_a_path_into_the_adapter_and_that_before_the_text_itself() -> None:
+    paths = {"schema.model.default": "large", "both": "from the adapter"}
+    env = {"model": "schema.model.default", "variable": "both", "text": "2024-06-01", "none": "opts.nothing"}
+
+    found = await values(env, environ={"both": "from outside"}, lookup=paths.get)
+
+    assert found.values == {
+        "model": "large",
+        "variable": "from outside",
+        "text": "2024-06-01",
+        "none": "opts.nothing",
+    }
+    assert found.secret == {"from outside"}
+
+
+async def test_false_in_the_adapter_is_no_value() -> None:
+    found = await values({"flag": "opts.flag"}, lookup={"opts.flag": False}.get)
+
+    assert found.values["flag"] == "opts.flag"
+
+
+async def test_functions_are_called_with_the_adapter_and_awaited_where_they_are_asynchronous() -> None:
+    async def later(view: str) -> str:
+        return f"{view}, later"
+
+    found = await values({"now": lambda view: f"{view}, now", "later": later})  # pyright: ignore[reportUnknownLambdaType]
+
+    assert found.values == {"now": "the view, now", "later": "the view, later"}
+
+
+async def test_a_function_that_fails_does_not_give_its_text_away() -> None:
+    def broken(_view: Any) -> str:
+        raise ValueError("sk-secret is wrong")
+
+    found = await values({"key": broken})
+
+    assert found.missing["key"].reason == "its function failed (ValueError)"
+
+
+async def test_values_that_are_no_text_are_literals() -> None:
+    found = await values({"port": 8080, "flag": True})
+
+    assert found.text("http://x:${port}/${flag}") == "http://x:8080/true"
+
+
+async def test_the_name_of_a_variable_that_is_not_set_is_no_key() -> None:
+    found = await values({"key": "MY_API_KEY"})
+
+    with pytest.raises(MissingValueError, match="the environment variable MY_API_KEY is not set"):
+        found.text("Bearer ${key}")
+
+
+async def test_a_literal_may_look_like_anything() -> None:
+    found = await values({"key": {"value": "MY_API_KEY", "literal": True}})
+
+    assert found.text("Bearer ${key}") == "Bearer MY_API_KEY"
+
+
+async def test_what_needs_an_optional_value_that_is_not_there_is_left_out() -> None:
+    found = await values({"key": {"value": "MY_API_KEY", "optional": True}})
+
+    assert found.text("Bearer ${key}") is None
+
+
+async def test_a_placeholder_that_nobody_declared_is_named() -> None:
+    found = await values({})
+
+    with pytest.raises(MissingValueError, match=r"\$\{hots\} has no value: it is not declared in env"):
+        found.text("https://${hots}/v1")
+
+
+async def test_what_a_session_gives_wins_and_its_entry_is_not_even_looked_up(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+
+    found = await values({"key": f"cmd:touch {mark}; echo no"}, given={"key": "given"})
+
+    assert found.values == {"key": "given"}
+    assert not mark.exists()
+
+
+async def test_a_value_is_kept_as_long_as_its_entry_says_and_no_longer(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    resolver = EnvResolver({"PATH": os.environ["PATH"]})
+    command = f"cmd:echo x >> {count}; echo key"
+
+    async def run_twice(cache_s: float | None) -> int:
+        count.write_text("")
+        for _ in range(2):
+            entry = {"value": command, "cache_s": cache_s}
+            await resolver.resolve(f"mine-{cache_s}", {"key": entry}, lambda _path: None, None)
+        return len(count.read_text().splitlines())
+
+    assert await run_twice(3600) == 1
+    assert await run_twice(None) == 2
+    assert await run_twice(0) == 2
+
+
+async def test_an_entry_that_says_something_unknown_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"mine\.env\.key\.cach: Extra inputs are not permitted"):
+        await values({"key": {"value": "x", "cach": 3}})
