@@ -11,7 +11,14 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolMessage, ToolUseBlock, UserMessage
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta
 from jumpseat.agent.retry import RetryPolicy
@@ -38,6 +45,10 @@ class Recorder:
 
     @property
     def adapter_name(self) -> str:
+        return "recorder"
+
+    @property
+    def signs_as(self) -> str:
         return "recorder"
 
     @asynccontextmanager
@@ -396,3 +407,17 @@ async def test_a_slow_client_is_waited_for_while_an_answer_streams() -> None:
         with anyio.fail_after(5):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.MessageDelta)) == 200
+
+
+async def test_the_user_is_told_once_what_another_provider_cannot_be_given() -> None:
+    signed = Completed(
+        AssistantMessage([ReasoningBlock("Hm.", "elsewhere", {"signature": "MQ=="}), TextBlock("So.")]), "end_turn"
+    )
+    model = Recorder([signed], [said("one")], [said("two")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model)
+        for _ in range(3):
+            await made.ask("?")
+        (warning,) = made.client.payloads(events.SessionWarning)
+        assert warning.warning_type == "portability"
+        assert warning.message.endswith("Left out: 1 reasoning block.")

@@ -101,6 +101,7 @@ class AnthropicAdapter:
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
     name: ClassVar[str] = NAME
+    signs_as: ClassVar[str] = NAME
     default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
     key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
 

@@ -15,7 +15,12 @@ class Caller(Protocol):
 
     @property
     def adapter_name(self) -> str:
-        """The adapter family, as blocks carry it in ``provider``."""
+        """What the adapter is called."""
+        ...
+
+    @property
+    def signs_as(self) -> str:
+        """What blocks carry in ``provider`` that are this adapter's own."""
         ...
 
     @property
@@ -51,6 +56,10 @@ class WireCaller:
     def adapter_name(self) -> str:
         return self.wire.name
 
+    @property
+    def signs_as(self) -> str:
+        return signature(self.wire)
+
     async def begin(self, request: ModelRequest) -> Exchange:
         endpoint = self.endpoint
         if self.token is not None:
@@ -60,3 +69,8 @@ class WireCaller:
         return Exchange(
             replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
         )
+
+
+def signature(wire: Adapter) -> str:
+    """What a wire's blocks carry in ``provider``: its name, unless it says that it ``signs_as`` a relative."""
+    return str(getattr(wire, "signs_as", wire.name))

@@ -169,6 +169,10 @@ class HttpModel:
         return self._caller.adapter_name
 
     @property
+    def signs_as(self) -> str:
+        return self._caller.signs_as
+
+    @property
     def endpoint(self) -> Endpoint:
         """Where and as whom the model is called."""
         return self._caller.endpoint

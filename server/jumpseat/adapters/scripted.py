@@ -238,6 +238,10 @@ class ScriptedModel:
     def adapter_name(self) -> str:
         return "scripted"
 
+    @property
+    def signs_as(self) -> str:
+        return "scripted"
+
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Play the turn that is due; see :meth:`jumpseat.agent.model.Model.stream`."""

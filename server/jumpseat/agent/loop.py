@@ -22,6 +22,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from jumpseat.agent.portability import check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.session import Prompt, Session
@@ -149,6 +150,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await _tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
+    _tell_portability(session, resolved, request)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
@@ -156,6 +158,15 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     if not calls:
         return "done"
     return "refused" if await session.tools.run(calls, turn_id) else "again"
+
+
+def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Tell the user what the model cannot be given as it was, where that is new."""
+    found = check_portability(request.messages, resolved.model.signs_as, vision=request.vision)
+    if found and found != session.portability:
+        text = found.sentence(resolved.info.id)
+        session.emit(events.SessionWarning(warning_type="portability", message=text))
+    session.portability = found
 
 
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:

@@ -157,7 +157,12 @@ class Model(Protocol):
 
     @property
     def adapter_name(self) -> str:
-        """The adapter family, as blocks carry it in ``provider``."""
+        """What the adapter is called."""
+        ...
+
+    @property
+    def signs_as(self) -> str:
+        """What blocks carry in ``provider`` that can be given back to this model exactly."""
         ...
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:

@@ -28,6 +28,7 @@ from jumpseat.agent.metrics import Metrics
 from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
+from jumpseat.agent.portability import Portability
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoundError, StoreError
@@ -117,6 +118,8 @@ class Session:
         self.tools: ToolRunner = around.make_tools(self)
         self.interests: dict[str, str] = {}
         self.metrics = Metrics()
+        # What the last model could not be given as it was; the client has been told.
+        self.portability = Portability()
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None

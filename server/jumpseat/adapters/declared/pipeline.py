@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Outcome
+from jumpseat.adapters.caller import signature
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
 from jumpseat.adapters.declared.declaration import RAW_FLAGS, Declaration, merged
 from jumpseat.adapters.declared.decoder import HandlerDecoder, MetaDecoder
@@ -51,6 +52,11 @@ class DeclaredCaller:
     @property
     def adapter_name(self) -> str:
         return self.declaration.name
+
+    @property
+    def signs_as(self) -> str:
+        own = self.wire is None or self.declaration.handler("parse_chat") is not None
+        return self.declaration.name if own or self.wire is None else signature(self.wire)
 
     async def begin(self, request: ModelRequest) -> Exchange:
         """Make the call ready.
