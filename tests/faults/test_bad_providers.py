@@ -181,11 +181,16 @@ async def test_provider_that_is_not_there_is_a_typed_error(server: RunningServer
         assert f"tried {ATTEMPTS} times" in error["message"]
 
 
-@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/x", "http://", "http://127.0.0.1:99999"])
-async def test_provider_with_an_impossible_address_is_a_typed_error(server: RunningServer, url: str) -> None:
+@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/x", "http://"])
+async def test_an_address_that_is_none_is_refused_when_it_is_said(server: RunningServer, url: str) -> None:
     async with failing(server, "http://127.0.0.1:9") as at:
         params = {"sessionId": at.session, "provider": {"type": "openai", "baseUrl": url, "apiKey": KEY}}
-        await at.wire.call("session.options.update", params)
+        error = await at.wire.refused("session.options.update", params)
+        assert error["message"] == "provider.baseUrl is no address, expected http://... or https://..."
+
+
+async def test_an_address_that_cannot_be_reached_is_a_typed_error(server: RunningServer) -> None:
+    async with failing(server, "http://127.0.0.1:99999") as at:
         events = await at.prompt()
         assert of_type(events, "session.error")[0]["errorType"] == "query"
 

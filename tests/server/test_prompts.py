@@ -71,7 +71,7 @@ async def test_a_file_is_named_to_the_model_and_not_sent(
     assert attached(text) == f"\n\n<tagged_files>\n* {line.format(folder=tmp_path)}\n</tagged_files>"
     # The client sees its own words and what it has attached, as it was.
     assert message["data"]["content"] == "go"
-    assert message["data"]["attachments"] == [sent]
+    assert message["data"]["attachments"] == [{"displayName": Path(sent["path"]).name, **sent}]
     assert message["data"]["transformedContent"] == text
 
 

@@ -111,7 +111,7 @@ class Session:
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
-        self.hooks = Hooks(session_id, settings, self.emit, self._hook_client)
+        self.hooks = Hooks(session_id, settings, self.emit, self._hook_client, around.patience_s)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
         self.permissions = Permissions(self.emit, self._can_ask_permission, self._may_run_unasked)

@@ -141,7 +141,7 @@ const SCENARIOS = {
     async abort(client) {
         const session = await openSession(client);
         await session.send({ prompt: plan.prompts[0] });
-        await until("assistant.optionsdelta");
+        await until("assistant.message_delta");
         await session.abort();
         await until("session.idle");
         await ask(session, { prompt: plan.prompts[1] });
