@@ -17,7 +17,7 @@ from jumpseat.handlers.auth_get_status import auth_get_status
 from jumpseat.handlers.connect import connect
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.models_list import models_list
-from jumpseat.handlers.neutral import neutral
+from jumpseat.handlers.neutral import neutral, neutral_params
 from jumpseat.handlers.ping import ping
 from jumpseat.handlers.runtime_shutdown import runtime_shutdown
 from jumpseat.handlers.session_abort import session_abort
@@ -44,7 +44,6 @@ from jumpseat.handlers.status_get import status_get
 from jumpseat.rpc.wire_errors import InvalidParamsError
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION, Table
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
-from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 
@@ -195,8 +194,8 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
         if is_neutral:
-            about = _checked(method, SessionParams, params) if method.startswith("session.") else None
-            return neutral(ctx, method, about.session_id if about else None, params)
+            _checked(method, neutral_params(method), params)
+            return neutral(ctx, method, params or {})
         if handler is None:
             raise UnsupportedError(method)
         result = handler(ctx, _checked(method, CLIENT_REQUESTS[method].params, params))
