@@ -91,12 +91,28 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import accounts, elicitation, llm_inference, provider, state
+    from jumpseat_protocol import accounts, elicitation, llm_inference, maintenance, provider, state
 
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
         "sessions.fork": Method(state.ForkParams, state.ForkResult),
+        "sessions.open": Method(maintenance.SessionsOpenParams, maintenance.SessionsOpenResult),
+        "sessions.list": Method(maintenance.SessionsListParams, sessions.SessionListResult),
+        "sessions.getMetadata": Method(sessions.SessionParams, sessions.SessionGetMetadataResult),
+        "sessions.listNonEmptySessionIds": Method(maintenance.NonEmptyIdsParams, maintenance.SessionIdsResult),
+        "sessions.getEventFilePath": Method(sessions.SessionParams, maintenance.EventFilePathResult),
+        "sessions.findByPrefix": Method(maintenance.FindByPrefixParams, sessions.SessionIdResult),
+        "sessions.getLastForContext": Method(maintenance.LastForContextParams, sessions.SessionIdResult),
+        "sessions.getSizes": Method(server.EmptyParams, maintenance.SizesResult),
+        "sessions.checkInUse": Method(maintenance.SessionIdsParams, maintenance.InUseResult),
+        "sessions.close": Method(sessions.SessionParams, state.EmptyResult),
+        "sessions.save": Method(sessions.SessionParams, state.EmptyResult),
+        "sessions.releaseLock": Method(sessions.SessionParams, state.EmptyResult),
+        "sessions.delete": Method(sessions.SessionParams, None),
+        "sessions.bulkDelete": Method(maintenance.SessionIdsParams, maintenance.BulkDeleteResult),
+        "sessions.pruneOld": Method(maintenance.PruneOldParams, maintenance.PruneOldResult),
+        "sessions.enrichMetadata": Method(maintenance.EnrichMetadataParams, maintenance.EnrichMetadataResult),
         "session.log": Method(state.LogParams, state.LogResult),
         "session.shutdown": Method(state.ShutdownParams, None),
         "session.suspend": Method(sessions.SessionParams, None),

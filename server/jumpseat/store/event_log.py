@@ -71,15 +71,19 @@ class FileEventLog:
             seen = self._written
             await anyio.sleep(QUIET_S)
         self._waiting = False
-        fd, self._fd = self._fd, None
-        if fd is not None:
-            await anyio.to_thread.run_sync(_sync_and_close, fd)
+        await self.save()
 
     def sync(self) -> None:
         """Bring everything to the disk now; for the end of a session."""
         fd, self._fd = self._fd, None
         if fd is not None:
             _sync_and_close(fd)
+
+    async def save(self) -> None:
+        """Bring everything to the disk now, off the loop."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            await anyio.to_thread.run_sync(_sync_and_close, fd)
 
     def close(self) -> None:
         """Let go of the file as it is; for a log that is about to be removed."""
