@@ -96,6 +96,7 @@ def _state_requests() -> Mapping[str, Method]:
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
+        "secrets.addFilterValues": Method(server.AddFilterValuesParams, server.OkResult),
         "sessions.fork": Method(state.ForkParams, state.ForkResult),
         "sessions.open": Method(maintenance.SessionsOpenParams, maintenance.SessionsOpenResult),
         "sessions.list": Method(maintenance.SessionsListParams, sessions.SessionListResult),

@@ -170,7 +170,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "sandbox.resolveFlooredConfig",
         "sandbox.resolveForOptional",
         "sandbox.settings.applyDefaults",
-        "secrets.addFilterValues",
         "sessionFs.setProvider",
         "sessions.configureSessionExtensions",
         "sessions.connect",

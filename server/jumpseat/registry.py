@@ -26,6 +26,7 @@ from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
@@ -66,6 +67,7 @@ class SessionRegistry:
         allow_unasked: bool,
         allow_old_clients: bool,
         retry: RetryPolicy,
+        secrets: Secrets,
     ) -> None:
         self.store = store
         self._models = models
@@ -86,6 +88,7 @@ class SessionRegistry:
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
             on_change=self._changed,
+            secrets=secrets,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------

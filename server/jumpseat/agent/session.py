@@ -28,6 +28,7 @@ from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
 from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
@@ -78,6 +79,7 @@ class Surroundings:
     allow_unasked: bool
     allow_old_clients: bool
     on_change: Callable[[Session], None]
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 class Session:
@@ -126,6 +128,7 @@ class Session:
         Raises:
             StoreError: a persisted event could not be written; nobody was told of it.
         """
+        payload = self.around.secrets.over(payload) if self.around.secrets else payload
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
@@ -408,6 +411,7 @@ class Session:
         _forget(self.take_steering())
 
     def _announce_ephemeral(self, payload: events.EventPayload) -> events.Event:
+        payload = self.around.secrets.over(payload)
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
         self._announce(event)
         return event

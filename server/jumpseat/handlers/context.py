@@ -7,6 +7,7 @@ from typing import Protocol
 
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
+from jumpseat.agent.secrets import Secrets
 from jumpseat.registry import SessionRegistry
 
 
@@ -31,6 +32,11 @@ class Process(Protocol):
     @property
     def protocol(self) -> int | None:
         """The protocol the operator has fixed, if any."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets:
+        """What must not be told."""
         ...
 
     @property

@@ -90,6 +90,7 @@ def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
         account_get_quota,
         llm_inference,
+        secrets,
         session_context,
         session_event_log_read,
         session_github_auth,
@@ -116,6 +117,7 @@ def _state_routes() -> Mapping[str, Handler]:
     return {
         "account.getQuota": account_get_quota.account_get_quota,
         "tools.list": session_tools_metadata.tools_list,
+        "secrets.addFilterValues": secrets.add_filter_values,
         "sessions.fork": session_history.fork,
         "sessions.open": sessions_open.sessions_open,
         "sessions.list": sessions.sessions_list,
