@@ -128,6 +128,7 @@ def _state_requests() -> Mapping[str, Method]:
         "session.workspaces.readFile": Method(state.FileParams, state.FileResult),
         "session.workspaces.createFile": Method(state.FileCreateParams, None),
         "session.workspaces.saveLargePaste": Method(state.LargePasteParams, state.LargePasteResult),
+        "session.workspaces.diff": Method(state.DiffParams, state.DiffResult),
         "session.workspace.listFiles": Method(sessions.SessionParams, state.FilesResult),
         "session.workspace.readFile": Method(state.FileParams, state.FileResult),
         "session.workspace.createFile": Method(state.FileCreateParams, None),

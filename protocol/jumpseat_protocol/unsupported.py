@@ -422,7 +422,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.workflow.runFromTool",
         "session.workspaces.addSummary",
         "session.workspaces.createDirectory",
-        "session.workspaces.diff",
         "session.workspaces.ensure",
         "session.workspaces.removePath",
         "session.workspaces.renamePath",

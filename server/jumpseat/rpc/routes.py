@@ -109,6 +109,7 @@ def _state_routes() -> Mapping[str, Handler]:
         session_tools_metadata,
         session_ui,
         session_usage,
+        session_workspace_diff,
         session_workspaces,
         sessions,
         sessions_open,
@@ -149,6 +150,7 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.workspaces.readFile": session_workspaces.read_file,
         "session.workspaces.createFile": session_workspaces.create_file,
         "session.workspaces.saveLargePaste": session_workspaces.save_large_paste,
+        "session.workspaces.diff": session_workspace_diff.diff,
         # As SDKs before 1.0 call them.
         "session.workspace.listFiles": session_workspaces.list_files,
         "session.workspace.readFile": session_workspaces.read_file,
