@@ -91,7 +91,7 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import accounts, elicitation, llm_inference, maintenance, provider, state
+    from jumpseat_protocol import accounts, commands, elicitation, llm_inference, maintenance, provider, state
 
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
@@ -157,6 +157,14 @@ def _state_requests() -> Mapping[str, Method]:
         "session.eventLog.read": Method(state.EventLogReadParams, state.EventLogReadResult),
         "session.eventLog.tail": Method(sessions.SessionParams, state.CursorResult),
         "session.history.truncate": Method(state.TruncateParams, state.TruncateResult),
+        "session.commands.list": Method(commands.CommandsListParams, commands.CommandsListResult),
+        "session.commands.invoke": Method(commands.CommandInvokeParams, commands.CommandInvokeResult),
+        "session.commands.execute": Method(commands.CommandExecuteParams, commands.CommandExecuteResult),
+        "session.commands.enqueue": Method(commands.CommandEnqueueParams, commands.CommandEnqueueResult),
+        "session.commands.handlePendingCommand": Method(commands.HandlePendingCommandParams, server.SuccessResult),
+        "session.commands.respondToQueuedCommand": Method(
+            commands.RespondToQueuedCommandParams, server.SuccessResult
+        ),
         "session.queue.pendingItems": Method(sessions.SessionParams, state.QueueItemsResult),
         "session.queue.removeMostRecent": Method(sessions.SessionParams, state.RemovedResult),
         "session.queue.clear": Method(sessions.SessionParams, None),

@@ -46,7 +46,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
     "user.settings.reload": _VOID,
-    # --- agents, tasks, skills, commands --------------------------------------------------------------------------
+    # --- agents, tasks, skills ------------------------------------------------------------------------------------
     "session.agent.deselect": _VOID,
     "session.agent.getCurrent": Answer({"agent": None}),
     "session.agent.list": Answer({"agents": []}, only={"includeBuiltInAgents": None}),
@@ -69,9 +69,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.skills.getInvoked": Answer({"skills": []}),
     "session.skills.list": Answer({"skills": []}),
     "session.skills.reload": Answer({"warnings": [], "errors": []}),
-    "session.commands.handlePendingCommand": Answer({"success": True}, needs=("requestId",)),
-    "session.commands.list": Answer({"commands": []}),
-    "session.commands.respondToQueuedCommand": _NOBODY_ASKED,
     # --- MCP ------------------------------------------------------------------------------------------------------
     "session.mcp.cancelSamplingExecution": Answer({"cancelled": False}, needs=("requestId",)),
     "session.mcp.executeSampling": Answer(

@@ -27,7 +27,7 @@ from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session import Session, Surroundings
+from jumpseat.agent.session import QueuedCommand, Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import cut_log, repair_log
@@ -84,6 +84,7 @@ class SessionRegistry:
             make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
             read_instructions=read_instructions,
             run_prompt=run_prompt,
+            run_command=_run_command,
             retry=retry,
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
@@ -397,6 +398,13 @@ class SessionRegistry:
         if folder is not None and session.first_prompt is not None:
             folder.summarise(shorten(session.first_prompt))
         self._announce("session.updated", session.id, self._metadata(session))
+
+
+async def _run_command(session: Session, command: QueuedCommand) -> bool:
+    # Loaded late: most sessions never see a command.
+    from jumpseat.agent.commands import run_queued
+
+    return await run_queued(session, command)
 
 
 def _decoded(

@@ -15,6 +15,7 @@ from jumpseat.handlers.session_options import apply_options
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
+    ClientCommand,
     SessionCreateParams,
     SessionOpenedResult,
     SessionOptions,
@@ -55,7 +56,12 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
         has_tokens=any(one.has_bearer_token_provider for one in providers if one is not None),
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
         tools=by_name,
+        commands={command.name: command for one in params.commands or [] if (command := _without_slash(one)).name},
     )
+
+
+def _without_slash(command: ClientCommand) -> ClientCommand:
+    return ClientCommand(name=command.name.strip().removeprefix("/"), description=command.description)
 
 
 def opened(ctx: Context, session: Session) -> SessionOpenedResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jumpseat.handlers.context import Context
-from jumpseat_protocol.events import SessionModelChange
 from jumpseat_protocol.sessions import CurrentModelResult, ModelSwitchParams, SessionParams
 
 
@@ -18,16 +17,6 @@ def switch_to(ctx: Context, params: ModelSwitchParams) -> CurrentModelResult:
     """Use another model from the next call on. Names that are in no list are accepted: lists are incomplete."""
     session = ctx.registry.live(params.session_id)
     settings = session.settings
-    previous = settings.model
-    settings.model = params.model_id
-    settings.reasoning_effort = params.reasoning_effort or settings.reasoning_effort
     settings.model_capabilities = params.model_capabilities or settings.model_capabilities
-    session.emit(
-        SessionModelChange(
-            new_model=params.model_id,
-            previous_model=previous,
-            reasoning_effort=params.reasoning_effort,
-            source=params.source or "sdk",
-        )
-    )
+    session.switch_model(params.model_id, params.reasoning_effort, source=params.source or "sdk")
     return CurrentModelResult(model_id=params.model_id, reasoning_effort=settings.reasoning_effort)
