@@ -1,11 +1,11 @@
-"""``sessions.*``: looking after the sessions on the disk, and opening one without knowing its id.
+"""``sessions.*`` and ``user.settings.*``: looking after what is on the disk.
 
 Loaded when the first of these methods is called; see ``methods.py``.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -133,3 +133,35 @@ class NonEmptyIdsParams(WireModel):
 
 class SessionIdsResult(WireModel):
     session_ids: list[str]
+
+
+class UserSetting(WireModel):
+    """``is_default`` tells that it is not set, whatever the values."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
+
+    value: bool | str | None = None
+    default: bool | str | None = None
+    is_default: bool
+
+
+class UserSettingsResult(WireModel):
+    """The settings by name."""
+
+    settings: dict[str, UserSetting]
+
+    def wire(self) -> dict[str, Any]:
+        """The settings keep their nulls."""
+        return {"settings": {name: one.wire() for name, one in self.settings.items()}}
+
+
+class UserSettingsSetParams(WireModel):
+    """The settings to change by name; ``null`` takes one back."""
+
+    settings: dict[str, Any]
+
+
+class UserSettingsSetResult(WireModel):
+    """``shadowed_keys`` are settings that something stronger than the user has set."""
+
+    shadowed_keys: list[str] = Field(default_factory=list)

@@ -96,6 +96,9 @@ def _state_requests() -> Mapping[str, Method]:
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
+        "user.settings.get": Method(server.EmptyParams, maintenance.UserSettingsResult),
+        "user.settings.set": Method(maintenance.UserSettingsSetParams, maintenance.UserSettingsSetResult),
+        "user.settings.reload": Method(server.EmptyParams, None),
         "secrets.addFilterValues": Method(server.AddFilterValuesParams, server.OkResult),
         "sessions.fork": Method(state.ForkParams, state.ForkResult),
         "sessions.open": Method(maintenance.SessionsOpenParams, maintenance.SessionsOpenResult),

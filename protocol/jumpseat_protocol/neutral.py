@@ -45,7 +45,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
-    "user.settings.reload": _VOID,
     # --- agents, tasks, skills ------------------------------------------------------------------------------------
     "session.agent.deselect": _VOID,
     "session.agent.getCurrent": Answer({"agent": None}),

@@ -29,6 +29,7 @@ from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.store.sessions import SessionStore
+from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.orchestrator import Environment
 from jumpseat_protocol.sessions import SessionMetadata
@@ -61,6 +62,7 @@ class App:
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.models = Models(config, options)
+        self.user_settings = UserSettings(home)
         self.secrets = Secrets()
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()

@@ -9,6 +9,7 @@ from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.registry import SessionRegistry
+from jumpseat.store.user_settings import UserSettings
 
 
 class Caller(Client, Protocol):
@@ -32,6 +33,11 @@ class Process(Protocol):
     @property
     def protocol(self) -> int | None:
         """The protocol the operator has fixed, if any."""
+        ...
+
+    @property
+    def user_settings(self) -> UserSettings:
+        """What a user wants of every new session."""
         ...
 
     @property

@@ -29,6 +29,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
         raise UnsupportedError("session.create with cloud")
     session_id = params.session_id or str(uuid.uuid4())
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
+    ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
     await ctx.models.authenticate(settings)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))

@@ -114,11 +114,15 @@ def _state_routes() -> Mapping[str, Handler]:
         session_workspaces,
         sessions,
         sessions_open,
+        user_settings,
     )
 
     return {
         "account.getQuota": account_get_quota.account_get_quota,
         "tools.list": session_tools_metadata.tools_list,
+        "user.settings.get": user_settings.settings_get,
+        "user.settings.set": user_settings.settings_set,
+        "user.settings.reload": user_settings.settings_reload,
         "secrets.addFilterValues": secrets.add_filter_values,
         "sessions.fork": session_history.fork,
         "sessions.open": sessions_open.sessions_open,
