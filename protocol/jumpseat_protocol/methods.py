@@ -172,6 +172,10 @@ def _state_requests() -> Mapping[str, Method]:
         "session.queue.removeMostRecent": Method(sessions.SessionParams, state.RemovedResult),
         "session.queue.clear": Method(sessions.SessionParams, None),
         "session.remote.notifySteerableChanged": Method(state.SteerableParams, state.EmptyResult),
+        "session.ui.registerDirectAutoModeSwitchHandler": Method(sessions.SessionParams, sessions.InterestResult),
+        "session.ui.unregisterDirectAutoModeSwitchHandler": Method(
+            sessions.ReleaseInterestParams, state.UnregisteredResult
+        ),
         "session.ui.handlePendingUserInput": Method(state.HandlePendingUserInputParams, server.SuccessResult),
         "llmInference.setProvider": Method(server.EmptyParams, server.SuccessResult),
         "llmInference.httpResponseStart": Method(

@@ -412,6 +412,12 @@ class ShutdownParams(WireModel):
     reason: str | None = None
 
 
+class UnregisteredResult(WireModel):
+    """Whether there was something to take back."""
+
+    unregistered: bool
+
+
 class HandlePendingUserInputParams(WireModel):
     session_id: str
     request_id: str

@@ -397,8 +397,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.ui.handleHumanAskUser",
         "session.ui.handleHumanExitPlanMode",
         "session.ui.handleHumanUserInput",
-        "session.ui.registerDirectAutoModeSwitchHandler",
-        "session.ui.unregisterDirectAutoModeSwitchHandler",
         "session.usage.setCodeChanges",
         "session.workflow.agent",
         "session.workflow.cancel",

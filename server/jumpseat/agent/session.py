@@ -305,10 +305,11 @@ class Session:
         self._interests[handle] = (client, event_type)
         return handle
 
-    def drop_interest(self, handle: str) -> bool:
-        """Take it back; ``False`` where there is no such handle (any more)."""
-        if self._interests.pop(handle, None) is None:
+    def drop_interest(self, handle: str, event_type: str | None = None) -> bool:
+        """Take it back; ``False`` where there is no such handle (any more), or it is for another type."""
+        if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
             return False
+        del self._interests[handle]
         if not self.has_interest("command.queued"):
             self.queued_commands.close_all(QueuedCommandResult(handled=False))
         return True

@@ -193,6 +193,8 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.queue.removeMostRecent": session_queue.remove_most_recent,
         "session.queue.clear": session_queue.clear,
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
+        "session.ui.registerDirectAutoModeSwitchHandler": session_ui.register_direct_auto_mode_switch_handler,
+        "session.ui.unregisterDirectAutoModeSwitchHandler": session_ui.unregister_direct_auto_mode_switch_handler,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
         "session.provider.getEndpoint": session_provider.get_endpoint,
         "session.gitHubAuth.getStatus": session_github_auth.get_status,
