@@ -145,6 +145,17 @@ async def test_where_there_is_nothing_to_compare_with_it_says_that_it_fell_back(
     }
 
 
+async def test_where_nothing_has_changed_or_was_ever_committed_there_is_nothing_to_tell(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "fresh").mkdir()
+    git(tmp_path / "fresh", "init")
+    async with running_server(tmp_path) as server:
+        for mode in ("unstaged", "branch", "session"):
+            assert (await told(server.wire, repository, mode=mode))["changes"] == []
+            assert (await told(server.wire, tmp_path / "fresh", mode=mode))["changes"] == []
+
+
 async def test_space_can_be_ignored_and_long_diffs_are_left_out(repository: Path, tmp_path: Path) -> None:
     (repository / "tracked.txt").write_text("  before\n")
     (repository / "removed.txt").write_text("x" * 300_000)

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Final, Literal, TypeAlias
@@ -178,7 +179,7 @@ class Repository:
 def _by_header(patch: str) -> dict[str, str]:
     """The patch of each file by its first line. No other line begins so: contents are led by a sign or a space."""
     starts = [found.start() for found in _HEADER.finditer(patch)]
-    parts = [patch[start:end] for start, end in zip(starts, [*starts[1:], len(patch)], strict=True)]
+    parts = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
     if len(patch) >= LARGEST_OUTPUT and parts:
         # The last one may be cut in two.
         parts.pop()
