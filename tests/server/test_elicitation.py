@@ -71,3 +71,13 @@ async def test_a_direct_handler_of_mode_switches_is_taken_back_once_and_by_its_o
         for given, expected in ((other, False), (handle, True), (handle, False), ({"handle": "nobody"}, False)):
             answer = await server.wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", here | given)
             assert answer == {"unregistered": expected}
+
+
+async def test_a_form_that_nobody_has_answered_is_cancelled_when_its_session_ends(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(QUIET, requestElicitation=True)
+        form = {"sessionId": session, "message": "Sure?", "requestedSchema": SCHEMA}
+        asked = await server.wire.ask("session.ui.elicitation", form)
+        await server.wire.event("elicitation.requested")
+        await server.wire.call("session.delete", {"sessionId": session})
+        assert (await server.wire.response(asked))["result"] == {"action": "cancel"}

@@ -460,6 +460,7 @@ class Session:
         await self.tools.close(grace_s)
         await stopped
         self.permissions.pending.close_all(CANCELLED)
+        self.elicitations.close_all(ElicitationResult(action="cancel"))
         self.command_calls.close_all("the session was closed")
         self._log.sync_soon()
         if self._feed is not None:
