@@ -61,6 +61,9 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
         assert await listed() == own | {"help": "builtin", "model": "builtin"}
         assert await listed(includeBuiltins=False) == own
         assert await listed(includeClientCommands=False) == {"help": "builtin", "model": "builtin"}
+        for name in ("/", "  "):
+            error = await server.wire.refused("session.create", {"commands": [{"name": name}]})
+            assert error["message"] == f"{name!r} cannot be the name of a command"
         bad: list[Any] = [[{"name": ""}], [{}], {"name": "x"}, ["x"]]
         for wrong in bad:
             assert (await server.wire.refused("session.create", {"commands": wrong}))["code"] == -32602

@@ -41,7 +41,7 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
     """What this connection brings to a session.
 
     Raises:
-        InvalidRequestError: it brings two tools of one name.
+        InvalidRequestError: it brings two tools of one name, or a command without one.
     """
     tools = params.tools or []
     by_name = {tool.name: tool for tool in tools}
@@ -57,12 +57,15 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
         has_tokens=any(one.has_bearer_token_provider for one in providers if one is not None),
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
         tools=by_name,
-        commands={command.name: command for one in params.commands or [] if (command := _without_slash(one)).name},
+        commands={command.name: command for command in map(_without_slash, params.commands or [])},
     )
 
 
 def _without_slash(command: ClientCommand) -> ClientCommand:
-    return ClientCommand(name=command.name.strip().removeprefix("/"), description=command.description)
+    name = command.name.strip().removeprefix("/")
+    if not name:
+        raise InvalidRequestError(f"{command.name!r} cannot be the name of a command")
+    return command.model_copy(update={"name": name})
 
 
 def opened(ctx: Context, session: Session) -> SessionOpenedResult:

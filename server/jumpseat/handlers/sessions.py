@@ -97,7 +97,7 @@ def release_lock(ctx: Context, params: SessionParams) -> EmptyResult:
 async def bulk_delete(ctx: Context, params: SessionIdsParams) -> BulkDeleteResult:
     """End sessions and remove them from the disk. One that cannot be removed does not stop the others."""
     freed: dict[str, int] = {}
-    for session_id in params.session_ids:
+    for session_id in dict.fromkeys(params.session_ids):
         try:
             freed[session_id] = await _delete(ctx, session_id)
         except JumpseatError as error:
