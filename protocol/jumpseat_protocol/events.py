@@ -612,6 +612,52 @@ class CapabilitiesChanged(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class CommandQueued(Payload):
+    """A command's turn in the queue has come; a client that has shown interest is to run it."""
+
+    type: ClassVar[str] = "command.queued"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    command: str
+
+
+@dataclass(slots=True, kw_only=True)
+class CommandExecute(Payload):
+    """The client whose command it is, and no other, is to run it."""
+
+    type: ClassVar[str] = "command.execute"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    command: str
+    command_name: str
+    args: str
+
+
+@dataclass(slots=True, kw_only=True)
+class CommandCompleted(Payload):
+    """A queued command needs no client any more."""
+
+    type: ClassVar[str] = "command.completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class CommandInfo(WireDataclass):
+    name: str
+    description: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CommandsChanged(Payload):
+    """The commands of all attached clients, now that one has come or gone."""
+
+    type: ClassVar[str] = "commands.changed"
+    persisted: ClassVar[bool] = False
+    commands: list[CommandInfo]
+
+
+@dataclass(slots=True, kw_only=True)
 class UnknownPayload:
     """An event of another version, read from a log. It is handed on as it is and never interpreted."""
 
@@ -667,6 +713,10 @@ EventPayload: TypeAlias = (
     | ElicitationRequested
     | ElicitationCompleted
     | CapabilitiesChanged
+    | CommandQueued
+    | CommandExecute
+    | CommandCompleted
+    | CommandsChanged
 )
 
 EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}

@@ -91,12 +91,41 @@ _CORE: Final[Mapping[str, Method]] = {
 
 
 def _state_requests() -> Mapping[str, Method]:
-    from jumpseat_protocol import accounts, agents, elicitation, llm_inference, provider, state
+    from jumpseat_protocol import (
+        accounts,
+        agents,
+        commands,
+        elicitation,
+        llm_inference,
+        maintenance,
+        provider,
+        state,
+    )
 
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
+        "user.settings.get": Method(server.EmptyParams, maintenance.UserSettingsResult),
+        "user.settings.set": Method(maintenance.UserSettingsSetParams, maintenance.UserSettingsSetResult),
+        "user.settings.reload": Method(server.EmptyParams, None),
+        "secrets.addFilterValues": Method(server.AddFilterValuesParams, server.OkResult),
         "sessions.fork": Method(state.ForkParams, state.ForkResult),
+        "sessions.open": Method(maintenance.SessionsOpenParams, maintenance.SessionsOpenResult),
+        "sessions.list": Method(maintenance.SessionsListParams, sessions.SessionListResult),
+        "sessions.getMetadata": Method(sessions.SessionParams, sessions.SessionGetMetadataResult),
+        "sessions.listNonEmptySessionIds": Method(maintenance.NonEmptyIdsParams, maintenance.SessionIdsResult),
+        "sessions.getEventFilePath": Method(sessions.SessionParams, maintenance.EventFilePathResult),
+        "sessions.findByPrefix": Method(maintenance.FindByPrefixParams, sessions.SessionIdResult),
+        "sessions.getLastForContext": Method(maintenance.LastForContextParams, sessions.SessionIdResult),
+        "sessions.getSizes": Method(server.EmptyParams, maintenance.SizesResult),
+        "sessions.checkInUse": Method(maintenance.SessionIdsParams, maintenance.InUseResult),
+        "sessions.close": Method(sessions.SessionParams, state.EmptyResult),
+        "sessions.save": Method(sessions.SessionParams, state.EmptyResult),
+        "sessions.releaseLock": Method(sessions.SessionParams, state.EmptyResult),
+        "sessions.delete": Method(sessions.SessionParams, None),
+        "sessions.bulkDelete": Method(maintenance.SessionIdsParams, maintenance.BulkDeleteResult),
+        "sessions.pruneOld": Method(maintenance.PruneOldParams, maintenance.PruneOldResult),
+        "sessions.enrichMetadata": Method(maintenance.EnrichMetadataParams, maintenance.EnrichMetadataResult),
         "session.log": Method(state.LogParams, state.LogResult),
         "session.shutdown": Method(state.ShutdownParams, None),
         "session.suspend": Method(sessions.SessionParams, None),
@@ -111,6 +140,7 @@ def _state_requests() -> Mapping[str, Method]:
         "session.workspaces.readFile": Method(state.FileParams, state.FileResult),
         "session.workspaces.createFile": Method(state.FileCreateParams, None),
         "session.workspaces.saveLargePaste": Method(state.LargePasteParams, state.LargePasteResult),
+        "session.workspaces.diff": Method(state.DiffParams, state.DiffResult),
         "session.workspace.listFiles": Method(sessions.SessionParams, state.FilesResult),
         "session.workspace.readFile": Method(state.FileParams, state.FileResult),
         "session.workspace.createFile": Method(state.FileCreateParams, None),
@@ -139,10 +169,22 @@ def _state_requests() -> Mapping[str, Method]:
         "session.eventLog.read": Method(state.EventLogReadParams, state.EventLogReadResult),
         "session.eventLog.tail": Method(sessions.SessionParams, state.CursorResult),
         "session.history.truncate": Method(state.TruncateParams, state.TruncateResult),
+        "session.commands.list": Method(commands.CommandsListParams, commands.CommandsListResult),
+        "session.commands.invoke": Method(commands.CommandInvokeParams, commands.CommandInvokeResult),
+        "session.commands.execute": Method(commands.CommandExecuteParams, commands.CommandExecuteResult),
+        "session.commands.enqueue": Method(commands.CommandEnqueueParams, commands.CommandEnqueueResult),
+        "session.commands.handlePendingCommand": Method(commands.HandlePendingCommandParams, server.SuccessResult),
+        "session.commands.respondToQueuedCommand": Method(
+            commands.RespondToQueuedCommandParams, server.SuccessResult
+        ),
         "session.queue.pendingItems": Method(sessions.SessionParams, state.QueueItemsResult),
         "session.queue.removeMostRecent": Method(sessions.SessionParams, state.RemovedResult),
         "session.queue.clear": Method(sessions.SessionParams, None),
         "session.remote.notifySteerableChanged": Method(state.SteerableParams, state.EmptyResult),
+        "session.ui.registerDirectAutoModeSwitchHandler": Method(sessions.SessionParams, sessions.InterestResult),
+        "session.ui.unregisterDirectAutoModeSwitchHandler": Method(
+            sessions.ReleaseInterestParams, state.UnregisteredResult
+        ),
         "session.ui.handlePendingUserInput": Method(state.HandlePendingUserInputParams, server.SuccessResult),
         "llmInference.setProvider": Method(server.EmptyParams, server.SuccessResult),
         "llmInference.httpResponseStart": Method(

@@ -12,17 +12,21 @@ from typing import Any, Final, NamedTuple
 
 
 class Answer(NamedTuple):
-    """``only`` are the params it holds for, others being unsupported; ``echoes`` are params handed back."""
+    """``needs`` are params that must be given, as texts; ``echoes`` are those of them that are handed back.
+
+    ``only`` are the params the answer holds for; with others the method is unsupported.
+    """
 
     result: Any
     only: Mapping[str, Any] = {}
     echoes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 _OFF: Final = {"state": "off"}
 _DONE: Final = Answer({})
 _VOID: Final = Answer(None)
-_NOBODY_ASKED: Final = Answer({"success": False})
+_NOBODY_ASKED: Final = Answer({"success": False}, needs=("requestId",))
 
 NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- the server -----------------------------------------------------------------------------------------------
@@ -33,50 +37,48 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "mcp.discover": Answer({"servers": []}),
     "plugins.list": Answer({"plugins": []}),
     "plugins.marketplaces.list": Answer({"marketplaces": []}),
-    "sessions.findByTaskId": _DONE,
+    "sessions.findByTaskId": Answer({}, needs=("taskId",)),
     "sessions.getRemoteControlStatus": Answer({"status": _OFF}),
-    "sessions.loadDeferredRepoHooks": Answer({"startupPrompts": [], "hookCount": 0}),
-    "sessions.reloadPluginHooks": _DONE,
+    "sessions.loadDeferredRepoHooks": Answer({"startupPrompts": [], "hookCount": 0}, needs=("sessionId",)),
+    "sessions.reloadPluginHooks": Answer({}, needs=("sessionId",)),
     "sessions.setAdditionalPlugins": Answer({}, only={"plugins": []}),
     "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
-    "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}),
-    "user.settings.reload": _VOID,
-    # --- agents, tasks, skills, commands --------------------------------------------------------------------------
+    "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
+    # --- agents, tasks, skills ------------------------------------------------------------------------------------
     "session.agent.deselect": _VOID,
     "session.agent.getCurrent": Answer({"agent": None}),
     "session.cancelAllBackgroundAgents": Answer(0),
-    "session.tasks.cancel": Answer({"cancelled": False}),
+    "session.tasks.cancel": Answer({"cancelled": False}, needs=("id",)),
     "session.tasks.getCurrentPromotable": _DONE,
-    "session.tasks.getProgress": Answer({"progress": None}),
+    "session.tasks.getProgress": Answer({"progress": None}, needs=("id",)),
     "session.tasks.list": Answer({"tasks": []}),
     "session.tasks.promoteCurrentToBackground": _DONE,
-    "session.tasks.promoteToBackground": Answer({"promoted": False}),
+    "session.tasks.promoteToBackground": Answer({"promoted": False}, needs=("id",)),
     "session.tasks.refresh": _DONE,
-    "session.tasks.remove": Answer({"removed": False}),
-    "session.tasks.sendMessage": Answer({"sent": False, "error": "There is no such task."}),
+    "session.tasks.remove": Answer({"removed": False}, needs=("id",)),
+    "session.tasks.sendMessage": Answer(
+        {"sent": False, "error": "There is no such task."}, needs=("id", "message")
+    ),
     "session.tasks.waitForPending": _DONE,
     "session.tools.updateSubagentSettings": _DONE,
     "session.skills.ensureLoaded": _VOID,
     "session.skills.getInvoked": Answer({"skills": []}),
     "session.skills.list": Answer({"skills": []}),
     "session.skills.reload": Answer({"warnings": [], "errors": []}),
-    "session.commands.handlePendingCommand": Answer({"success": True}),
-    "session.commands.list": Answer({"commands": []}),
-    "session.commands.respondToQueuedCommand": _NOBODY_ASKED,
     # --- MCP ------------------------------------------------------------------------------------------------------
-    "session.mcp.cancelSamplingExecution": Answer({"cancelled": False}),
+    "session.mcp.cancelSamplingExecution": Answer({"cancelled": False}, needs=("requestId",)),
     "session.mcp.executeSampling": Answer(
         {"action": "failure", "error": "There is no MCP server whose sampling request could be run."}
     ),
     "session.mcp.headers.handlePendingHeadersRefreshRequest": _NOBODY_ASKED,
-    "session.mcp.isServerRunning": Answer({"running": False}),
+    "session.mcp.isServerRunning": Answer({"running": False}, needs=("serverName",)),
     "session.mcp.list": Answer({"servers": []}),
     "session.mcp.moveLoadingToBackground": Answer({"movedToBackground": False}),
     "session.mcp.oauth.handlePendingRequest": _NOBODY_ASKED,
     "session.mcp.oauth.respond": _NOBODY_ASKED,
     "session.mcp.removeGitHub": Answer({"removed": False}),
-    "session.mcp.setEnvValueMode": Answer({}, echoes=("mode",)),
+    "session.mcp.setEnvValueMode": Answer({}, echoes=("mode",), needs=("mode",)),
     # --- questions that were never asked --------------------------------------------------------------------------
     "session.ui.handlePendingAutoModeSwitch": _NOBODY_ASKED,
     "session.ui.handlePendingExitPlanMode": _NOBODY_ASKED,
@@ -89,7 +91,8 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
         {"fileChangeTrackingEnabled": False, "unavailableReason": "file-change-tracking-disabled", "points": []}
     ),
     "session.history.previewRewind": Answer(
-        {"available": False, "reason": "file-change-tracking-disabled", "fileCount": 0, "files": []}
+        {"available": False, "reason": "file-change-tracking-disabled", "fileCount": 0, "files": []},
+        needs=("eventId",),
     ),
     "session.plan.readSqlTodos": Answer({"rows": []}),
     "session.plan.readSqlTodosWithDependencies": Answer({"rows": [], "dependencies": []}),

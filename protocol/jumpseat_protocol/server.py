@@ -61,6 +61,16 @@ class ModelsListResult(WireModel):
     models: list[dict[str, Any]]
 
 
+class AddFilterValuesParams(WireModel):
+    """Values to keep out of events, logs and errors from now on, with four characters or more each."""
+
+    values: list[str] = Field(repr=False)
+
+
+class OkResult(WireModel):
+    ok: bool = True
+
+
 class SuccessResult(WireModel):
     success: bool = True
     error: str | None = None

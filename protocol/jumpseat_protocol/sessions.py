@@ -49,6 +49,13 @@ class ClientTool(WireModel):
     is_terminal: bool = False
 
 
+class ClientCommand(WireModel):
+    """A slash command that runs in the client; ``name`` is without the slash."""
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+
+
 class AzureOptions(WireModel):
     api_version: str | None = None
 
@@ -180,6 +187,7 @@ class SessionOptions(WireModel):
     reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
     tools: list[ClientTool] | None = None
+    commands: list[ClientCommand] | None = None
     available_tools: list[str] | None = None
     excluded_tools: list[str] | None = None
     default_agent: DefaultAgentConfig | None = None
@@ -356,6 +364,13 @@ class ModeSetResult(WireModel):
 class SetApproveAllParams(WireModel):
     session_id: str
     enabled: bool
+
+
+class QueuedCommandResult(WireModel):
+    """Whether the client has run the command; where it has, whether the commands behind it are to wait."""
+
+    handled: bool
+    stop_processing_queue: bool = False
 
 
 class PendingRequestsResult(WireModel):

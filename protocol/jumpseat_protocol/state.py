@@ -413,6 +413,12 @@ class ShutdownParams(WireModel):
     reason: str | None = None
 
 
+class UnregisteredResult(WireModel):
+    """Whether there was something to take back."""
+
+    unregistered: bool
+
+
 class HandlePendingUserInputParams(WireModel):
     session_id: str
     request_id: str
@@ -422,3 +428,36 @@ class HandlePendingUserInputParams(WireModel):
 class SteerableParams(WireModel):
     session_id: str
     remote_steerable: bool
+
+
+# --- what has changed in the working tree -----------------------------------------------------------------------
+
+
+class DiffParams(WireModel):
+    """``include_contents`` goes with the mode ``session`` only."""
+
+    session_id: str
+    mode: Literal["unstaged", "branch", "session"]
+    ignore_whitespace: bool = False
+    include_contents: bool = False
+
+
+class DiffFileChange(WireModel):
+    """``diff`` is a unified diff, empty where it was too long. Paths are relative to the working directory."""
+
+    path: str
+    diff: str
+    change_type: Literal["added", "modified", "deleted", "renamed"]
+    old_path: str | None = None
+    is_truncated: bool | None = None
+
+
+class DiffResult(WireModel):
+    """``mode`` is what ``changes`` are; with ``is_fallback`` that is not what was asked for."""
+
+    requested_mode: Literal["unstaged", "branch", "session"]
+    mode: Literal["unstaged", "branch", "session"]
+    changes: list[DiffFileChange]
+    base_branch: str | None = None
+    is_fallback: bool
+    unavailable_reason: Literal["file-change-tracking-disabled"] | None = None

@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.hooks import PATIENCE_S
 from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.secrets import Secrets
 from jumpseat.cli import Options
 from jumpseat.config import home_folder, load_config
 from jumpseat.errors import JumpseatError
@@ -29,6 +30,7 @@ from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.store.sessions import SessionStore
+from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.orchestrator import Environment
 from jumpseat_protocol.sessions import SessionMetadata
@@ -61,6 +63,9 @@ class App:
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.models = Models(config, options)
+        self.user_settings = UserSettings(home)
+        self.secrets = Secrets()
+        _mask_logs(self.secrets)
         self.connections: set[Connection] = set()
         self._stdio = options.port is None
         self.ending = False
@@ -78,11 +83,14 @@ class App:
             allow_old_clients=config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
             patience_s=config.hooks.patience_s or PATIENCE_S,
+            secrets=self.secrets,
         )
 
     def connect(self) -> Wire:
         """A new connection; the caller gives its wire something to write to."""
-        connection = Connection(self._disconnected, self._tasks, authenticated=self.connection_token is None)
+        connection = Connection(
+            self._disconnected, self._tasks, self.secrets, authenticated=self.connection_token is None
+        )
         context = Context(connection, self.registry, self.models, self)
         connection.serve(
             lambda method: find_route(context, method),
@@ -200,6 +208,23 @@ async def _listen(app: App, port: int) -> list[asyncio.Server]:
             log.info("IPv6 loopback is not available")
     print(f"jumpseat listening on port {port}", flush=True)  # noqa: T201 - SDKs read this line
     return servers
+
+
+class _MaskedFormatter(logging.Formatter):
+    """What another formatter makes of a record, tracebacks included, without the secrets."""
+
+    def __init__(self, inner: logging.Formatter, secrets: Secrets) -> None:
+        super().__init__()
+        self._inner = inner
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._secrets(self._inner.format(record))
+
+
+def _mask_logs(secrets: Secrets) -> None:
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(_MaskedFormatter(handler.formatter or logging.Formatter(), secrets))
 
 
 def _log_to_stderr(level: str) -> None:

@@ -7,12 +7,16 @@ the process ends.
 from __future__ import annotations
 
 import logging
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Attachment, Client
@@ -24,7 +28,8 @@ from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session import Session, Surroundings
+from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.session import QueuedCommand, Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import cut_log, repair_log
@@ -42,6 +47,14 @@ log = logging.getLogger(__name__)
 LOG_FORMAT_VERSION: Final = 1
 
 
+@dataclass(slots=True)
+class Pruned:
+    """Sessions that were removed, or would be, with their bytes on the disk; and old ones that were left alone."""
+
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    skipped: list[str] = field(default_factory=list[str])
+
+
 class SessionRegistry:
     """``announce`` tells every connection of the process about the life of sessions: (type, id, metadata)."""
 
@@ -57,8 +70,9 @@ class SessionRegistry:
         allow_old_clients: bool,
         retry: RetryPolicy,
         patience_s: float = PATIENCE_S,
+        secrets: Secrets,
     ) -> None:
-        self._store = store
+        self.store = store
         self._models = models
         self._environment = environment
         self._announce = announce
@@ -73,11 +87,13 @@ class SessionRegistry:
             make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
             read_instructions=read_instructions,
             run_prompt=run_prompt,
+            run_command=_run_command,
             retry=retry,
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
             on_change=self._changed,
             patience_s=patience_s,
+            secrets=secrets,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------
@@ -90,7 +106,7 @@ class SessionRegistry:
             StoreError: its folder cannot be made.
         """
         session_id = session_id or str(uuid.uuid4())
-        folder = self._store.folder(session_id)
+        folder = self.store.folder(session_id)
         if session_id in self._live or folder.log.path.exists():
             raise InvalidRequestError(f"session {session_id!r} exists already")
         self._models.check(settings)
@@ -145,7 +161,7 @@ class SessionRegistry:
             SessionNotFoundError: there is none.
             StoreError: its log cannot be read or mended.
         """
-        folder = self._store.existing(session_id)
+        folder = self.store.existing(session_id)
         in_use = folder.in_use()
         replay = repair_log(folder.log.path)
         workspace = folder.read_workspace()
@@ -259,7 +275,7 @@ class SessionRegistry:
             SessionNotFoundError: there is none.
         """
         session = self._live.get(session_id)
-        folder = self._folders[session_id] if session else self._store.existing(session_id)
+        folder = self._folders[session_id] if session else self.store.existing(session_id)
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
@@ -271,6 +287,41 @@ class SessionRegistry:
         async with anyio.create_task_group() as tasks:
             for session in self._live.values():
                 tasks.start_soon(session.hooks.session_end, "user_exit")
+
+    async def save(self, session_id: str) -> None:
+        """Bring the log of a live session to the disk; others are there already."""
+        if session_id in self._live:
+            await self._folders[session_id].log.save()
+
+    async def prune(self, older_than_s: float, kept: Container[str], *, named_too: bool, dry_run: bool) -> Pruned:
+        """Remove the sessions that were not changed for so long, or only tell which ones.
+
+        Those in ``kept`` are not considered. What is live, or held by another process, is skipped.
+        """
+        pruned = await anyio.to_thread.run_sync(self._prunable, time.time() - older_than_s, kept, named_too)
+        for session_id in [] if dry_run else list(pruned.sizes):
+            # Things may have changed while the folders were measured.
+            if session_id in self._live or session_id in self._closing:
+                del pruned.sizes[session_id]
+                pruned.skipped.append(session_id)
+            else:
+                with suppress(SessionNotFoundError):
+                    await self.delete(session_id)
+        return pruned
+
+    def _prunable(self, before_s: float, kept: Container[str], named_too: bool) -> Pruned:
+        pruned = Pruned()
+        for folder in self.store.stored():
+            session_id, changed_s = folder.path.name, folder.log.changed_s()
+            if session_id in kept or changed_s is None or changed_s > before_s:
+                continue
+            workspace = folder.read_workspace()
+            named = workspace is not None and workspace.user_named
+            if session_id in self._live or folder.in_use() or (named and not named_too):
+                pruned.skipped.append(session_id)
+            else:
+                pruned.sizes[session_id] = folder.size_bytes()
+        return pruned
 
     async def close_all(self, grace_s: float) -> None:
         """End all sessions, at the same time; commands get ``grace_s`` to end by themselves."""
@@ -304,15 +355,15 @@ class SessionRegistry:
             InvalidRequestError: there is no event ``up_to``, or the session was never prompted.
             StoreError: the copy cannot be made.
         """
-        source = self._folders.get(session_id) or self._store.existing(session_id)
+        source = self._folders.get(session_id) or self.store.existing(session_id)
         new_id = str(uuid.uuid4())
-        self._store.fork(source, new_id, up_to, name)
+        self.store.fork(source, new_id, up_to, name)
         return new_id
 
     # --- looking ------------------------------------------------------------------------------------------------
 
     def list(self, wanted: SessionListFilter | None = None) -> list[SessionMetadata]:
-        found = self._store.list()
+        found = self.store.list()
         if wanted is None:
             return found
         asked = wanted.model_dump(exclude_none=True)
@@ -324,12 +375,12 @@ class SessionRegistry:
 
     def metadata(self, session_id: str) -> SessionMetadata | None:
         try:
-            return self._store.existing(session_id).metadata()
+            return self.store.existing(session_id).metadata()
         except SessionNotFoundError:
             return None
 
     def last_id(self) -> str | None:
-        return self._store.last_id()
+        return self.store.last_id()
 
     def builtin_tools(self) -> list[ToolSpec]:
         """The tools every session begins with."""
@@ -345,7 +396,7 @@ class SessionRegistry:
         Raises:
             SessionNotFoundError: there is no such session.
         """
-        workspace = self._store.existing(session_id).read_workspace()
+        workspace = self.store.existing(session_id).read_workspace()
         cwd = Path(workspace.cwd) if workspace and workspace.cwd else None
         return cwd if cwd is not None and cwd.is_dir() else None
 
@@ -363,6 +414,13 @@ class SessionRegistry:
         if folder is not None and session.first_prompt is not None:
             folder.summarise(shorten(session.first_prompt))
         self._announce("session.updated", session.id, self._metadata(session))
+
+
+async def _run_command(session: Session, command: QueuedCommand) -> bool:
+    # Loaded late: most sessions never see a command.
+    from jumpseat.agent.commands import run_queued
+
+    return await run_queued(session, command)
 
 
 def _decoded(

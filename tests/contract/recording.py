@@ -64,6 +64,7 @@ OPTIONS: JsonObject = {
     "requestElicitation": True,
     "hooks": True,
     "tools": [{"name": "look_up"}],
+    "commands": [{"name": "deploy", "description": "Deploy the app"}],
 }
 
 
@@ -94,8 +95,10 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await wire.call("session.send", {"sessionId": session, "prompt": "fail"})
             await client.idle(2)
             await _change_settings(server, wire, session, workspace)
-            await _abort(wire, session)
+            await _run_commands(wire, session)
             await client.idle(3)
+            await _abort(wire, session)
+            await client.idle(4)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
@@ -183,6 +186,11 @@ class _Client:
             case "external_tool.requested":
                 answer = await self._tool(data["arguments"])
                 await self.wire.ask("session.tools.handlePendingToolCall", asked | answer)
+            case "command.execute":
+                await self.wire.ask("session.commands.handlePendingCommand", asked)
+            case "command.queued":
+                answer = {"result": {"handled": True}}
+                await self.wire.ask("session.commands.respondToQueuedCommand", asked | answer)
             case "elicitation.requested":
                 answer = {"result": {"action": "accept", "content": {"name": "Ada"}}}
                 await self.wire.ask("session.ui.handlePendingElicitation", asked | answer)
@@ -267,6 +275,16 @@ async def _change_settings(server: RunningServer, wire: Wire, session: str, work
         await wire.call("session.resume", silent)
         await wire.event("capabilities.changed", session=session)
         await wire.call("session.resume", silent | OPTIONS)
+
+
+async def _run_commands(wire: Wire, session: str) -> None:
+    """Run a command of the client at once, and one from the queue."""
+    here = {"sessionId": session}
+    await wire.call("session.commands.execute", here | {"commandName": "deploy", "args": "now"})
+    interest = await wire.call("session.eventLog.registerInterest", here | {"eventType": "command.queued"})
+    await wire.call("session.commands.enqueue", here | {"command": "/rollback"})
+    await wire.event("command.completed", session=session)
+    await wire.call("session.eventLog.releaseInterest", here | interest)
 
 
 async def _abort(wire: Wire, session: str) -> None:

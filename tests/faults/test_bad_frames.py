@@ -136,6 +136,15 @@ async def test_id_of_a_wrong_type_is_refused_without_an_id(server: RunningServer
         assert "id must be" in error["message"]
 
 
+async def test_half_an_emoji_does_not_cost_a_request_its_answer(server: RunningServer) -> None:
+    # As JSON.stringify writes a text that was cut in the middle of one.
+    body = rb'{"jsonrpc":"2.0","id":77,"method":"ping","params":{"message":"a\ud83d b\ude00 \ud83d\ude00 \\ud83d"}}'
+    async with wired(server) as wire:
+        await wire.send(frame(body))
+        answer = await wire.response(77)
+    assert answer["result"]["message"] == "pong: a\ufffd b\ufffd \U0001f600 \\ud83d"
+
+
 @pytest.mark.parametrize("request_id", ["7", "", -1, 0, 2**53])
 async def test_id_comes_back_as_it_was_sent(server: RunningServer, request_id: int | str) -> None:
     async with wired(server) as wire:

@@ -60,3 +60,24 @@ async def test_clients_hear_when_forms_become_possible_and_impossible(tmp_path: 
             position = len(first.messages)
         left = await first.event("capabilities.changed", session=session, since=position)
         assert left["data"] == {"ui": {"elicitation": False}}
+
+
+async def test_a_direct_handler_of_mode_switches_is_taken_back_once_and_by_its_own_handle(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        here = {"sessionId": await server.wire.create(scripted({"text": "Hello!"}))}
+        handle = await server.wire.call("session.ui.registerDirectAutoModeSwitchHandler", here)
+        other = await server.wire.call("session.eventLog.registerInterest", here | {"eventType": "command.queued"})
+        assert handle["handle"] != other["handle"]
+        for given, expected in ((other, False), (handle, True), (handle, False), ({"handle": "nobody"}, False)):
+            answer = await server.wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", here | given)
+            assert answer == {"unregistered": expected}
+
+
+async def test_a_form_that_nobody_has_answered_is_cancelled_when_its_session_ends(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(QUIET, requestElicitation=True)
+        form = {"sessionId": session, "message": "Sure?", "requestedSchema": SCHEMA}
+        asked = await server.wire.ask("session.ui.elicitation", form)
+        await server.wire.event("elicitation.requested")
+        await server.wire.call("session.delete", {"sessionId": session})
+        assert (await server.wire.response(asked))["result"] == {"action": "cancel"}

@@ -33,8 +33,10 @@ async def outcomes(wire: Wire, methods: list[str], session: str) -> dict[str, di
     asked: dict[str, int] = {}
     for method in methods:
         answer = NEUTRAL_ANSWERS.get(method)
-        params: dict[str, Any] = {**answer.only} if answer else {}
-        asked[method] = await wire.ask(method, params | ({"sessionId": session} if of_session(method) else {}))
+        params: dict[str, Any] = {**answer.only, **dict.fromkeys(answer.needs, "any")} if answer else {}
+        asked[method] = await wire.ask(
+            method, params | ({"sessionId": session} if method.startswith(("session.", "sessions.")) else {})
+        )
     return {method: await wire.response(request) for method, request in asked.items()}
 
 
@@ -64,9 +66,11 @@ async def test_neutral_and_refused_methods_know_whether_there_is_such_a_session(
         answers = await outcomes(server.wire, methods, "nobody")
         of_server = await server.wire.refused("sessions.reloadPluginHooks", {"sessionId": "nobody"})
         none_at_all = await server.wire.refused("session.tasks.list")
+        of_server_none_at_all = await server.wire.refused("sessions.reloadPluginHooks", {})
     assert {answer["error"]["message"] for answer in answers.values()} == {"Session not found: nobody"}
     assert of_server["message"] == "Session not found: nobody"
     assert none_at_all["code"] == -32602
+    assert of_server_none_at_all["code"] == -32602
 
 
 async def test_a_fixed_answer_is_not_given_where_it_would_be_a_promise(tmp_path: Path) -> None:
@@ -80,6 +84,25 @@ async def test_a_fixed_answer_is_not_given_where_it_would_be_a_promise(tmp_path:
         ):
             error = await server.wire.refused(method, {"sessionId": session, **params})
             assert error == {"code": -32000, "message": f"{method} is not supported by this server"}
+
+
+async def test_what_a_fixed_answer_is_about_must_be_named(tmp_path: Path) -> None:
+    needs = {name: answer.needs for name, answer in NEUTRAL_ANSWERS.items() if answer.needs}
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO)
+        for method, names in needs.items():
+            about = {"sessionId": session} if of_session(method) else {}
+            for wrong in ({}, {names[0]: 7}, {names[0]: None}):
+                error = await server.wire.refused(method, {**about, **wrong})
+                assert (error["code"], names[0] in error["message"]) == (-32602, True), method
+
+
+async def test_params_that_are_no_object_are_refused_whatever_the_answer_is(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        for method in (*NEUTRAL_ANSWERS, *(name for name in CLIENT_REQUESTS if name != "runtime.shutdown")):
+            for params in ("text", [1, 2], 7, False):
+                error = await server.wire.refused(method, params)
+                assert (error["code"], method) == (-32602, method)
 
 
 async def test_an_echo_says_what_was_said(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
@@ -392,6 +393,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
         allow_unasked=False,
         allow_old_clients=False,
         retry=RetryPolicy(),
+        secrets=Secrets(),
     )
 
 

@@ -27,6 +27,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.commands import run_queued
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import Model, ModelInfo
@@ -238,6 +239,7 @@ def make_session(
         ),
         read_instructions=lambda _settings: instructions,
         run_prompt=run_prompt,
+        run_command=run_queued,
         retry=retry or RetryPolicy(first_wait_s=0),
         allow_unasked=allow_unasked,
         allow_old_clients=False,

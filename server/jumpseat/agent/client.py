@@ -14,7 +14,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import Event
-from jumpseat_protocol.sessions import ClientTool
+from jumpseat_protocol.sessions import ClientCommand, ClientTool
 
 
 class Client(Protocol):
@@ -76,5 +76,6 @@ class Attachment:
     has_tokens: bool = False
     protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])
+    commands: dict[str, ClientCommand] = field(default_factory=dict[str, ClientCommand])
     leaving: bool = False
     """It is on its way out: its hook has been told."""

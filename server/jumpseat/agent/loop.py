@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import anyio
@@ -25,6 +26,7 @@ from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDe
 from jumpseat.agent.portability import check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
+from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
@@ -265,28 +267,62 @@ class _Shown:
         self.first_token_ms: int | None = None
 
 
+_Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
+
+
+class _MaskedDeltas:
+    """The deltas of one answer without the secrets, those included that come in pieces."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        # By the kind of delta and, where it is one of a call, the call.
+        self._streams: dict[tuple[type[_Delta], str], tuple[MaskedStream, _Delta]] = {}
+
+    def feed(self, delta: _Delta) -> _Delta:
+        key = (type(delta), delta.id if isinstance(delta, ToolCallDelta) else "")
+        stream = self._streams[key][0] if key in self._streams else MaskedStream(self._secrets)
+        self._streams[key] = (stream, delta)
+        return _with_text(delta, stream.feed(delta.arguments if isinstance(delta, ToolCallDelta) else delta.text))
+
+    def rest(self) -> Iterator[_Delta]:
+        for stream, delta in self._streams.values():
+            if text := stream.rest():
+                yield _with_text(delta, text)
+
+
+def _with_text(delta: _Delta, text: str) -> _Delta:
+    return replace(delta, arguments=text) if isinstance(delta, ToolCallDelta) else replace(delta, text=text)
+
+
+def _show(session: Session, shown: _Shown, delta: _Delta) -> None:
+    match delta:
+        case TextDelta():
+            if not shown.text:
+                session.emit(events.MessageStart(message_id=shown.message_id))
+            shown.text.append(delta.text)
+            session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=delta.text))
+        case ReasoningDelta():
+            session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=delta.text))
+        case ToolCallDelta():
+            session.emit(
+                events.ToolCallDelta(
+                    tool_call_id=delta.id, tool_name=delta.name or None, input_delta=delta.arguments
+                )
+            )
+
+
 async def _stream_answer(
     session: Session, resolved: ResolvedModel, request: ModelRequest, shown: _Shown, started: float
 ) -> Completed:
     deltas = 0
+    masked = _MaskedDeltas(session.around.secrets) if session.around.secrets else None
     async with resolved.model.stream(request) as stream:
         async for event in stream:
-            match event:
-                case TextDelta():
-                    if not shown.text:
-                        session.emit(events.MessageStart(message_id=shown.message_id))
-                    shown.text.append(event.text)
-                    session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=event.text))
-                case ReasoningDelta():
-                    session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=event.text))
-                case ToolCallDelta():
-                    session.emit(
-                        events.ToolCallDelta(
-                            tool_call_id=event.id, tool_name=event.name or None, input_delta=event.arguments
-                        )
-                    )
-                case Completed():
-                    return event
+            if isinstance(event, Completed):
+                for rest in masked.rest() if masked else ():
+                    _show(session, shown, rest)
+                return event
+            _show(session, shown, masked.feed(event) if masked else event)
             if not shown.anything:
                 shown.anything = True
                 shown.first_token_ms = _ms_since(started)

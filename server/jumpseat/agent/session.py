@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -26,16 +26,17 @@ from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.metrics import Metrics
 from jumpseat.agent.model import ResponseFormat
-from jumpseat.agent.pending import PendingRequests
+from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
 from jumpseat.agent.portability import Portability
 from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
-from jumpseat_protocol.sessions import ClientTool
+from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
@@ -60,8 +61,32 @@ class Prompt:
 
 
 @dataclass(slots=True)
+class QueuedCommand:
+    """A slash command on its way through the queue, with its slash; ``display_text`` is shown for it."""
+
+    text: str
+    display_text: str
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    run: Run = field(default_factory=lambda: Run())
+
+
+QueueItem: TypeAlias = Prompt | QueuedCommand
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """A client's command that runs there."""
+
+    client: Client
+    name: str
+
+
+@dataclass(slots=True)
 class Run:
-    """What became of a prompt; complete when ``done`` is set. What was slipped into it shares its end."""
+    """What became of a prompt or a command; complete when ``done`` is set.
+
+    What was slipped into a prompt shares its end.
+    """
 
     done: anyio.Event = field(default_factory=anyio.Event)
     aborted: bool = False
@@ -80,10 +105,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all sessions of a process share.
+    """What all sessions of a process share. ``on_change`` hears that one has changed, once per run.
 
-    ``on_change`` hears that a session has changed, once per run. A client is given ``patience_s`` for one hook, or
-    to rewrite the system message.
+    ``run_command`` tells whether the commands behind it are to wait for a new request. A client is given
+    ``patience_s`` for one hook, or to rewrite the system message.
     """
 
     tasks: TaskGroup
@@ -91,11 +116,13 @@ class Surroundings:
     make_tools: Callable[[Session], ToolRunner]
     read_instructions: Callable[[SessionSettings], str]
     run_prompt: Callable[[Session, Prompt], Awaitable[None]]
+    run_command: Callable[[Session, QueuedCommand], Awaitable[bool]]
     retry: RetryPolicy
     allow_unasked: bool
     allow_old_clients: bool
     on_change: Callable[[Session], None]
     patience_s: float = PATIENCE_S
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 class Session:
@@ -111,12 +138,15 @@ class Session:
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
+        # Answered with what went wrong, if anything.
+        self.command_calls = PendingRequests[CommandCall, str | None]()
+        self.queued_commands = PendingRequests[str, QueuedCommandResult]()
         self.hooks = Hooks(session_id, settings, self.emit, self._hook_client, around.patience_s)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
         self.permissions = Permissions(self.emit, self._can_ask_permission, self._may_run_unasked)
         self.tools: ToolRunner = around.make_tools(self)
-        self.interests: dict[str, str] = {}
+        self._interests: dict[str, tuple[Client, str]] = {}
         self.metrics = Metrics()
         # What the last model could not be given as it was; the client has been told.
         self.portability = Portability()
@@ -127,11 +157,13 @@ class Session:
         self.limits_told: str | None = None
         self.last_event_id: str | None = None
         self._log = event_log
-        self._queue: deque[Prompt] = deque()
+        self._queue: deque[QueueItem] = deque()
+        # Set where commands are to wait until something new is asked for.
+        self._commands_wait = False
         self._steering: list[Prompt] = []
         # The scope of the prompt that runs; made before its task starts, so that an early abort is not lost.
         self._scope = anyio.CancelScope()
-        self._current: Prompt | None = None
+        self._current: QueueItem | None = None
         self._stopped = anyio.Event()
         self._stopped.set()
         self._abort_reason = "user_initiated"
@@ -148,6 +180,7 @@ class Session:
         Raises:
             StoreError: a persisted event could not be written; nobody was told of it.
         """
+        payload = self.around.secrets.over(payload) if self.around.secrets else payload
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
@@ -195,10 +228,10 @@ class Session:
             self.limits_told = payload.content
         self.conversation.apply(payload)
 
-    def _announce(self, event: events.Event) -> None:
+    def _announce(self, event: events.Event, only: Client | None = None) -> None:
         if self._feed is not None:
             self._feed.add(event, self.event_count)
-        for client in list(self.attachments):
+        for client in list(self.attachments) if only is None else [only]:
             client.deliver(self.id, event)
 
     def _report_change(self) -> None:
@@ -242,15 +275,21 @@ class Session:
             both = sorted(other.tools.keys() & attachment.tools.keys())
             if both:
                 raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
-        could = self.can_elicit()
+        could, commands = self.can_elicit(), self.client_commands()
         self.attachments[attachment.client] = attachment
         self._tell_capabilities(could)
+        self._tell_commands(commands)
 
     def detach(self, client: Client) -> None:
         """Let a client leave. What it was asked stays open for whoever resumes the session."""
-        could = self.can_elicit()
+        could, commands = self.can_elicit(), self.client_commands()
         self.attachments.pop(client, None)
+        self._interests = {
+            handle: interest for handle, interest in self._interests.items() if interest[0] is not client
+        }
+        self._release_commands(client)
         self._tell_capabilities(could)
+        self._tell_commands(commands)
 
     async def farewell(self, attachment: Attachment) -> None:
         """Let a client leave that has said so; its hook is told while it is still there to be asked."""
@@ -272,6 +311,59 @@ class Session:
             self.emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
         if not can:
             self.elicitations.close_all(ElicitationResult(action="cancel"))
+
+    def client_commands(self) -> dict[str, ClientCommand]:
+        """The commands of all attached clients; of two with one name, that of the client that came last."""
+        return {name: command for one in self.attachments.values() for name, command in one.commands.items()}
+
+    def _tell_commands(self, before: dict[str, ClientCommand]) -> None:
+        now = self.client_commands()
+        # A client that is alone knows what it brought.
+        if now != before and (len(self.attachments) > 1 or before) and self.attachments:
+            infos = [events.CommandInfo(name=one.name, description=one.description) for one in now.values()]
+            self.emit(events.CommandsChanged(commands=infos))
+
+    def ask_command(self, name: str, args: str) -> Pending[CommandCall, str | None] | None:
+        """Have the client that brought a command run it; ``None`` where no attached one has.
+
+        Whoever asks must close the question.
+        """
+        client = next((one.client for one in self._latest_first() if name in one.commands), None)
+        if client is None:
+            return None
+        pending = self.command_calls.ask(CommandCall(client, name))
+        text = f"/{name} {args}".rstrip()
+        self._announce_ephemeral(
+            events.CommandExecute(request_id=pending.id, command=text, command_name=name, args=args), only=client
+        )
+        return pending
+
+    def _release_commands(self, client: Client) -> None:
+        """Let nobody wait for what a client that has gone was to run."""
+        for pending in self.command_calls.open():
+            if pending.question.client is client:
+                self.command_calls.answer(pending.id, "the client that has this command is gone")
+        if not self.has_interest("command.queued"):
+            self.queued_commands.close_all(QueuedCommandResult(handled=False))
+
+    def add_interest(self, client: Client, event_type: str) -> str:
+        """Note that a client answers events of a type; returns a handle to take that back with."""
+        handle = str(uuid.uuid4())
+        self._interests[handle] = (client, event_type)
+        return handle
+
+    def drop_interest(self, handle: str, event_type: str | None = None) -> bool:
+        """Take it back; ``False`` where there is no such handle (any more), or it is for another type."""
+        if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
+            return False
+        del self._interests[handle]
+        if not self.has_interest("command.queued"):
+            self.queued_commands.close_all(QueuedCommandResult(handled=False))
+        return True
+
+    def has_interest(self, event_type: str) -> bool:
+        """Whether a client answers events of a type."""
+        return any(wanted == event_type for _, wanted in self._interests.values())
 
     def client_tools(self) -> dict[str, ClientTool]:
         """The tools of all attached clients."""
@@ -353,7 +445,17 @@ class Session:
             self.emit(events.PendingMessagesModified())
             return
         prompt.delivery = "queued" if self.running else "idle"
-        self._queue.append(prompt)
+        self._append(prompt)
+
+    def enqueue(self, command: QueuedCommand) -> None:
+        """Have a command run when all that was sent before it is done."""
+        if self._closed:
+            raise SessionNotFoundError(self.id)
+        self._append(command)
+
+    def _append(self, item: QueueItem) -> None:
+        self._queue.append(item)
+        self._commands_wait = False
         if not self.running:
             self._start()
         self.emit(events.PendingMessagesModified())
@@ -366,12 +468,12 @@ class Session:
     def has_steering(self) -> bool:
         return bool(self._steering)
 
-    def waiting(self) -> tuple[list[Prompt], list[Prompt]]:
-        """The prompts that wait for their turn, and those that will be slipped into the one that runs."""
+    def waiting(self) -> tuple[list[QueueItem], list[Prompt]]:
+        """What waits for its turn, and the prompts that will be slipped into the one that runs."""
         return list(self._queue), list(self._steering)
 
     def forget_latest(self) -> bool:
-        """Forget the prompt that was queued last; ``False`` where none waits."""
+        """Forget the prompt or command that was queued last; ``False`` where none waits."""
         source = self._queue or self._steering
         if not source:
             return False
@@ -380,7 +482,7 @@ class Session:
         return True
 
     def forget_waiting(self) -> None:
-        """Forget all prompts that wait; the one that runs goes on."""
+        """Forget all that waits; the one that runs goes on."""
         if self._queue or self._steering:
             self._drop_waiting()
             self.emit(events.PendingMessagesModified())
@@ -417,6 +519,7 @@ class Session:
         await stopped
         self.permissions.pending.close_all(CANCELLED)
         self.elicitations.close_all(ElicitationResult(action="cancel"))
+        self.command_calls.close_all("the session was closed")
         self._log.sync_soon()
         if self._feed is not None:
             self._feed.close()
@@ -427,36 +530,43 @@ class Session:
         self.around.tasks.start_soon(self._run_queue)
 
     async def _run_queue(self) -> None:
-        """Run prompts until none is left, then say so. Nothing that goes wrong in one stops the next.
+        """Run what is queued until nothing is left, then say so. Nothing that goes wrong in one stops the next.
 
         An abort ends the run; prompts that were sent after it are run in another one.
         """
         aborted = False
-        last: Prompt | None = None
+        last: QueueItem | None = None
         try:
-            while self._queue:
-                prompt = last = self._current = self._queue.popleft()
+            while self._due():
+                item = last = self._current = self._queue.popleft()
                 with self._scope:
-                    await self.around.run_prompt(self, prompt)
-                aborted = prompt.run.aborted = self._scope.cancelled_caught
+                    if isinstance(item, Prompt):
+                        await self.around.run_prompt(self, item)
+                    else:
+                        self._commands_wait = await self.around.run_command(self, item)
+                aborted = item.run.aborted = self._scope.cancelled_caught
                 if self._scope.cancel_called:
                     break
                 # What was to be slipped into a run that has failed gets a run of its own.
                 for late in reversed(self.take_steering()):
                     late.delivery = "queued"
                     self._queue.appendleft(late)
-                if self._queue:
-                    prompt.run.end()
+                if self._due():
+                    item.run.end()
                     self._scope = anyio.CancelScope()
         finally:
             self._current = None
             self._drop_steering()
             self._stopped.set()
             self._finish(last, aborted)
-        if self._queue:
+        if self._due():
             self._start()
 
-    def _finish(self, last: Prompt | None, aborted: bool) -> None:
+    def _due(self) -> bool:
+        """Whether something is to be run now."""
+        return bool(self._queue) and not (self._commands_wait and isinstance(self._queue[0], QueuedCommand))
+
+    def _finish(self, last: QueueItem | None, aborted: bool) -> None:
         """The end of a run: `session.idle` is its last word."""
         if self._changed:
             self._report_change()
@@ -476,9 +586,10 @@ class Session:
     def _drop_steering(self) -> None:
         _forget(self.take_steering())
 
-    def _announce_ephemeral(self, payload: events.EventPayload) -> events.Event:
+    def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
+        payload = self.around.secrets.over(payload)
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
-        self._announce(event)
+        self._announce(event, only)
         return event
 
     def record_abort(self) -> None:
@@ -495,7 +606,7 @@ class Session:
             return self._announce_ephemeral(payload)
 
 
-def _forget(prompts: Iterable[Prompt]) -> None:
-    for prompt in prompts:
-        prompt.run.aborted = True
-        prompt.run.end()
+def _forget(items: Iterable[QueueItem]) -> None:
+    for item in items:
+        item.run.aborted = True
+        item.run.end()

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
+from jumpseat.agent.secrets import Secrets
 from jumpseat.registry import SessionRegistry
+from jumpseat.store.user_settings import UserSettings
 from jumpseat_protocol import events
 
 
@@ -39,6 +41,16 @@ class Process(Protocol):
     @property
     def protocol(self) -> int | None:
         """The protocol the operator has fixed, if any."""
+        ...
+
+    @property
+    def user_settings(self) -> UserSettings:
+        """What a user wants of every new session."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets:
+        """What must not be told."""
         ...
 
     @property

@@ -15,6 +15,7 @@ from jumpseat.handlers.session_options import apply_options, gives_tokens
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
+    ClientCommand,
     SessionCreateParams,
     SessionOpenedResult,
     SessionOptions,
@@ -28,6 +29,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
         raise UnsupportedError("session.create with cloud")
     session_id = params.session_id or str(uuid.uuid4())
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
+    ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
     await ctx.models.authenticate(settings)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
@@ -39,7 +41,7 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
     """What this connection brings to a session.
 
     Raises:
-        InvalidRequestError: it brings two tools of one name.
+        InvalidRequestError: it brings two tools of one name, or a command without one.
     """
     tools = params.tools or []
     by_name = {tool.name: tool for tool in tools}
@@ -55,7 +57,15 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
         has_tokens=gives_tokens(params),
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
         tools=by_name,
+        commands={command.name: command for command in map(_without_slash, params.commands or [])},
     )
+
+
+def _without_slash(command: ClientCommand) -> ClientCommand:
+    name = command.name.strip().removeprefix("/")
+    if not name:
+        raise InvalidRequestError(f"{command.name!r} cannot be the name of a command")
+    return command.model_copy(update={"name": name})
 
 
 def opened(ctx: Context, session: Session) -> SessionOpenedResult:

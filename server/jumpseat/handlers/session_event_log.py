@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseInterestParams
@@ -12,12 +10,10 @@ from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseIn
 def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Note that this client answers events of a type. All events are delivered either way."""
     session = ctx.registry.live(params.session_id)
-    handle = str(uuid.uuid4())
-    session.interests[handle] = params.event_type
-    return InterestResult(handle=handle)
+    return InterestResult(handle=session.add_interest(ctx.connection, params.event_type))
 
 
 def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:
     """Take it back; fine twice."""
-    ctx.registry.live(params.session_id).interests.pop(params.handle, None)
+    ctx.registry.live(params.session_id).drop_interest(params.handle)
     return SuccessResult()

@@ -32,6 +32,7 @@ def reset_session_approvals(ctx: Context, params: SessionParams) -> SuccessResul
 def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResult:
     """What still waits for a decision, for clients that join late."""
     pending = ctx.registry.live(params.session_id).permissions.pending.open()
+    shown = ctx.process.secrets.over
     return PendingRequestsResult(
-        items=[{"requestId": one.id, "permissionRequest": to_wire(one.question)} for one in pending]
+        items=[{"requestId": one.id, "permissionRequest": to_wire(shown(one.question))} for one in pending]
     )

@@ -1,7 +1,8 @@
-"""``session.queue.*``: the prompts that wait for their turn."""
+"""``session.queue.*``: what waits for its turn."""
 
 from __future__ import annotations
 
+from jumpseat.agent.session import Prompt, QueueItem
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import QueueItemsResult, RemovedResult
@@ -11,21 +12,20 @@ def pending_items(ctx: Context, params: SessionParams) -> QueueItemsResult:
     """What waits, and what will be slipped into the prompt that runs."""
     waiting, steering = ctx.registry.live(params.session_id).waiting()
     return QueueItemsResult(
-        items=[
-            {
-                "id": prompt.id,
-                "kind": "message",
-                "displayText": prompt.text,
-                "agentMode": prompt.agent_mode or "interactive",
-            }
-            for prompt in waiting
-        ],
+        items=[_shown(item) for item in waiting],
         steering_messages=[prompt.text for prompt in steering],
     )
 
 
+def _shown(item: QueueItem) -> dict[str, str]:
+    if isinstance(item, Prompt):
+        mode = item.agent_mode or "interactive"
+        return {"id": item.id, "kind": "message", "displayText": item.text, "agentMode": mode}
+    return {"id": item.id, "kind": "command", "displayText": item.display_text, "agentMode": "interactive"}
+
+
 def remove_most_recent(ctx: Context, params: SessionParams) -> RemovedResult:
-    """Forget the prompt that was queued last."""
+    """Forget what was queued last."""
     return RemovedResult(removed=ctx.registry.live(params.session_id).forget_latest())
 
 

@@ -6,7 +6,10 @@ from jumpseat.agent.elicitation import elicit
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.elicitation import ElicitationParams, ElicitationResult, HandlePendingElicitationParams
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.state import HandlePendingUserInputParams
+from jumpseat_protocol.sessions import InterestResult, ReleaseInterestParams, SessionParams
+from jumpseat_protocol.state import HandlePendingUserInputParams, UnregisteredResult
+
+DIRECT_AUTO_MODE_SWITCH = "auto_mode_switch.requested"
 
 
 def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams) -> SuccessResult:
@@ -24,3 +27,15 @@ def handle_pending_elicitation(ctx: Context, params: HandlePendingElicitationPar
     """The first answer to a form wins; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.elicitations.answer(params.request_id, params.result))
+
+
+def register_direct_auto_mode_switch_handler(ctx: Context, params: SessionParams) -> InterestResult:
+    """Note that this client listens for the event and is not to be asked by a request, until it takes that back."""
+    session = ctx.registry.live(params.session_id)
+    return InterestResult(handle=session.add_interest(ctx.connection, DIRECT_AUTO_MODE_SWITCH))
+
+
+def unregister_direct_auto_mode_switch_handler(ctx: Context, params: ReleaseInterestParams) -> UnregisteredResult:
+    """Take it back; a second time, or with another handle, there is nothing to take back."""
+    session = ctx.registry.live(params.session_id)
+    return UnregisteredResult(unregistered=session.drop_interest(params.handle, DIRECT_AUTO_MODE_SWITCH))

@@ -55,9 +55,19 @@ R = TypeVar("R", bound=WireModel)
 
 
 class Connection:
-    """``on_close`` hears of its end once. Nothing is served before :meth:`serve` says how."""
+    """``on_close`` hears of its end once; ``mask`` takes secrets out of errors.
 
-    def __init__(self, on_close: Callable[[Connection], None], tasks: TaskGroup, *, authenticated: bool) -> None:
+    Nothing is served before :meth:`serve` says how.
+    """
+
+    def __init__(
+        self,
+        on_close: Callable[[Connection], None],
+        tasks: TaskGroup,
+        mask: Callable[[str], str],
+        *,
+        authenticated: bool,
+    ) -> None:
         self.authenticated = authenticated
         self.handshaken = False
         self.protocol: int | None = None
@@ -66,7 +76,7 @@ class Connection:
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed)
-        self.seam = Seam(self.wire.send, tasks)
+        self.seam = Seam(self.wire.send, tasks, mask)
 
     def serve(
         self, find: Callable[[str], Callable[[Any], Any] | None], concerns: Callable[[str, Question], bool]

@@ -63,10 +63,11 @@ class Seam(JsonRPCProtocol):
     of arrival; a coroutine function becomes a task of ``tasks``. Each request is answered exactly once.
     """
 
-    def __init__(self, send: Callable[[bytes], None], tasks: TaskGroup) -> None:
+    def __init__(self, send: Callable[[bytes], None], tasks: TaskGroup, mask: Callable[[str], str] = str) -> None:
         super().__init__(cast("Any", _NoServer()), cast("Any", None))
         self.find: Callable[[str], Callable[[Any], Any] | None] = lambda _method: None
         self._send = send
+        self._mask = mask
         self._tasks = tasks
         self._running: dict[RequestId, anyio.CancelScope] = {}
         self._asked: dict[int, asyncio.Future[Any]] = {}
@@ -186,6 +187,7 @@ class Seam(JsonRPCProtocol):
         if error is None:
             response["result"] = result
         else:
+            error.message = self._mask(error.message)
             response["error"] = error.model_dump(exclude_none=True)
         self._send(orjson.dumps(response))
 

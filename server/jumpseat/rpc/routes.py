@@ -17,7 +17,7 @@ from jumpseat.handlers.auth_get_status import auth_get_status
 from jumpseat.handlers.connect import connect
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.models_list import models_list
-from jumpseat.handlers.neutral import neutral
+from jumpseat.handlers.neutral import neutral, neutral_params
 from jumpseat.handlers.ping import ping
 from jumpseat.handlers.runtime_shutdown import runtime_shutdown
 from jumpseat.handlers.session_abort import session_abort
@@ -44,7 +44,6 @@ from jumpseat.handlers.status_get import status_get
 from jumpseat.rpc.wire_errors import InvalidParamsError
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION, Table
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
-from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 
@@ -91,7 +90,9 @@ def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
         account_get_quota,
         llm_inference,
+        secrets,
         session_agent,
+        session_commands,
         session_context,
         session_event_log_read,
         session_github_auth,
@@ -110,13 +111,37 @@ def _state_routes() -> Mapping[str, Handler]:
         session_tools_metadata,
         session_ui,
         session_usage,
+        session_workspace_diff,
         session_workspaces,
+        sessions,
+        sessions_open,
+        user_settings,
     )
 
     return {
         "account.getQuota": account_get_quota.account_get_quota,
         "tools.list": session_tools_metadata.tools_list,
+        "user.settings.get": user_settings.settings_get,
+        "user.settings.set": user_settings.settings_set,
+        "user.settings.reload": user_settings.settings_reload,
+        "secrets.addFilterValues": secrets.add_filter_values,
         "sessions.fork": session_history.fork,
+        "sessions.open": sessions_open.sessions_open,
+        "sessions.list": sessions.sessions_list,
+        "sessions.getMetadata": session_get_metadata,
+        "sessions.listNonEmptySessionIds": sessions.list_non_empty_session_ids,
+        "sessions.getEventFilePath": sessions.get_event_file_path,
+        "sessions.findByPrefix": sessions.find_by_prefix,
+        "sessions.getLastForContext": sessions.get_last_for_context,
+        "sessions.getSizes": sessions.get_sizes,
+        "sessions.checkInUse": sessions.check_in_use,
+        "sessions.close": sessions.close,
+        "sessions.save": sessions.save,
+        "sessions.releaseLock": sessions.release_lock,
+        "sessions.delete": sessions.delete,
+        "sessions.bulkDelete": sessions.bulk_delete,
+        "sessions.pruneOld": sessions.prune_old,
+        "sessions.enrichMetadata": sessions.enrich_metadata,
         "session.log": session_log.session_log,
         "session.shutdown": session_shutdown.session_shutdown,
         "session.suspend": session_shutdown.session_suspend,
@@ -131,6 +156,7 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.workspaces.readFile": session_workspaces.read_file,
         "session.workspaces.createFile": session_workspaces.create_file,
         "session.workspaces.saveLargePaste": session_workspaces.save_large_paste,
+        "session.workspaces.diff": session_workspace_diff.diff,
         # As SDKs before 1.0 call them.
         "session.workspace.listFiles": session_workspaces.list_files,
         "session.workspace.readFile": session_workspaces.read_file,
@@ -158,10 +184,18 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.eventLog.read": session_event_log_read.read,
         "session.eventLog.tail": session_event_log_read.tail,
         "session.history.truncate": session_history.truncate,
+        "session.commands.list": session_commands.list_commands,
+        "session.commands.invoke": session_commands.invoke,
+        "session.commands.execute": session_commands.execute,
+        "session.commands.enqueue": session_commands.enqueue,
+        "session.commands.handlePendingCommand": session_commands.handle_pending_command,
+        "session.commands.respondToQueuedCommand": session_commands.respond_to_queued_command,
         "session.queue.pendingItems": session_queue.pending_items,
         "session.queue.removeMostRecent": session_queue.remove_most_recent,
         "session.queue.clear": session_queue.clear,
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
+        "session.ui.registerDirectAutoModeSwitchHandler": session_ui.register_direct_auto_mode_switch_handler,
+        "session.ui.unregisterDirectAutoModeSwitchHandler": session_ui.unregister_direct_auto_mode_switch_handler,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
         "session.agent.list": session_agent.list_agents,
         "session.agent.reload": session_agent.reload,
@@ -199,8 +233,8 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
         if is_neutral:
-            about = _checked(method, SessionParams, params) if method.startswith("session.") else None
-            return neutral(ctx, method, about.session_id if about else None, params)
+            _checked(method, neutral_params(method), params)
+            return neutral(ctx, method, params or {})
         if handler is None:
             raise UnsupportedError(method)
         result = handler(ctx, _checked(method, CLIENT_REQUESTS[method].params, params))

@@ -76,10 +76,7 @@ class FileEventLog:
             seen = self._written
             await anyio.sleep(QUIET_S)
         self._waiting = False
-        fd, self._fd = self._fd, None
-        if fd is not None:
-            self._tell_quiet()
-            await anyio.to_thread.run_sync(_sync_and_close, fd)
+        await self.save()
 
     def sync(self) -> None:
         """Bring everything to the disk now; for the end of a session."""
@@ -91,6 +88,13 @@ class FileEventLog:
     def _tell_quiet(self) -> None:
         if self._on_quiet is not None:
             self._on_quiet()
+
+    async def save(self) -> None:
+        """Bring everything to the disk now, off the loop."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            self._tell_quiet()
+            await anyio.to_thread.run_sync(_sync_and_close, fd)
 
     def close(self) -> None:
         """Let go of the file as it is; for a log that is about to be removed."""

@@ -56,6 +56,19 @@ class Workspace:
     name: str | None = None
     user_named: bool = False
 
+    def metadata(self, modified_time: str) -> SessionMetadata:
+        """As lists show it."""
+        return SessionMetadata(
+            session_id=self.id,
+            start_time=self.created_at,
+            modified_time=modified_time,
+            summary=self.name or self.summary,
+            name=self.name,
+            context=SessionContext(
+                cwd=self.cwd, git_root=self.git_root, repository=self.repository, branch=self.branch
+            ),
+        )
+
     def wire(self) -> dict[str, Any]:
         """As clients are told; what is unset is left out, and so is the prompt."""
         return {
@@ -200,19 +213,7 @@ class SessionFolder:
         workspace = self.read_workspace()
         if workspace is None or (workspace.summary is None and not self._has_prompt()):
             return None
-        return SessionMetadata(
-            session_id=workspace.id,
-            start_time=workspace.created_at,
-            modified_time=iso_time(changed_s),
-            summary=workspace.name or workspace.summary,
-            name=workspace.name,
-            context=SessionContext(
-                cwd=workspace.cwd,
-                git_root=workspace.git_root,
-                repository=workspace.repository,
-                branch=workspace.branch,
-            ),
-        )
+        return workspace.metadata(iso_time(changed_s))
 
     def release(self) -> None:
         """Take our advisory mark off the session, where it could be set at all."""
@@ -226,6 +227,16 @@ class SessionFolder:
             if pid.isdecimal() and int(pid) != os.getpid() and Path(f"/proc/{pid}").exists():
                 return True
         return False
+
+    def size_bytes(self) -> int:
+        """What its files take, links not followed."""
+        size = 0
+        for folder, _, files in os.walk(self.path):
+            for name in files:
+                # Files may go while they are being counted.
+                with suppress(OSError):
+                    size += os.lstat(os.path.join(folder, name)).st_size
+        return size
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -278,6 +289,33 @@ class SessionStore:
         """The session that changed last."""
         found = self.list()
         return found[0].session_id if found else None
+
+    def stored(self) -> Iterator[SessionFolder]:
+        """The folders of all sessions that have a log, prompted or not, in no order."""
+        return (folder for folder in self._folders() if folder.log.path.is_file())
+
+    def find(self, prefix: str) -> str | None:
+        """The session of that id, or the one whose id begins so; ``None`` where there are none or several."""
+        found = [folder.path.name for folder in self.stored() if folder.path.name.startswith(prefix)]
+        if prefix in found:
+            return prefix
+        return found[0] if len(found) == 1 else None
+
+    def best_for(self, context: SessionContext | None) -> str | None:
+        """The session that fits ``context`` best, the last changed of those; ``None`` on an empty home."""
+
+        def fit(session: SessionMetadata) -> tuple[bool, ...]:
+            other = session.context
+            return tuple(
+                other is not None
+                and (value := getattr(context, name)) is not None
+                and getattr(other, name) == value
+                for name in ("cwd", "git_root", "repository", "branch")
+            )
+
+        # The first of equals is the last changed.
+        best = max(self.list(), key=fit, default=None) if context is not None else next(iter(self.list()), None)
+        return best.session_id if best is not None else None
 
     def fork(self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None) -> None:
         """Copy a session under a new id: its events before ``up_to``, its plan and its files.

@@ -287,6 +287,8 @@ class ToolOrchestrator:
                 return ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
 
     def _fit(self, text: str) -> str:
+        # Before a file takes it: events are masked by the session.
+        text = self._session.around.secrets(text)
         config = self._session.settings.large_output
         if not config.enabled:
             return text

@@ -1,0 +1,167 @@
+"""``sessions.*`` and ``user.settings.*``: looking after what is on the disk.
+
+Loaded when the first of these methods is called; see ``methods.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata, SessionOptions
+from jumpseat_protocol.wire import WireModel
+
+
+class SessionsListParams(WireModel):
+    """Of the entries after the first ``metadata_limit``, only ids and times are told.
+
+    ``source`` is where sessions are looked for. None are remote here, and none are detached.
+    """
+
+    source: Literal["local", "remote", "all"] = "local"
+    metadata_limit: int | None = Field(default=None, ge=0)
+    filter: SessionListFilter | None = None
+    include_detached: bool = False
+    throw_on_error: bool = False
+
+
+class FindByPrefixParams(WireModel):
+    """The first characters of an id; fewer than seven tell too little."""
+
+    prefix: str = Field(min_length=7)
+
+
+class LastForContextParams(WireModel):
+    context: SessionContext | None = None
+
+
+class SizesResult(WireModel):
+    """Bytes on the disk, by session."""
+
+    sizes: dict[str, int]
+
+
+class SessionIdsParams(WireModel):
+    session_ids: list[str]
+
+
+class InUseResult(WireModel):
+    """Those of the sessions asked about that another process holds."""
+
+    in_use: list[str]
+
+
+class BulkDeleteResult(WireModel):
+    """Bytes freed, by session; one that could not be deleted is left out, an unknown one frees nothing."""
+
+    freed_bytes: dict[str, int]
+
+
+class PruneOldParams(WireModel):
+    """``older_than_days`` counts from the last change. Named sessions stay unless ``include_named``."""
+
+    older_than_days: float = Field(ge=0, allow_inf_nan=False)
+    dry_run: bool = False
+    include_named: bool = False
+    exclude_session_ids: list[str] = Field(default_factory=list)
+
+
+class PruneOldResult(WireModel):
+    """``candidates`` is what would be deleted, in a dry run; ``skipped`` is old too, but named or in use."""
+
+    deleted: list[str]
+    candidates: list[str]
+    skipped: list[str]
+    freed_bytes: int
+    dry_run: bool
+
+
+class KnownMetadata(SessionMetadata):
+    """An entry of a list as a client has it; fields of other servers stay in it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class EnrichMetadataParams(WireModel):
+    sessions: list[KnownMetadata]
+
+
+class EnrichMetadataResult(WireModel):
+    """The entries that were given, completed. One that is known to be empty, and has no name, is left out."""
+
+    sessions: list[KnownMetadata]
+
+
+class OpenOptions(SessionOptions):
+    """``session_id`` is for a session to be created, ``name`` what its user calls it."""
+
+    session_id: str | None = None
+    name: str | None = None
+
+
+class SessionsOpenParams(WireModel):
+    """``create`` starts a session, ``resume`` finds one by its id or the beginning of it, ``resumeLast`` takes the
+    one that fits ``context`` best, ``attach`` joins one that is live; the other kinds are for sessions elsewhere.
+
+    ``resume: false`` keeps ``session.resume`` out of the log.
+    """
+
+    kind: Literal["create", "resume", "resumeLast", "attach", "remote", "cloud", "handoff"]
+    session_id: str | None = None
+    context: SessionContext | None = None
+    options: OpenOptions = Field(default_factory=OpenOptions)
+    resume: bool = True
+    emit_start: bool = True
+
+
+class SessionsOpenResult(WireModel):
+    """``session_id`` is left out where none was found."""
+
+    status: Literal["created", "resumed", "not_found"]
+    session_id: str | None = None
+    startup_prompts: list[str] | None = None
+
+
+class EventFilePathResult(WireModel):
+    file_path: str
+
+
+class NonEmptyIdsParams(WireModel):
+    limit: int | None = Field(default=None, ge=0)
+
+
+class SessionIdsResult(WireModel):
+    session_ids: list[str]
+
+
+class UserSetting(WireModel):
+    """``is_default`` tells that it is not set, whatever the values."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
+
+    value: bool | str | None = None
+    default: bool | str | None = None
+    is_default: bool
+
+
+class UserSettingsResult(WireModel):
+    """The settings by name."""
+
+    settings: dict[str, UserSetting]
+
+    def wire(self) -> dict[str, Any]:
+        """The settings keep their nulls."""
+        return {"settings": {name: one.wire() for name, one in self.settings.items()}}
+
+
+class UserSettingsSetParams(WireModel):
+    """The settings to change by name; ``null`` takes one back."""
+
+    settings: dict[str, Any]
+
+
+class UserSettingsSetResult(WireModel):
+    """``shadowed_keys`` are settings that something stronger than the user has set."""
+
+    shadowed_keys: list[str] = Field(default_factory=list)

@@ -1,0 +1,161 @@
+"""Slash commands of a session: the few the server has itself, and those that clients bring.
+
+A client's command hides one of the server's with the same name. Prompts are never read as commands: a client that
+offers them to its user calls the methods for them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from jumpseat.agent.session import QueuedCommand, Session
+from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat_protocol import events
+from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """``run`` gets the text behind the name and returns what to show. ``hint`` tells what that text may be."""
+
+    description: str
+    run: Callable[[Session, str], Awaitable[str]]
+    hint: str | None = None
+
+
+async def invoke(session: Session, name: str, args: str) -> str | None:
+    """Run a command; returns what there is to show, ``None`` where that is the client's business.
+
+    Raises:
+        InvalidRequestError: there is no such command, or it failed.
+    """
+    brought = session.client_commands()
+    own = next((one for one in brought if one.casefold() == name.casefold()), None)
+    if own is None:
+        builtin = BUILTINS.get(name.casefold())
+        if builtin is None:
+            raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
+        return await builtin.run(session, args)
+    pending = session.ask_command(own, args)
+    if pending is None:
+        raise InvalidRequestError(f"the client that has {f'/{name}'!r} is gone")
+    try:
+        error = await pending.answer()
+    finally:
+        session.command_calls.close(pending)
+    if error is not None:
+        raise InvalidRequestError(error)
+    return None
+
+
+async def run_queued(session: Session, command: QueuedCommand) -> bool:
+    """Run a command whose turn has come; returns whether the commands behind it are to wait for a new request.
+
+    A client that has shown interest in such commands is asked. Raises nothing but cancellation.
+    """
+    try:
+        session.emit(events.PendingMessagesModified())
+        if session.has_interest("command.queued"):
+            return await _offer(session, command)
+        shown = await invoke(session, *split(command.text))
+        if shown is not None:
+            session.emit(events.SessionInfo(info_type="command", message=shown))
+    except anyio.get_cancelled_exc_class():
+        session.record_abort()
+        raise
+    except JumpseatError as error:
+        _warn(session, f"{command.text}: {error}")
+    except Exception:
+        log.exception("session %s: a command failed", session.id)
+        _warn(session, f"{command.text} failed")
+    return False
+
+
+def split(text: str) -> tuple[str, str]:
+    """A command line as name and the rest.
+
+    Raises:
+        InvalidRequestError: it is none.
+    """
+    name, _, args = text.strip().partition(" ")
+    if not name.startswith("/") or len(name) < 2:
+        raise InvalidRequestError(f"{text[:100]!r} is no command: expected a slash and a name")
+    return name[1:], args.strip()
+
+
+def available(session: Session, *, builtins: bool, clients: bool) -> list[SlashCommandInfo]:
+    """The commands there are, by name."""
+    brought = session.client_commands()
+    found = [_info(name, one.description or "", "client") for name, one in brought.items()] if clients else []
+    hidden = {name.casefold() for name in brought}
+    if builtins:
+        found += [
+            _info(name, one.description, "builtin", one.hint)
+            for name, one in BUILTINS.items()
+            if name not in hidden
+        ]
+    return sorted(found, key=lambda one: one.name)
+
+
+def _info(name: str, description: str, kind: CommandKind, hint: str | None = None) -> SlashCommandInfo:
+    shown = CommandInput(hint=hint) if hint else None
+    return SlashCommandInfo(
+        name=name, description=description, kind=kind, allow_during_agent_execution=True, input=shown
+    )
+
+
+async def _offer(session: Session, command: QueuedCommand) -> bool:
+    pending = session.queued_commands.ask(command.text)
+    try:
+        session.emit(events.CommandQueued(request_id=pending.id, command=command.text))
+        result = await pending.answer()
+    finally:
+        session.queued_commands.close(pending)
+        session.emit(events.CommandCompleted(request_id=pending.id))
+    return result.handled and result.stop_processing_queue
+
+
+def _warn(session: Session, message: str) -> None:
+    try:
+        session.emit(events.SessionWarning(warning_type="command", message=message))
+    except JumpseatError as error:
+        log.error("session %s: a warning is not in the log: %s", session.id, error)
+
+
+async def _help(session: Session, _args: str) -> str:
+    found = available(session, builtins=True, clients=True)
+    lines = [
+        f"/{one.name}{f' [{one.input.hint}]' if one.input else ''}  {one.description}".rstrip() for one in found
+    ]
+    return "\n".join(lines)
+
+
+async def _model(session: Session, args: str) -> str:
+    if args:
+        session.use_model(args, "command")
+        return f"The model is {args} from the next call on."
+    resolved = await session.around.models.resolve(session.settings)
+    return f"The model is {resolved.info.id}."
+
+
+async def _usage(session: Session, _args: str) -> str:
+    models = session.metrics.models
+    lines = [
+        f"{name}: {used.calls} calls, {used.input_tokens} tokens in, {used.output_tokens} out"
+        for name, used in models.items()
+    ]
+    return "\n".join(lines) or "No model was called yet."
+
+
+BUILTINS: Final = {
+    "help": Builtin("List the commands", _help),
+    "model": Builtin("Tell the model, or use another one", _model, "name of a model"),
+    "usage": Builtin("Tell what this session has used since it was opened", _usage),
+}

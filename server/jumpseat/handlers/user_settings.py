@@ -1,0 +1,37 @@
+"""``user.settings.*``: what a user wants of every new session."""
+
+from __future__ import annotations
+
+from jumpseat.handlers.context import Context
+from jumpseat.store.user_settings import KNOWN
+from jumpseat_protocol.maintenance import (
+    UserSetting,
+    UserSettingsResult,
+    UserSettingsSetParams,
+    UserSettingsSetResult,
+)
+from jumpseat_protocol.server import EmptyParams
+
+
+def settings_get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
+    """All there are, set or not."""
+    values = ctx.process.user_settings.get()
+    return UserSettingsResult(
+        settings={
+            name: UserSetting(
+                value=values.get(name, known.default), default=known.default, is_default=name not in values
+            )
+            for name, known in KNOWN.items()
+        }
+    )
+
+
+def settings_set(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
+    """Change some, for the sessions that are created from now on. Nothing here takes precedence over the file."""
+    ctx.process.user_settings.set(params.settings)
+    return UserSettingsSetResult()
+
+
+def settings_reload(ctx: Context, params: EmptyParams) -> None:
+    """Take note of what others have written."""
+    ctx.process.user_settings.reload()

@@ -1,0 +1,257 @@
+"""What has changed in a working tree, as ``git diff`` tells it.
+
+The one place where a child process is run to look at a repository; where a directory stands in git is told by
+``git.py`` without one. Programs that the repository's configuration names for showing a diff are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Final, Literal, TypeAlias
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ByteReceiveStream
+
+from jumpseat.errors import InvalidRequestError
+
+ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
+
+LARGEST_DIFF: Final = 256 * 1024
+"""Characters of one file's diff; what is longer is left out."""
+LARGEST_OUTPUT: Final = 32 * 1024 * 1024
+"""Bytes of all of them together."""
+PATIENCE_S: Final = 30.0
+
+_INHERITED: Final = (
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "GIT_CEILING_DIRECTORIES",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "SYSTEMROOT",
+)
+_DIFF: Final = (
+    "diff",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-relative",
+    "--find-renames",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    # That a file is in conflict is listed beside what has changed in it, and left out.
+    "--diff-filter=ACDMRT",
+)
+_TYPES: Final[dict[str, ChangeType]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
+_HEADER: Final = re.compile(r"^diff --git ", re.MULTILINE)
+_QUOTED: Final = re.compile(r'["\\\x00-\x1f\x7f]')
+_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\v": "\\v",
+    "\f": "\\f",
+    "\r": "\\r",
+}
+
+
+class GitError(Exception):
+    """git refused; the text is what it said."""
+
+
+@dataclass(slots=True)
+class FileChange:
+    """``diff`` is a unified diff, empty where it was too long; paths are relative to the directory asked about."""
+
+    path: str
+    type: ChangeType
+    diff: str
+    old_path: str | None = None
+    is_truncated: bool = False
+
+
+class Repository:
+    """The repository around a directory."""
+
+    def __init__(self, cwd: Path, root: Path) -> None:
+        self._cwd = cwd
+        self._root = root
+
+    @classmethod
+    async def of(cls, cwd: Path) -> Repository:
+        """Find it.
+
+        Raises:
+            InvalidRequestError: there is none, or no git.
+        """
+        try:
+            root = (await _git(cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
+        except GitError as error:
+            raise InvalidRequestError(f"{str(cwd)!r} has no git working tree to compare: {error}") from None
+        return cls(cwd, Path(root))
+
+    async def unstaged(self, *, ignore_whitespace: bool) -> list[FileChange]:
+        """The working tree against the index, with the new files that git would not ignore.
+
+        Raises:
+            GitError: git refused.
+        """
+        changes = await self._changes([], ignore_whitespace=ignore_whitespace)
+        return changes + await self._untracked()
+
+    async def since_branching(self, branch: str, *, ignore_whitespace: bool) -> list[FileChange]:
+        """The working tree against where it left ``branch``, with the new files.
+
+        Raises:
+            GitError: git refused, say because the branches have no common beginning.
+        """
+        base = (await _git(self._root, "merge-base", "--end-of-options", branch, "HEAD")).strip()
+        changes = await self._changes([base], ignore_whitespace=ignore_whitespace)
+        return changes + await self._untracked()
+
+    async def default_branch(self) -> str | None:
+        """The branch that others start from, as far as the repository tells."""
+        try:
+            return (await _git(self._root, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")).strip()
+        except GitError:
+            pass
+        for name in ("main", "master"):
+            try:
+                await _git(self._root, "rev-parse", "--verify", "--quiet", f"refs/heads/{name}")
+            except GitError:
+                continue
+            return name
+        return None
+
+    async def _changes(self, against: Sequence[str], *, ignore_whitespace: bool) -> list[FileChange]:
+        # Files in conflict have no one version in the index; ours is taken.
+        options = [*_DIFF, *(against or ["--ours"]), *(["--ignore-all-space"] if ignore_whitespace else [])]
+        listed = await _git(self._root, *options, "--name-status", "-z", "--")
+        patches = _by_header(await _git(self._root, *options, "--patch", "--"))
+        changes: list[FileChange] = []
+        fields = iter(listed.split("\0"))
+        for status in fields:
+            if not status:
+                break
+            first = next(fields)
+            path = next(fields) if status[0] in "RC" else first
+            patch = patches.get(f"diff --git {_quoted(f'a/{first}')} {_quoted(f'b/{path}')}")
+            if patch is None and ignore_whitespace and status[0] == "M":
+                # Listed all the same, though only space has changed.
+                continue
+            old_path = first if status[0] == "R" else None
+            changes.append(self._change(path, _TYPES.get(status[0], "modified"), patch, old_path))
+        return changes
+
+    async def _untracked(self) -> list[FileChange]:
+        listed = await _git(self._root, "ls-files", "--others", "--exclude-standard", "-z")
+        names = [name for name in listed.split("\0") if name]
+        patches = await anyio.to_thread.run_sync(lambda: [_patch_of_new(self._root, name) for name in names])
+        return [self._change(name, "added", patch) for name, patch in zip(names, patches, strict=True)]
+
+    def _change(self, path: str, kind: ChangeType, patch: str | None, old_path: str | None = None) -> FileChange:
+        if patch is not None and len(patch) > LARGEST_DIFF:
+            patch = None
+        return FileChange(
+            self._shown(path),
+            kind,
+            patch or "",
+            self._shown(old_path) if old_path is not None else None,
+            is_truncated=patch is None,
+        )
+
+    def _shown(self, path: str) -> str:
+        return os.path.relpath(self._root / path, self._cwd)
+
+
+def _by_header(patch: str) -> dict[str, str]:
+    """The patch of each file by its first line. No other line begins so: contents are led by a sign or a space."""
+    starts = [found.start() for found in _HEADER.finditer(patch)]
+    parts = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
+    if len(patch) >= LARGEST_OUTPUT and parts:
+        # The last one may be cut in two.
+        parts.pop()
+    return {part.partition("\n")[0]: part for part in parts}
+
+
+def _quoted(path: str) -> str:
+    """A path as git writes it in a patch."""
+    shown = _QUOTED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\{ord(found[0]):03o}", path)
+    return path if shown == path else f'"{shown}"'
+
+
+def _patch_of_new(root: Path, name: str) -> str | None:
+    """The patch that makes a new file; ``None`` where it is too long, cannot be read, or is no file."""
+    path = root / name
+    try:
+        if path.is_symlink():
+            mode, data = "120000", os.readlink(path).encode()
+        elif path.is_file() and path.stat().st_size <= LARGEST_DIFF:
+            mode, data = "100755" if os.access(path, os.X_OK) else "100644", path.read_bytes()
+        else:
+            return None
+    except OSError:
+        return None
+    old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
+    header = f"diff --git {old} {new}\nnew file mode {mode}\n"
+    if not data:
+        return header
+    if b"\0" in data:
+        return f"{header}Binary files /dev/null and {new} differ\n"
+    text = data.decode("utf-8", "replace")
+    lines = text.removesuffix("\n").split("\n")
+    body = "".join(f"+{line}\n" for line in lines)
+    end = "" if text.endswith("\n") else "\\ No newline at end of file\n"
+    return f"{header}--- /dev/null\n+++ {new}\n@@ -0,0 +1,{len(lines)} @@\n{body}{end}"
+
+
+async def _git(cwd: Path, *args: str) -> str:
+    """What git prints, up to :data:`LARGEST_OUTPUT`.
+
+    Raises:
+        GitError: it is missing, refused, or took too long.
+    """
+    environ = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    environ |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    command = ["git", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", *args]
+    try:
+        process = await anyio.open_process(command, cwd=cwd, env=environ, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    except OSError as error:
+        raise GitError(f"git cannot be run: {error.strerror or error}") from None
+    out, said = bytearray(), bytearray()
+    with anyio.move_on_after(PATIENCE_S) as patience:
+        # Leaving kills a process that still runs.
+        async with process, anyio.create_task_group() as tasks:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            tasks.start_soon(_collect, process.stderr, said)
+            await _collect(process.stdout, out)
+            if len(out) < LARGEST_OUTPUT:
+                await process.wait()
+            else:
+                process.kill()
+    if patience.cancelled_caught:
+        raise GitError("git takes too long")
+    if process.returncode != 0 and len(out) < LARGEST_OUTPUT:
+        lines = said.decode("utf-8", "replace").strip().splitlines()
+        raise GitError(lines[-1] if lines else f"git ended with {process.returncode}")
+    return out[:LARGEST_OUTPUT].decode("utf-8", "replace")
+
+
+async def _collect(stream: ByteReceiveStream, into: bytearray) -> None:
+    async for chunk in stream:
+        into += chunk
+        if len(into) >= LARGEST_OUTPUT:
+            return

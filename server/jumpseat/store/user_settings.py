@@ -1,0 +1,106 @@
+"""What a user wants of every new session: ``settings.json`` in the home folder.
+
+Clients read and write it; what a session itself is created with wins. Keys that this version does not know are
+left in the file as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+
+import orjson
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.store.files import read_text, write_text
+
+log = logging.getLogger(__name__)
+
+FILE: Final = "settings.json"
+
+
+class Known(NamedTuple):
+    """A setting: its type, what it is unless set, and the session setting that it is the default of."""
+
+    type: type[bool] | type[str]
+    default: bool | str | None
+    attribute: str
+
+
+KNOWN: Final[Mapping[str, Known]] = {
+    "model": Known(str, None, "model"),
+    "reasoningEffort": Known(str, None, "reasoning_effort"),
+    "skipCustomInstructions": Known(bool, False, "skip_custom_instructions"),
+    "enableHostGitOperations": Known(bool, True, "host_git"),
+}
+
+
+class UserSettings:
+    """Read when first needed, and again when asked to: other processes write the file, too."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+        self._values: dict[str, Any] | None = None
+
+    def get(self) -> dict[str, Any]:
+        """The settings that are set, known and of the right type.
+
+        Raises:
+            StoreError: the file cannot be read, or is no JSON object.
+        """
+        if self._values is None:
+            self._values = self._read()
+        values = self._values
+        return {
+            name: values[name]
+            for name, known in KNOWN.items()
+            if name in values and type(values[name]) is known.type
+        }
+
+    def set(self, changes: Mapping[str, Any]) -> None:
+        """Set some of them; ``None`` takes one back. Either all are changed or none.
+
+        Raises:
+            InvalidRequestError: one is unknown, or of the wrong type.
+            StoreError: the file cannot be read or written; what is no JSON object is not overwritten.
+        """
+        for name, value in changes.items():
+            known = KNOWN.get(name)
+            if known is None:
+                raise InvalidRequestError(f"there is no setting {name[:100]!r}: expected one of {', '.join(KNOWN)}")
+            if value is not None and (type(value) is not known.type or value == ""):
+                expected = "true or false" if known.type is bool else "a text"
+                raise InvalidRequestError(f"the setting {name!r} is to be {expected}")
+        values = {**self._read(), **changes}
+        values = {name: value for name, value in values.items() if name not in changes or value is not None}
+        write_text(self._path, orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n")
+        self._values = values
+
+    def reload(self) -> None:
+        """Read the file again when it is needed next."""
+        self._values = None
+
+    def apply(self, settings: SessionSettings) -> None:
+        """Make them the defaults of a new session. A broken file costs the settings, not the session."""
+        try:
+            values = self.get()
+        except StoreError as error:
+            log.warning("%s", error)
+            return
+        for name, value in values.items():
+            setattr(settings, KNOWN[name].attribute, value)
+
+    def _read(self) -> dict[str, Any]:
+        text = read_text(self._path)
+        if text is None:
+            return {}
+        try:
+            values = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            raise StoreError(f"{FILE} is not JSON: {error}") from None
+        if not isinstance(values, dict):
+            raise StoreError(f"{FILE} is not a JSON object")
+        return cast("dict[str, Any]", values)

@@ -1,0 +1,316 @@
+"""Slash commands over the real wire: the server's own, those of clients, and those that wait in the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import JsonObject, Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HELLO = scripted({"text": "Hello!"}, {"text": "Hello again!"}, {"text": "And again!"})
+DEPLOY = {"name": "deploy", "description": "Deploy the app"}
+LOOKUP = {"name": "lookup", "description": "Look it up", "skipPermission": True}
+
+
+async def execute(wire: Wire, session: str, name: str = "deploy", args: str = "production") -> int:
+    return await wire.ask("session.commands.execute", {"sessionId": session, "commandName": name, "args": args})
+
+
+async def enqueue(wire: Wire, session: str, command: str, **params: Any) -> str:
+    answer = await wire.call("session.commands.enqueue", {"sessionId": session, "command": command, **params})
+    assert answer == {"queued": True, "queueId": answer["queueId"]}
+    return answer["queueId"]
+
+
+async def waiting(wire: Wire, session: str) -> list[tuple[str, str]]:
+    items = (await wire.call("session.queue.pendingItems", {"sessionId": session}))["items"]
+    return [(one["kind"], one["displayText"]) for one in items]
+
+
+async def interested(wire: Wire, session: str) -> str:
+    about = {"sessionId": session, "eventType": "command.queued"}
+    return (await wire.call("session.eventLog.registerInterest", about))["handle"]
+
+
+async def respond(wire: Wire, session: str, event: JsonObject, **result: bool) -> Any:
+    about = {"sessionId": session, "requestId": event["data"]["requestId"], "result": result}
+    return (await wire.call("session.commands.respondToQueuedCommand", about))["success"]
+
+
+def types(wire: Wire, since: int = 0) -> list[str]:
+    return [event["type"] for event in wire.events(since=since)]
+
+
+# --- listing ----------------------------------------------------------------------------------------------------
+
+
+async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, commands=[DEPLOY, {"name": "/rollback"}, {"name": "usage"}])
+
+        async def listed(**params: Any) -> dict[str, str]:
+            found = await server.wire.call("session.commands.list", {"sessionId": session, **params})
+            assert all(one["description"] is not None for one in found["commands"])
+            return {one["name"]: one["kind"] for one in found["commands"]}
+
+        own = {"deploy": "client", "rollback": "client", "usage": "client"}
+        assert await listed() == own | {"help": "builtin", "model": "builtin"}
+        assert await listed(includeBuiltins=False) == own
+        assert await listed(includeClientCommands=False) == {"help": "builtin", "model": "builtin"}
+        for name in ("/", "  "):
+            error = await server.wire.refused("session.create", {"commands": [{"name": name}]})
+            assert error["message"] == f"{name!r} cannot be the name of a command"
+        bad: list[Any] = [[{"name": ""}], [{}], {"name": "x"}, ["x"]]
+        for wrong in bad:
+            assert (await server.wire.refused("session.create", {"commands": wrong}))["code"] == -32602
+
+
+async def test_clients_are_told_when_the_commands_of_others_come_and_go(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as one:
+        session = await one.create(HELLO)
+        async with server.connect() as two:
+            await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
+            assert (await one.event("commands.changed"))["data"] == {"commands": [DEPLOY]}
+            assert types(one).count("commands.changed") == 1
+            since = len(one.messages)
+        # It hung up without a word.
+        assert (await one.event("commands.changed", since=since))["data"] == {"commands": []}
+
+
+async def test_a_client_that_is_alone_is_not_told_of_its_own_commands(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, commands=[DEPLOY])
+        await server.wire.prompt(session)
+        assert "commands.changed" not in types(server.wire)
+
+
+# --- running at once --------------------------------------------------------------------------------------------
+
+
+async def test_a_client_runs_its_command_and_the_caller_hears_when_it_is_done(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, commands=[DEPLOY])
+        asked = await execute(server.wire, session)
+        event = await server.wire.event("command.execute")
+        assert event["ephemeral"] is True
+        assert event["data"] == {
+            "requestId": event["data"]["requestId"],
+            "command": "/deploy production",
+            "commandName": "deploy",
+            "args": "production",
+        }
+        done = {"sessionId": session, "requestId": event["data"]["requestId"]}
+        assert await server.wire.call("session.commands.handlePendingCommand", done) == {"success": True}
+        assert (await server.wire.response(asked))["result"] == {}
+
+        invoked = await server.wire.ask("session.commands.invoke", {"sessionId": session, "name": "/Deploy"})
+        event = await server.wire.event("command.execute", command="/deploy")
+        failed = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "no network"}
+        await server.wire.call("session.commands.handlePendingCommand", failed)
+        assert (await server.wire.response(invoked))["error"]["message"] == "no network"
+        # Also for requests that nobody made.
+        late = await server.wire.call("session.commands.handlePendingCommand", failed | {"requestId": "nobody"})
+        assert late == {"success": True}
+
+
+async def test_a_command_goes_to_the_client_that_has_it_and_to_no_other(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
+        session = await one.create(HELLO, commands=[{"name": "other"}])
+        await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
+        asked = await execute(one, session)
+        event = await two.event("command.execute")
+        done = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "it broke"}
+        await two.call("session.commands.handlePendingCommand", done)
+        assert (await one.response(asked))["result"] == {"error": "it broke"}
+        assert "command.execute" not in types(one)
+
+
+async def test_nobody_waits_for_a_client_that_is_gone(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as one:
+        session = await one.create(HELLO)
+        async with server.connect() as two:
+            await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
+            asked = await execute(one, session)
+            await two.event("command.execute")
+        assert (await one.response(asked))["result"] == {"error": "the client that has this command is gone"}
+        again = await execute(one, session)
+        assert (await one.response(again))["result"] == {"error": "there is no command '/deploy'"}
+
+
+async def test_a_command_that_runs_ends_with_its_session(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, commands=[DEPLOY])
+        asked = await execute(server.wire, session)
+        await server.wire.event("command.execute")
+        await server.wire.call("session.delete", {"sessionId": session})
+        assert "error" in (await server.wire.response(asked))["result"]
+
+
+async def test_the_servers_own_commands_do_what_they_say(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, commands=[DEPLOY], model="first")
+
+        async def said(name: str, text: str = "") -> str:
+            about = {"sessionId": session, "name": name, "input": text}
+            answer = await server.wire.call("session.commands.invoke", about)
+            assert answer["kind"] == "text"
+            return answer["text"]
+
+        listed = await said("/HELP")
+        assert "/deploy  Deploy the app" in listed
+        assert "/model [name of a model]" in listed
+        assert await said("usage") == "No model was called yet."
+        assert "first" in await said("model")
+        await server.wire.prompt(session)
+        assert "1 calls" in await said("usage")
+        await said("model", "other")
+        changed = await server.wire.event("session.model_change")
+        assert changed["data"] == {"newModel": "other", "previousModel": "first", "source": "command"}
+        await server.wire.response(await execute(server.wire, session, "/model", ""))
+        assert "other" in (await server.wire.event("session.info", infoType="command"))["data"]["message"]
+        unknown = await server.wire.refused(
+            "session.commands.invoke", {"sessionId": session, "name": "make coffee"}
+        )
+        assert unknown["message"] == "there is no command '/make coffee'"
+        bad: list[tuple[str, JsonObject]] = [
+            ("invoke", {}),
+            ("invoke", {"name": ""}),
+            ("execute", {"args": "x"}),
+            ("enqueue", {}),
+            ("enqueue", {"command": 7}),
+            ("handlePendingCommand", {}),
+            ("respondToQueuedCommand", {"requestId": "x", "result": {}}),
+        ]
+        for method, wrong in bad:
+            error = await server.wire.refused(f"session.commands.{method}", {"sessionId": session, **wrong})
+            assert error["code"] == -32602, method
+
+
+# --- in the queue -----------------------------------------------------------------------------------------------
+
+
+async def test_a_queued_command_is_offered_to_who_asked_for_it_and_others_wait_behind_it(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO)
+        await interested(wire, session)
+        await enqueue(wire, session, " /first --now ")
+        offered = await wire.event("command.queued")
+        assert offered["data"]["command"] == "/first --now"
+        await enqueue(wire, session, "/second", displayText="Second")
+        assert await waiting(wire, session) == [("command", "Second")]
+        assert await wire.call("session.queue.removeMostRecent", {"sessionId": session}) == {"removed": True}
+        assert await waiting(wire, session) == []
+        await enqueue(wire, session, "/third")
+        await wire.call("session.queue.clear", {"sessionId": session})
+        assert await waiting(wire, session) == []
+        await enqueue(wire, session, "/fourth")
+        assert await respond(wire, session, offered, handled=True) is True
+        await wire.event("command.completed", requestId=offered["data"]["requestId"])
+        assert (await wire.event("command.queued", command="/fourth"))["data"]["requestId"]
+        assert await respond(wire, session, offered, handled=True) is False
+        assert await respond(wire, session, {"data": {"requestId": "nobody"}}, handled=False) is False
+
+
+async def test_a_client_can_have_the_commands_behind_wait_for_the_next_request(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO)
+        await interested(wire, session)
+        for name in ("/one", "/two", "/three"):
+            await enqueue(wire, session, name)
+        one = await wire.event("command.queued", command="/one")
+        since = len(wire.messages)
+        await respond(wire, session, one, handled=True, stopProcessingQueue=True)
+        await wire.event("session.idle", since=since)
+        assert await waiting(wire, session) == [("command", "/two"), ("command", "/three")]
+        assert await wire.call("session.metadata.isProcessing", {"sessionId": session}) == {"processing": False}
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        two = await wire.event("command.queued", command="/two")
+        assert await respond(wire, session, two, handled=False)
+        three = await wire.event("command.queued", command="/three")
+        since = len(wire.messages)
+        await respond(wire, session, three, handled=True)
+        await wire.event("assistant.message", since=since)
+        await wire.event("session.idle", since=since)
+
+
+async def test_a_command_waits_for_the_prompt_before_it_and_a_prompt_for_the_command(tmp_path: Path) -> None:
+    script = scripted(calls("lookup"), {"text": "Found."}, {"text": "Later."})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(script, tools=[LOOKUP], commands=[DEPLOY])
+        await wire.call("session.send", {"sessionId": session, "prompt": "look"})
+        asked = await wire.event("external_tool.requested")
+        await enqueue(wire, session, "/deploy now")
+        await wire.call("session.send", {"sessionId": session, "prompt": "and then?"})
+        assert await waiting(wire, session) == [("command", "/deploy now"), ("message", "and then?")]
+        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "it"}
+        await wire.call("session.tools.handlePendingToolCall", answer)
+        run = await wire.event("command.execute")
+        done = {"sessionId": session, "requestId": run["data"]["requestId"]}
+        await wire.call("session.commands.handlePendingCommand", done)
+        await wire.event("assistant.message", content="Later.")
+        await wire.event("session.idle")
+    order = [
+        event["data"].get("content") or event["type"]
+        for event in wire.events(session)
+        if event["type"] in ("assistant.message", "command.execute", "session.idle")
+        and event["data"].get("content", "x")
+    ]
+    assert order == ["Found.", "command.execute", "Later.", "session.idle"]
+
+
+async def test_a_queued_command_that_nobody_has_is_told_of_and_stops_nothing(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HELLO, model="first")
+        await enqueue(server.wire, session, "/coffee black")
+        await enqueue(server.wire, session, "/model second")
+        warned = await server.wire.event("session.warning", warningType="command")
+        assert warned["data"]["message"] == "/coffee black: there is no command '/coffee'"
+        await server.wire.event("session.model_change", newModel="second")
+        await server.wire.event("session.info", infoType="command")
+        for text in ("coffee", "/", "", "/ x"):
+            error = await server.wire.refused("session.commands.enqueue", {"sessionId": session, "command": text})
+            assert "expected a slash and a name" in error["message"]
+
+
+@pytest.mark.parametrize("how", ["hangs up", "releases", "leaves"])
+async def test_the_queue_goes_on_when_nobody_is_interested_any_more(tmp_path: Path, how: str) -> None:
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
+        session = await one.create(HELLO)
+        await two.call("session.resume", {"sessionId": session})
+        handle = await interested(two, session)
+        await enqueue(one, session, "/anything")
+        await two.event("command.queued")
+        if how == "hangs up":
+            await two.hang_up()
+        elif how == "leaves":
+            await two.call("session.destroy", {"sessionId": session})
+        else:
+            for _ in range(2):
+                released = {"sessionId": session, "handle": handle}
+                assert await two.call("session.eventLog.releaseInterest", released) == {"success": True}
+        await one.event("command.completed")
+        await one.prompt(session)
+
+
+async def test_an_abort_ends_a_queued_command_and_what_waits_behind_it(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO)
+        await interested(wire, session)
+        await enqueue(wire, session, "/one")
+        offered = await wire.event("command.queued")
+        await enqueue(wire, session, "/two")
+        assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
+        assert (await wire.event("session.idle"))["data"]["aborted"] is True
+        await wire.event("command.completed", requestId=offered["data"]["requestId"])
+        assert await respond(wire, session, offered, handled=True) is False
+        assert await waiting(wire, session) == []
+        seen = await wire.prompt(session)
+        assert seen[-1]["type"] == "session.idle"

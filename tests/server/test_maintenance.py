@@ -1,0 +1,314 @@
+"""``sessions.*``: looking after what is on the disk, over the real wire."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.server import RunningServer, Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HELLO = scripted({"text": "Hello!"})
+YEAR_S = 365 * 24 * 60 * 60
+
+
+async def prompted(wire: Wire, **options: Any) -> str:
+    """A session with one prompt behind it."""
+    session = await wire.create(HELLO, **options)
+    await wire.prompt(session, "What is this about?")
+    return session
+
+
+async def stored(wire: Wire, **options: Any) -> str:
+    """The same, left by its client."""
+    session = await prompted(wire, **options)
+    await wire.call("session.destroy", {"sessionId": session})
+    return session
+
+
+def age(server: RunningServer, session: str, seconds: float) -> None:
+    """Make a session look as if it had last been changed so long ago."""
+    log = server.log_of(session)
+    changed = log.stat().st_mtime - seconds
+    os.utime(log, (changed, changed))
+
+
+def folder(tmp_path: Path, name: str) -> str:
+    made = tmp_path / name
+    made.mkdir()
+    return str(made)
+
+
+def ids(result: dict[str, Any]) -> list[str]:
+    return [one["sessionId"] for one in result["sessions"]]
+
+
+# --- finding ----------------------------------------------------------------------------------------------------
+
+
+async def test_the_list_is_that_of_sessions_list_and_tells_less_beyond_the_limit(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        old, new = await stored(server.wire), await stored(server.wire)
+        age(server, old, 10)
+        whole = await server.wire.call("sessions.list", {})
+        limited = await server.wire.call("sessions.list", {"metadataLimit": 1, "source": "all"})
+        bare = await server.wire.call("sessions.list", {"metadataLimit": 0})
+        assert whole == await server.wire.call("session.list", {})
+        assert await server.wire.call("sessions.list", {"source": "remote"}) == {"sessions": []}
+        for wrong in ({"source": "moon"}, {"metadataLimit": -1}, {"filter": "x"}):
+            assert (await server.wire.refused("sessions.list", wrong))["code"] == -32602
+    assert ids(whole) == ids(limited) == [new, old]
+    assert limited["sessions"][0] == whole["sessions"][0]
+    for one in [limited["sessions"][1], *bare["sessions"]]:
+        assert set(one) == {"sessionId", "startTime", "modifiedTime", "isRemote"}
+
+
+async def test_the_list_takes_the_filter_of_a_context(tmp_path: Path) -> None:
+    here, there = folder(tmp_path, "here"), folder(tmp_path, "there")
+    async with running_server(tmp_path) as server:
+        mine, _ = (
+            await stored(server.wire, workingDirectory=here),
+            await stored(server.wire, workingDirectory=there),
+        )
+        found = await server.wire.call("sessions.list", {"filter": {"cwd": here}, "metadataLimit": 0})
+        internal = await server.wire.call("sessions.getMetadata", {"sessionId": mine})
+        by_id = await server.wire.call("session.getMetadata", {"sessionId": mine})
+        non_empty = await server.wire.call("sessions.listNonEmptySessionIds", {"limit": 1})
+        path = await server.wire.call("sessions.getEventFilePath", {"sessionId": mine})
+    assert ids(found) == [mine]
+    assert internal == by_id
+    assert len(non_empty["sessionIds"]) == 1
+    assert path == {"filePath": str(server.log_of(mine))}
+
+
+async def test_a_prefix_finds_the_one_session_it_begins(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        one, other, longer = "0badc0de-1-one", "0badc0de-2-other", "0badc0de-1-one-more"
+        for session in (one, other, longer):
+            await server.wire.create(HELLO, sessionId=session)
+
+        async def found(prefix: str) -> Any:
+            return await server.wire.call("sessions.findByPrefix", {"prefix": prefix})
+
+        assert await found("0badc0de-2") == {"sessionId": other}
+        assert await found("0badc0de") == {}
+        assert await found(one) == {"sessionId": one}
+        assert await found("0badc0de-3") == {}
+        assert await found("../../etc") == {}
+        assert (await server.wire.refused("sessions.findByPrefix", {"prefix": "0bad"}))["code"] == -32602
+        assert (await server.wire.refused("sessions.findByPrefix", {}))["code"] == -32602
+
+
+async def test_the_session_to_go_on_with_is_the_one_of_the_same_place(tmp_path: Path) -> None:
+    here, there, nowhere = (folder(tmp_path, name) for name in ("here", "there", "nowhere"))
+    async with running_server(tmp_path) as server:
+
+        async def last(context: dict[str, Any] | None = None) -> Any:
+            return await server.wire.call("sessions.getLastForContext", {"context": context} if context else {})
+
+        assert await last() == await last({"cwd": here}) == {}
+        first = await stored(server.wire, workingDirectory=here)
+        second = await stored(server.wire, workingDirectory=here)
+        newest = await stored(server.wire, workingDirectory=there)
+        for seconds, session in ((30, first), (20, second), (10, newest)):
+            age(server, session, seconds)
+        assert await last({"cwd": here}) == {"sessionId": second}
+        assert await last() == await last({"cwd": nowhere}) == {"sessionId": newest}
+        assert (await server.wire.refused("sessions.getLastForContext", {"context": {}}))["code"] == -32602
+
+
+async def test_sizes_count_what_lies_in_the_folder_of_a_session(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await prompted(server.wire)
+        before = await server.wire.call("sessions.getSizes")
+        await server.wire.call(
+            "session.workspaces.createFile", {"sessionId": session, "path": "a", "content": "x" * 5000}
+        )
+        after = await server.wire.call("sessions.getSizes")
+    assert before["sizes"].keys() == {session}
+    assert before["sizes"][session] > server.log_of(session).stat().st_size / 2
+    assert after["sizes"][session] >= before["sizes"][session] + 5000
+
+
+async def test_what_a_list_has_left_out_can_be_filled_in(tmp_path: Path) -> None:
+    here = folder(tmp_path, "here")
+    async with running_server(tmp_path) as server:
+        session = await stored(server.wire, workingDirectory=here)
+        empty = await server.wire.create(HELLO, workingDirectory=here)
+        (listed,) = (await server.wire.call("sessions.list", {}))["sessions"]
+        (bare,) = (await server.wire.call("sessions.list", {"metadataLimit": 0}))["sessions"]
+        unknown = {**bare, "sessionId": str(uuid.uuid4())}
+        blank = {**bare, "sessionId": empty}
+        named = {**blank, "name": "Mine", "clientName": "host", "mcTaskId": "7"}
+        complete = {**listed, "summary": "As it was"}
+
+        async def enriched(*given: dict[str, Any]) -> list[dict[str, Any]]:
+            return (await server.wire.call("sessions.enrichMetadata", {"sessions": given}))["sessions"]
+
+        assert await enriched(bare) == [listed]
+        assert await enriched(unknown, blank, complete) == [unknown, complete]
+        assert await enriched(named) == [{**named, "summary": "Mine", "context": {"cwd": here}}]
+        bad: list[Any] = [{}, {"sessions": [{"sessionId": session}]}, {"sessions": {}}]
+        for wrong in bad:
+            assert (await server.wire.refused("sessions.enrichMetadata", wrong))["code"] == -32602
+
+
+# --- in use, saved, closed --------------------------------------------------------------------------------------
+
+
+async def test_in_use_is_what_another_living_process_has_marked(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server, await anyio.open_process(["sleep", "60"]) as other:
+        mine, theirs = await prompted(server.wire), await stored(server.wire)
+        (server.log_of(theirs).parent / f"inuse.{other.pid}.lock").touch()
+        asked = {"sessionIds": [mine, theirs, str(uuid.uuid4()), "../x", ""]}
+        assert await server.wire.call("sessions.checkInUse", asked) == {"inUse": [theirs]}
+        assert (await server.wire.refused("sessions.checkInUse", {"sessionIds": "x"}))["code"] == -32602
+        other.kill()
+
+
+async def test_the_mark_of_this_process_can_be_taken_off(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await prompted(server.wire)
+        marks = server.log_of(session).parent
+        assert list(marks.glob("inuse.*.lock"))
+        for one in (session, session, "nobody", "../x"):
+            assert await server.wire.call("sessions.releaseLock", {"sessionId": one}) == {}
+        assert not list(marks.glob("inuse.*.lock"))
+        await server.wire.prompt(session)
+
+
+async def test_a_saved_session_goes_on_and_has_all_in_its_log(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await prompted(server.wire)
+        for one in (session, "nobody"):
+            assert await server.wire.call("sessions.save", {"sessionId": one}) == {}
+        await server.wire.prompt(session)
+        told = await server.wire.call("session.getMessages", {"sessionId": session})
+        assert len(server.log_of(session).read_bytes().splitlines()) == len(told["events"])
+
+
+async def test_closing_says_so_keeps_the_session_and_is_fine_twice(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await prompted(server.wire)
+        for _ in range(2):
+            assert await server.wire.call("sessions.close", {"sessionId": session}) == {}
+        assert await server.wire.event("session.shutdown", shutdownType="routine")
+        gone = await server.wire.refused("session.send", {"sessionId": session, "prompt": "?"})
+        assert gone["message"] == f"Session not found: {session}"
+        assert not list(server.log_of(session).parent.glob("inuse.*.lock"))
+        await server.wire.call("session.resume", {"sessionId": session, "provider": HELLO})
+
+
+# --- deleting ---------------------------------------------------------------------------------------------------
+
+
+async def test_many_sessions_are_deleted_at_once_and_say_what_that_frees(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        live, kept, old = await prompted(server.wire), await prompted(server.wire), await stored(server.wire)
+        size = (await server.wire.call("sessions.getSizes"))["sizes"][old]
+        unknown = str(uuid.uuid4())
+        freed = (await server.wire.call("sessions.bulkDelete", {"sessionIds": [live, unknown, old, "../x", live]}))[
+            "freedBytes"
+        ]
+        assert freed == {live: freed[live], unknown: 0, old: size, "../x": 0}
+        assert freed[live] > 0
+        assert ids(await server.wire.call("sessions.list", {})) == [kept]
+        for session in (live, old):
+            assert not server.log_of(session).parent.exists()
+            await server.wire.until(
+                lambda one, session=session: (
+                    one.get("params", {}).get("type") == "session.deleted" and one["params"]["sessionId"] == session
+                )
+            )
+        await server.wire.call("sessions.delete", {"sessionId": kept})
+        error = await server.wire.refused("sessions.delete", {"sessionId": kept})
+        assert error["message"] == f"Session not found: {kept}"
+
+
+async def test_pruning_takes_what_is_old_unnamed_and_in_nobodys_use(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        old, new, excluded = [await stored(server.wire) for _ in range(3)]
+        named = await prompted(server.wire)
+        await server.wire.call("session.name.set", {"sessionId": named, "name": "Dear to me"})
+        await server.wire.call("session.destroy", {"sessionId": named})
+        live = await prompted(server.wire)
+        for session in (old, excluded, named, live):
+            age(server, session, YEAR_S)
+        size = (await server.wire.call("sessions.getSizes"))["sizes"][old]
+        asked = {"olderThanDays": 30, "excludeSessionIds": [excluded]}
+
+        dry = await server.wire.call("sessions.pruneOld", {**asked, "dryRun": True})
+        assert {**dry, "skipped": sorted(dry["skipped"])} == {
+            "deleted": [],
+            "candidates": [old],
+            "skipped": sorted([named, live]),
+            "freedBytes": size,
+            "dryRun": True,
+        }
+        assert server.log_of(old).exists()
+
+        done = await server.wire.call("sessions.pruneOld", asked)
+        assert (done["deleted"], done["candidates"], done["freedBytes"]) == ([old], [], size)
+        assert not server.log_of(old).exists()
+
+        with_named = await server.wire.call("sessions.pruneOld", {**asked, "includeNamed": True})
+        assert (with_named["deleted"], with_named["skipped"]) == ([named], [live])
+        assert set(ids(await server.wire.call("sessions.list", {}))) == {new, excluded, live}
+        for wrong in ({}, {"olderThanDays": -1}, {"olderThanDays": "x"}):
+            assert (await server.wire.refused("sessions.pruneOld", wrong))["code"] == -32602
+
+
+# --- opening ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_session_is_opened_by_what_is_known_of_it(tmp_path: Path) -> None:
+    here, there = folder(tmp_path, "here"), folder(tmp_path, "there")
+    async with running_server(tmp_path) as server:
+
+        async def opened(kind: str, **params: Any) -> Any:
+            return await server.wire.call("sessions.open", {"kind": kind, **params})
+
+        assert await opened("resumeLast") == {"status": "not_found"}
+        made = await opened("create", options={"provider": HELLO, "workingDirectory": here, "name": "Mine"})
+        session = made["sessionId"]
+        assert made == {"status": "created", "sessionId": session, "startupPrompts": []}
+        assert await server.wire.call("session.name.get", {"sessionId": session}) == {"name": "Mine"}
+        await server.wire.prompt(session)
+        resumed: dict[str, Any] = {"status": "resumed", "sessionId": session, "startupPrompts": []}
+        assert await opened("attach", sessionId=session) == resumed
+
+        await server.wire.call("session.destroy", {"sessionId": session})
+        assert await opened("attach", sessionId=session) == {"status": "not_found"}
+        assert await opened("resume", sessionId=session[:8], options={"provider": HELLO}) == resumed
+        await server.wire.event("session.resume", session=session)
+        await server.wire.prompt(session)
+
+        await server.wire.call("session.destroy", {"sessionId": session})
+        await stored(server.wire, workingDirectory=there)
+        since = len(server.wire.messages)
+        last = await opened("resumeLast", context={"cwd": here}, resume=False, options={"provider": HELLO})
+        assert last == resumed
+        await server.wire.prompt(session)
+        assert "session.resume" not in [event["type"] for event in server.wire.events(session, since=since)]
+
+
+async def test_a_session_that_cannot_be_opened_is_not_found_or_refused(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        for session in ("nobody-at-all", "../../etc", "x" * 300):
+            for kind in ("resume", "attach"):
+                answer = await server.wire.call("sessions.open", {"kind": kind, "sessionId": session})
+                assert answer == {"status": "not_found"}
+        for kind in ("remote", "cloud", "handoff"):
+            error = await server.wire.refused("sessions.open", {"kind": kind, "sessionId": "x"})
+            assert error["message"] == f"sessions.open of kind {kind!r} is not supported by this server"
+        assert "sessionId" in (await server.wire.refused("sessions.open", {"kind": "resume"}))["message"]
+        error = await server.wire.refused("sessions.open", {"kind": "create", "options": {"sessionId": "../x"}})
+        assert "'../x'" in error["message"]
+        for wrong in ({}, {"kind": "guess"}, {"kind": "create", "options": 7}):
+            assert (await server.wire.refused("sessions.open", wrong))["code"] == -32602

@@ -1,0 +1,120 @@
+"""``user.settings.*`` over the real wire: what they are, what they do, and what does not become a setting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HELLO = scripted({"text": "Hello!"})
+UNSET: dict[str, Any] = {
+    "model": {"value": None, "default": None, "isDefault": True},
+    "reasoningEffort": {"value": None, "default": None, "isDefault": True},
+    "skipCustomInstructions": {"value": False, "default": False, "isDefault": True},
+    "enableHostGitOperations": {"value": True, "default": True, "isDefault": True},
+}
+
+
+async def settings(wire: Wire) -> dict[str, Any]:
+    return (await wire.call("user.settings.get"))["settings"]
+
+
+async def change(wire: Wire, **changes: Any) -> None:
+    assert await wire.call("user.settings.set", {"settings": changes}) == {"shadowedKeys": []}
+
+
+async def test_a_setting_is_set_kept_and_taken_back(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        assert await settings(server.wire) == UNSET
+        await change(server.wire, skipCustomInstructions=False, model="mine")
+        file = server.home / "settings.json"
+        assert json.loads(file.read_text()) == {"skipCustomInstructions": False, "model": "mine"}
+    async with running_server(tmp_path) as server:
+        # Set to what is the default anyway is set all the same.
+        changed = {
+            "skipCustomInstructions": {"value": False, "default": False, "isDefault": False},
+            "model": {"value": "mine", "default": None, "isDefault": False},
+        }
+        assert await settings(server.wire) == UNSET | changed
+        await change(server.wire, skipCustomInstructions=None, model=None, reasoningEffort=None)
+        assert await settings(server.wire) == UNSET
+        assert json.loads(file.read_text()) == {}
+
+
+async def test_settings_are_the_defaults_of_new_sessions_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Speak Latin.")
+    script = scripted({"text": "ok", "expect": {"system": "/^(?!.*Speak Latin)/s"}})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        old = await wire.create(HELLO)
+        await change(
+            wire, skipCustomInstructions=True, enableHostGitOperations=False, model="mine", reasoningEffort="low"
+        )
+
+        async def model(session: str) -> Any:
+            return await wire.call("session.model.getCurrent", {"sessionId": session})
+
+        new = await wire.create(script)
+        other = await wire.create(HELLO, model="theirs", reasoningEffort="high")
+        assert await model(new) == {"modelId": "mine", "reasoningEffort": "low"}
+        assert await model(other) == {"modelId": "theirs", "reasoningEffort": "high"}
+        assert await model(old) == {"modelId": "scripted"}
+        sources = {
+            session: (await wire.call("session.instructions.getSources", {"sessionId": session}))["sources"]
+            for session in (old, new)
+        }
+        assert [bool(found) for found in sources.values()] == [True, False]
+        off = await wire.refused("session.workspaces.diff", {"sessionId": new, "mode": "unstaged"})
+        assert off["message"] == "git is switched off for this session"
+
+
+async def test_what_others_write_counts_after_a_reload(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        assert await settings(server.wire) == UNSET
+        file = server.home / "settings.json"
+        file.write_text('{"model": "theirs", "skipCustomInstructions": "yes", "theme": {"dark": true}}')
+        assert await settings(server.wire) == UNSET
+        assert await server.wire.call("user.settings.reload") is None
+        found = await settings(server.wire)
+        # What is of the wrong type is not set.
+        assert found == UNSET | {"model": {"value": "theirs", "default": None, "isDefault": False}}
+        await change(server.wire, model="mine")
+        assert json.loads(file.read_text())["theme"] == {"dark": True}
+
+
+async def test_what_is_no_setting_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        for wrong, why in (
+            ({"colour": "red"}, "there is no setting 'colour'"),
+            ({"skipCustomInstructions": "yes"}, "true or false"),
+            ({"skipCustomInstructions": 1}, "true or false"),
+            ({"model": True}, "a text"),
+            ({"model": ""}, "a text"),
+        ):
+            error = await server.wire.refused(
+                "user.settings.set", {"settings": {"reasoningEffort": "low", **wrong}}
+            )
+            assert (error["code"], why in error["message"]) == (-32003, True), error
+        bad: list[Any] = [{}, {"settings": []}, {"settings": None}]
+        for params in bad:
+            assert (await server.wire.refused("user.settings.set", params))["code"] == -32602
+        assert await settings(server.wire) == UNSET
+        assert not (server.home / "settings.json").exists()
+
+
+@pytest.mark.parametrize("text", ["{broken", "[1, 2]"])
+async def test_a_broken_file_is_said_so_and_neither_overwritten_nor_in_the_way(tmp_path: Path, text: str) -> None:
+    async with running_server(tmp_path) as server:
+        file = server.home / "settings.json"
+        file.write_text(text)
+        assert "settings.json is not" in (await server.wire.refused("user.settings.get"))["message"]
+        refused = await server.wire.refused("user.settings.set", {"settings": {"model": "mine"}})
+        assert "settings.json is not" in refused["message"]
+        assert file.read_text() == text
+        await server.wire.create(HELLO)

@@ -1,0 +1,209 @@
+"""``session.workspaces.diff`` over the real wire, with real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HELLO = scripted({"text": "Hello!"})
+ODD = 'odd "näme"\t.txt'
+LONG = "a line that makes a file recognisable when it is renamed\n" * 20
+
+
+def git(folder: Path, *args: str) -> None:
+    who = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "HOME": str(folder)}
+    config = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *config, *args], cwd=folder, check=True, capture_output=True, env=os.environ | who)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with one commit on ``main``."""
+    folder = tmp_path / "repository"
+    (folder / "sub").mkdir(parents=True)
+    for name, text in {
+        "tracked.txt": "before\n",
+        "removed.txt": "remove me\n",
+        ODD: "odd\n",
+        "moved.txt": LONG,
+    }.items():
+        (folder / name).write_text(text)
+    (folder / ".gitignore").write_text("*.log\n")
+    git(folder, "init")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "initial")
+    return folder
+
+
+async def told(wire: Wire, folder: Path, **params: Any) -> dict[str, Any]:
+    session = await wire.create(HELLO, workingDirectory=str(folder))
+    return await wire.call("session.workspaces.diff", {"sessionId": session, "mode": "unstaged", **params})
+
+
+def kinds(result: dict[str, Any]) -> dict[str, str]:
+    return {one["path"]: one["changeType"] for one in result["changes"]}
+
+
+async def test_what_is_not_staged_is_told_file_by_file(repository: Path, tmp_path: Path) -> None:
+    (repository / "tracked.txt").write_text("after\n")
+    (repository / "removed.txt").unlink()
+    (repository / ODD).write_text("diff --git a/tracked.txt b/tracked.txt\n")
+    (repository / "staged.txt").write_text("staged\n")
+    git(repository, "add", "staged.txt")
+    (repository / "new.txt").write_text("one\ntwo")
+    (repository / "empty.txt").touch()
+    (repository / "picture.bin").write_bytes(b"\0\1")
+    (repository / "noise.log").write_text("ignored")
+    (repository / "link").symlink_to("tracked.txt")
+    async with running_server(tmp_path) as server:
+        result = await told(server.wire, repository)
+        from_below = await told(server.wire, repository / "sub")
+    changes = {one["path"]: one for one in result["changes"]}
+    assert {name: result[name] for name in ("requestedMode", "mode", "isFallback")} == {
+        "requestedMode": "unstaged",
+        "mode": "unstaged",
+        "isFallback": False,
+    }
+    assert kinds(result) == {
+        "tracked.txt": "modified",
+        "removed.txt": "deleted",
+        ODD: "modified",
+        "new.txt": "added",
+        "empty.txt": "added",
+        "picture.bin": "added",
+        "link": "added",
+    }
+    assert changes["tracked.txt"]["diff"].endswith("@@ -1 +1 @@\n-before\n+after\n")
+    assert "-remove me\n" in changes["removed.txt"]["diff"]
+    assert "-odd\n+diff --git a/tracked.txt b/tracked.txt\n" in changes[ODD]["diff"]
+    assert changes["new.txt"]["diff"].endswith("@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n")
+    assert "Binary files" in changes["picture.bin"]["diff"]
+    assert "new file mode 120000" in changes["link"]["diff"]
+    assert not any("isTruncated" in one for one in result["changes"])
+    assert kinds(from_below) == {f"../{path}": kind for path, kind in kinds(result).items()}
+
+
+async def test_a_patch_that_is_told_can_be_applied(repository: Path, tmp_path: Path) -> None:
+    (repository / "tracked.txt").write_text("after\nmore\n")
+    (repository / "new.txt").write_text("one\ntwo")
+    (repository / ODD).unlink()
+    async with running_server(tmp_path) as server:
+        result = await told(server.wire, repository)
+    (tmp_path / "all.patch").write_text("".join(one["diff"] for one in result["changes"]))
+    git(repository, "stash", "--include-untracked")
+    git(repository, "apply", str(tmp_path / "all.patch"))
+    assert (repository / "tracked.txt").read_text() == "after\nmore\n"
+    assert (repository / "new.txt").read_text() == "one\ntwo"
+    assert not (repository / ODD).exists()
+
+
+async def test_a_branch_is_compared_with_where_it_left_the_default_one(repository: Path, tmp_path: Path) -> None:
+    git(repository, "checkout", "-b", "feature")
+    git(repository, "mv", "moved.txt", "elsewhere.txt")
+    git(repository, "commit", "-m", "move")
+    git(repository, "checkout", "main")
+    (repository / "only-on-main.txt").write_text("x\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-m", "go on")
+    git(repository, "checkout", "feature")
+    (repository / "tracked.txt").write_text("after\n")
+    async with running_server(tmp_path) as server:
+        result = await told(server.wire, repository, mode="branch")
+    assert kinds(result) == {"elsewhere.txt": "renamed", "tracked.txt": "modified"}
+    (renamed,) = [one for one in result["changes"] if one["changeType"] == "renamed"]
+    assert renamed["oldPath"] == "moved.txt"
+    assert (result["mode"], result["baseBranch"], result["isFallback"]) == ("branch", "main", False)
+
+
+async def test_where_there_is_nothing_to_compare_with_it_says_that_it_fell_back(
+    repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "branch", "-m", "main", "trunk")
+    (repository / "tracked.txt").write_text("after\n")
+    async with running_server(tmp_path) as server:
+        branch = await told(server.wire, repository, mode="branch")
+        session = await told(server.wire, repository, mode="session", includeContents=True)
+    assert kinds(branch) == kinds(session) == {"tracked.txt": "modified"}
+    assert {name: value for name, value in branch.items() if name != "changes"} == {
+        "requestedMode": "branch",
+        "mode": "unstaged",
+        "isFallback": True,
+    }
+    assert {name: value for name, value in session.items() if name != "changes"} == {
+        "requestedMode": "session",
+        "mode": "unstaged",
+        "isFallback": True,
+        "unavailableReason": "file-change-tracking-disabled",
+    }
+
+
+async def test_where_nothing_has_changed_or_was_ever_committed_there_is_nothing_to_tell(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "fresh").mkdir()
+    git(tmp_path / "fresh", "init")
+    async with running_server(tmp_path) as server:
+        for mode in ("unstaged", "branch", "session"):
+            assert (await told(server.wire, repository, mode=mode))["changes"] == []
+            assert (await told(server.wire, tmp_path / "fresh", mode=mode))["changes"] == []
+
+
+async def test_space_can_be_ignored_and_long_diffs_are_left_out(repository: Path, tmp_path: Path) -> None:
+    (repository / "tracked.txt").write_text("  before\n")
+    (repository / "removed.txt").write_text("x" * 300_000)
+    (repository / "large.txt").write_text("x" * 300_000)
+    async with running_server(tmp_path) as server:
+        whole = await told(server.wire, repository)
+        without = await told(server.wire, repository, ignoreWhitespace=True)
+    assert kinds(whole).keys() - kinds(without).keys() == {"tracked.txt"}
+    left_out = {one["path"] for one in whole["changes"] if one.get("isTruncated") and one["diff"] == ""}
+    assert left_out == {"removed.txt", "large.txt"}
+
+
+async def test_files_in_conflict_and_programs_in_the_configuration_do_no_harm(
+    repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "checkout", "-b", "other")
+    (repository / "tracked.txt").write_text("theirs\n")
+    git(repository, "commit", "-am", "theirs")
+    git(repository, "checkout", "main")
+    (repository / "tracked.txt").write_text("ours\n")
+    git(repository, "commit", "-am", "ours")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(repository, "merge", "other")
+    trap = tmp_path / "trapped"
+    (repository / ".gitattributes").write_text("* diff=trap\n")
+    for key in ("diff.external", "diff.trap.textconv", "diff.trap.command", "core.fsmonitor"):
+        git(repository, "config", key, f"touch {trap};")
+    git(repository, "config", "diff.noprefix", "true")
+    async with running_server(tmp_path) as server:
+        result = await told(server.wire, repository)
+    assert kinds(result) == {"tracked.txt": "modified", ".gitattributes": "added"}
+    assert not trap.exists()
+
+
+async def test_what_cannot_be_compared_is_refused(repository: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    async with running_server(tmp_path, env={"GIT_CEILING_DIRECTORIES": str(tmp_path)}) as server:
+        wire = server.wire
+        nowhere = await wire.create(HELLO, workingDirectory=str(plain))
+        off = await wire.create(HELLO, workingDirectory=str(repository), enableHostGitOperations=False)
+        there = await wire.create(HELLO, workingDirectory=str(repository))
+
+        async def why(session: str, **params: Any) -> str:
+            return (await wire.refused("session.workspaces.diff", {"sessionId": session, **params}))["message"]
+
+        assert "has no git working tree" in await why(nowhere, mode="unstaged")
+        assert await why(off, mode="unstaged") == "git is switched off for this session"
+        assert "includeContents" in await why(there, mode="branch", includeContents=True)
+        assert "mode" in await why(there, mode="staged")
+        assert await why("nobody", mode="unstaged") == "Session not found: nobody"
