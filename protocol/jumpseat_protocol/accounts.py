@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.wire import WireModel
 
@@ -12,7 +12,7 @@ from jumpseat_protocol.wire import WireModel
 class SessionAuthStatusResult(WireModel):
     """``host`` is a URL, as in ``https://github.com``."""
 
-    is_authenticated: bool
+    is_authenticated: StrictBool
     auth_type: str | None = None
     host: str | None = None
     login: str | None = None
@@ -47,13 +47,13 @@ class AccountGetQuotaParams(WireModel):
 class AccountQuotaSnapshot(WireModel):
     """One kind of requests. ``entitlement_requests`` is -1 where there is no limit; ``reset_date`` is ISO 8601."""
 
-    is_unlimited_entitlement: bool
+    is_unlimited_entitlement: StrictBool
     entitlement_requests: int
     used_requests: int
     remaining_percentage: float
-    usage_allowed_with_exhausted_quota: bool
+    usage_allowed_with_exhausted_quota: StrictBool
     overage: float
-    overage_allowed_with_exhausted_quota: bool
+    overage_allowed_with_exhausted_quota: StrictBool
     reset_date: str | None = None
 
 

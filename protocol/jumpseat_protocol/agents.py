@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pydantic import StrictBool
+
 from jumpseat_protocol.wire import WireModel
 
 
 class AgentListParams(WireModel):
     session_id: str
-    include_built_in_agents: bool = False
-    include_prompt: bool = False
+    include_built_in_agents: StrictBool = False
+    include_prompt: StrictBool = False
 
 
 class AgentInfo(WireModel):
@@ -18,7 +20,7 @@ class AgentInfo(WireModel):
     display_name: str
     description: str
     id: str
-    user_invocable: bool = True
+    user_invocable: StrictBool = True
     tools: list[str] | None = None
     model: str | None = None
     skills: list[str] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 from jumpseat_protocol.tools import ToolResultObject
@@ -77,12 +77,12 @@ class UserInputRequestParams(WireModel):
     session_id: str
     question: str
     choices: list[str] | None = None
-    allow_freeform: bool | None = None
+    allow_freeform: StrictBool | None = None
 
 
 class UserInputResponse(WireModel):
     answer: str
-    was_freeform: bool = True
+    was_freeform: StrictBool = True
 
 
 class SectionContent(WireModel):
@@ -148,8 +148,8 @@ class HttpRequestChunkParams(WireModel):
 
     request_id: str
     data: str = Field(repr=False)
-    end: bool | None = None
-    cancel: bool | None = None
+    end: StrictBool | None = None
+    cancel: StrictBool | None = None
     cancel_reason: str | None = None
 
 

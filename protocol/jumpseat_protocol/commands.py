@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.sessions import QueuedCommandResult
 from jumpseat_protocol.wire import WireModel
@@ -17,9 +17,9 @@ CommandKind: TypeAlias = Literal["builtin", "skill", "client"]
 
 class CommandsListParams(WireModel):
     session_id: str
-    include_builtins: bool = True
-    include_skills: bool = True
-    include_client_commands: bool = True
+    include_builtins: StrictBool = True
+    include_skills: StrictBool = True
+    include_client_commands: StrictBool = True
 
 
 class CommandInput(WireModel):
@@ -34,7 +34,7 @@ class SlashCommandInfo(WireModel):
     name: str
     description: str
     kind: CommandKind
-    allow_during_agent_execution: bool
+    allow_during_agent_execution: StrictBool
     input: CommandInput | None = None
 
 
@@ -80,7 +80,7 @@ class CommandEnqueueParams(WireModel):
 class CommandEnqueueResult(WireModel):
     """``queue_id`` is the id that ``session.queue.pendingItems`` tells."""
 
-    queued: bool = True
+    queued: StrictBool = True
     queue_id: str
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.wire import WireModel
 
@@ -23,10 +23,10 @@ class HttpResponseChunkParams(WireModel):
 
     request_id: str
     data: str = Field(default="", repr=False)
-    binary: bool = False
-    end: bool = False
+    binary: StrictBool = False
+    end: StrictBool = False
     error: HttpResponseError | None = None
 
 
 class AcceptedResult(WireModel):
-    accepted: bool
+    accepted: StrictBool

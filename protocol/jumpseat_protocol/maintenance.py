@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata, SessionOptions
 from jumpseat_protocol.wire import WireModel
@@ -22,8 +22,8 @@ class SessionsListParams(WireModel):
     source: Literal["local", "remote", "all"] = "local"
     metadata_limit: int | None = Field(default=None, ge=0)
     filter: SessionListFilter | None = None
-    include_detached: bool = False
-    throw_on_error: bool = False
+    include_detached: StrictBool = False
+    throw_on_error: StrictBool = False
 
 
 class FindByPrefixParams(WireModel):
@@ -62,8 +62,8 @@ class PruneOldParams(WireModel):
     """``older_than_days`` counts from the last change. Named sessions stay unless ``include_named``."""
 
     older_than_days: float = Field(ge=0, allow_inf_nan=False)
-    dry_run: bool = False
-    include_named: bool = False
+    dry_run: StrictBool = False
+    include_named: StrictBool = False
     exclude_session_ids: list[str] = Field(default_factory=list)
 
 
@@ -74,7 +74,7 @@ class PruneOldResult(WireModel):
     candidates: list[str]
     skipped: list[str]
     freed_bytes: int
-    dry_run: bool
+    dry_run: StrictBool
 
 
 class KnownMetadata(SessionMetadata):
@@ -111,8 +111,8 @@ class SessionsOpenParams(WireModel):
     session_id: str | None = None
     context: SessionContext | None = None
     options: OpenOptions = Field(default_factory=OpenOptions)
-    resume: bool = True
-    emit_start: bool = True
+    resume: StrictBool = True
+    emit_start: StrictBool = True
 
 
 class SessionsOpenResult(WireModel):
@@ -140,9 +140,9 @@ class UserSetting(WireModel):
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
 
-    value: bool | str | None = None
-    default: bool | str | None = None
-    is_default: bool
+    value: StrictBool | str | None = None
+    default: StrictBool | str | None = None
+    is_default: StrictBool
 
 
 class UserSettingsResult(WireModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.wire import WireModel
 
@@ -20,7 +20,7 @@ class ConnectParams(WireModel):
 
 
 class ConnectResult(WireModel):
-    ok: bool = True
+    ok: StrictBool = True
     protocol_version: int
     version: str
 
@@ -43,7 +43,7 @@ class StatusResult(WireModel):
 
 
 class AuthStatusResult(WireModel):
-    is_authenticated: bool
+    is_authenticated: StrictBool
     auth_type: str | None = None
     host: str | None = None
     login: str | None = None
@@ -68,9 +68,9 @@ class AddFilterValuesParams(WireModel):
 
 
 class OkResult(WireModel):
-    ok: bool = True
+    ok: StrictBool = True
 
 
 class SuccessResult(WireModel):
-    success: bool = True
+    success: StrictBool = True
     error: str | None = None

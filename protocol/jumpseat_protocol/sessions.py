@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
@@ -44,9 +44,9 @@ class ClientTool(WireModel):
     name: str = Field(min_length=1)
     description: str = ""
     parameters: dict[str, Any] | None = None
-    overrides_built_in_tool: bool = False
-    skip_permission: bool = False
-    is_terminal: bool = False
+    overrides_built_in_tool: StrictBool = False
+    skip_permission: StrictBool = False
+    is_terminal: StrictBool = False
 
 
 class ClientCommand(WireModel):
@@ -61,8 +61,8 @@ class AzureOptions(WireModel):
 
 
 class ModelSupports(WireModel):
-    vision: bool | None = None
-    reasoning_effort: bool | None = None
+    vision: StrictBool | None = None
+    reasoning_effort: StrictBool | None = None
 
 
 class ModelLimits(WireModel):
@@ -90,7 +90,7 @@ class ProviderConfig(WireModel):
     base_url: OneLine | None = None
     api_key: OneLine | None = Field(default=None, repr=False)
     bearer_token: OneLine | None = Field(default=None, repr=False)
-    has_bearer_token_provider: bool | None = None
+    has_bearer_token_provider: StrictBool | None = None
     headers: Headers = Field(default_factory=dict, repr=False)
     model_id: str | None = None
     wire_model: str | None = None
@@ -142,7 +142,7 @@ class SystemMessageConfig(WireModel):
 class LargeOutputConfig(WireModel):
     """Outputs above ``max_size_bytes`` go to a file in ``output_dir``."""
 
-    enabled: bool = True
+    enabled: StrictBool = True
     max_size_bytes: int = Field(default=51200, ge=1)
     output_dir: str | None = None
 
@@ -154,7 +154,7 @@ class DefaultAgentConfig(WireModel):
 class CapiOptions(WireModel):
     """How the Copilot API is called."""
 
-    enable_web_socket_responses: bool | None = None
+    enable_web_socket_responses: StrictBool | None = None
 
 
 class CustomAgentConfig(WireModel):
@@ -166,7 +166,7 @@ class CustomAgentConfig(WireModel):
     prompt: str
     tools: list[str] | None = None
     mcp_servers: dict[str, Any] | None = Field(default=None, repr=False)
-    infer: bool = True
+    infer: StrictBool = True
     skills: list[str] | None = None
     model: str | None = None
     reasoning_effort: str | None = None
@@ -198,15 +198,15 @@ class SessionOptions(WireModel):
     capi: CapiOptions | None = None
     custom_agents: list[CustomAgentConfig] | None = None
     session_limits: SessionLimitsConfig | None = None
-    request_permission: bool | None = None
-    request_elicitation: bool | None = None
-    request_user_input: bool | None = None
-    hooks: bool | None = None
-    streaming: bool | None = None
+    request_permission: StrictBool | None = None
+    request_elicitation: StrictBool | None = None
+    request_user_input: StrictBool | None = None
+    hooks: StrictBool | None = None
+    streaming: StrictBool | None = None
     working_directory: str | None = None
     large_output: LargeOutputConfig | None = None
-    enable_host_git_operations: bool | None = None
-    skip_custom_instructions: bool | None = None
+    enable_host_git_operations: StrictBool | None = None
+    skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None
     git_hub_token: OneLine | None = Field(default=None, repr=False)
@@ -222,14 +222,14 @@ class SessionCreateParams(SessionOptions):
 
 class SessionResumeParams(SessionOptions):
     session_id: str = Field(min_length=1)
-    disable_resume: bool = False
-    continue_pending_work: bool = False
+    disable_resume: StrictBool = False
+    continue_pending_work: StrictBool = False
 
 
 class UiCapabilities(WireModel):
-    elicitation: bool = False
-    mcp_apps: bool = False
-    canvases: bool = False
+    elicitation: StrictBool = False
+    mcp_apps: StrictBool = False
+    canvases: StrictBool = False
 
 
 class Capabilities(WireModel):
@@ -242,7 +242,7 @@ class SessionOpenedResult(WireModel):
     session_id: str
     workspace_path: str
     start_time: str
-    is_remote: bool = False
+    is_remote: StrictBool = False
     mode: SessionMode
     capabilities: Capabilities
 
@@ -257,7 +257,7 @@ class ResponseFormatSchema(WireModel):
     name: str
     schema_: dict[str, Any] = Field(alias="schema")
     description: str | None = None
-    strict: bool | None = None
+    strict: StrictBool | None = None
 
 
 class ResponseFormatConfig(WireModel):
@@ -292,7 +292,7 @@ class SessionSendAndWaitResult(WireModel):
     """``response`` is the last ``assistant.message`` event of the run, if it has one."""
 
     message_id: str
-    aborted: bool
+    aborted: StrictBool
     completion_event_id: str | None = None
     response: dict[str, Any] | None = None
 
@@ -328,7 +328,7 @@ class SessionMetadata(WireModel):
     modified_time: str
     summary: str | None = None
     name: str | None = None
-    is_remote: bool = False
+    is_remote: StrictBool = False
     context: SessionContext | None = None
 
 
@@ -358,19 +358,19 @@ class ModeSetParams(WireModel):
 
 class ModeSetResult(WireModel):
     status: str = "ok"
-    model_changed: bool = False
+    model_changed: StrictBool = False
 
 
 class SetApproveAllParams(WireModel):
     session_id: str
-    enabled: bool
+    enabled: StrictBool
 
 
 class QueuedCommandResult(WireModel):
     """Whether the client has run the command; where it has, whether the commands behind it are to wait."""
 
-    handled: bool
-    stop_processing_queue: bool = False
+    handled: StrictBool
+    stop_processing_queue: StrictBool = False
 
 
 class PendingRequestsResult(WireModel):
@@ -411,5 +411,5 @@ class OptionsUpdateParams(SessionOptions):
     """``session.options.update``: the same names as in create, changed for what comes next."""
 
     session_id: str
-    enable_streaming: bool | None = None
+    enable_streaming: StrictBool | None = None
     model_capabilities_overrides: ModelCapabilities | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import SessionMode
@@ -28,7 +28,7 @@ class LogParams(WireModel):
     message: str
     level: Literal["info", "warning", "error"] = "info"
     type: str = "notification"
-    ephemeral: bool = False
+    ephemeral: StrictBool = False
     url: str | None = None
     tip: str | None = None
 
@@ -54,7 +54,7 @@ class NameResult(WireModel):
 
 
 class AppliedResult(WireModel):
-    applied: bool
+    applied: StrictBool
 
 
 class PlanUpdateParams(WireModel):
@@ -67,7 +67,7 @@ class PlanReadResult(WireModel):
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("content", "path")
 
-    exists: bool
+    exists: StrictBool
     content: str | None = None
     path: str | None = None
 
@@ -122,12 +122,12 @@ class LargePasteResult(WireModel):
 
 
 class ProcessingResult(WireModel):
-    processing: bool
+    processing: StrictBool
 
 
 class ActivityResult(WireModel):
-    has_active_work: bool
-    abortable: bool
+    has_active_work: StrictBool
+    abortable: StrictBool
 
 
 class MetadataSnapshotResult(WireModel):
@@ -138,8 +138,8 @@ class MetadataSnapshotResult(WireModel):
     session_id: str
     start_time: str
     modified_time: str
-    is_remote: bool = False
-    already_in_use: bool
+    is_remote: StrictBool = False
+    already_in_use: StrictBool
     workspace_path: str | None = None
     working_directory: str
     current_mode: SessionMode
@@ -249,7 +249,7 @@ class SessionModelsParams(WireModel):
     """``skip_cache`` asks the providers anew."""
 
     session_id: str
-    skip_cache: bool = False
+    skip_cache: StrictBool = False
 
 
 class SessionModelsResult(WireModel):
@@ -316,7 +316,7 @@ class PermissionModeResult(WireModel):
 
 
 class PermissionModeSetResult(WireModel):
-    success: bool = True
+    success: StrictBool = True
     mode: Literal["manual", "allow-all"]
 
 
@@ -324,17 +324,17 @@ class AllowAllParams(WireModel):
     """``mode`` wins over ``enabled``."""
 
     session_id: str
-    enabled: bool = False
+    enabled: StrictBool = False
     mode: Literal["on", "off", "auto"] | None = None
 
 
 class AllowAllResult(WireModel):
-    enabled: bool
+    enabled: StrictBool
     mode: Literal["on", "off"]
 
 
 class AllowAllSetResult(AllowAllResult):
-    success: bool = True
+    success: StrictBool = True
 
 
 # --- event log and history --------------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ class EventLogReadParams(WireModel):
     wait_ms: int = Field(default=0, ge=0)
     types: Literal["*"] | list[str] = "*"
     direction: Literal["forward", "backward"] = "forward"
-    include_ephemeral: bool = True
+    include_ephemeral: StrictBool = True
     agent_scope: Literal["primary", "all"] = "all"
     agent_ids: list[str] | None = None
 
@@ -367,7 +367,7 @@ class EventLogReadResult(WireModel):
 
     events: list[dict[str, Any]]
     cursor: str
-    has_more: bool
+    has_more: StrictBool
     cursor_status: Literal["ok", "expired"] = "ok"
 
 
@@ -404,7 +404,7 @@ class QueueItemsResult(WireModel):
 
 
 class RemovedResult(WireModel):
-    removed: bool
+    removed: StrictBool
 
 
 class ShutdownParams(WireModel):
@@ -416,7 +416,7 @@ class ShutdownParams(WireModel):
 class UnregisteredResult(WireModel):
     """Whether there was something to take back."""
 
-    unregistered: bool
+    unregistered: StrictBool
 
 
 class HandlePendingUserInputParams(WireModel):
@@ -427,7 +427,7 @@ class HandlePendingUserInputParams(WireModel):
 
 class SteerableParams(WireModel):
     session_id: str
-    remote_steerable: bool
+    remote_steerable: StrictBool
 
 
 # --- what has changed in the working tree -----------------------------------------------------------------------
@@ -438,8 +438,8 @@ class DiffParams(WireModel):
 
     session_id: str
     mode: Literal["unstaged", "branch", "session"]
-    ignore_whitespace: bool = False
-    include_contents: bool = False
+    ignore_whitespace: StrictBool = False
+    include_contents: StrictBool = False
 
 
 class DiffFileChange(WireModel):
@@ -449,7 +449,7 @@ class DiffFileChange(WireModel):
     diff: str
     change_type: Literal["added", "modified", "deleted", "renamed"]
     old_path: str | None = None
-    is_truncated: bool | None = None
+    is_truncated: StrictBool | None = None
 
 
 class DiffResult(WireModel):
@@ -459,5 +459,5 @@ class DiffResult(WireModel):
     mode: Literal["unstaged", "branch", "session"]
     changes: list[DiffFileChange]
     base_branch: str | None = None
-    is_fallback: bool
+    is_fallback: StrictBool
     unavailable_reason: Literal["file-change-tracking-disabled"] | None = None

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
+from jumpseat.adapters.caller import AskedToken
 from jumpseat.adapters.copilot_login import GivenLogin
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
@@ -26,7 +27,7 @@ from jumpseat_protocol.sessions import (
     ProviderModelConfig,
 )
 from jumpseat_protocol.version import __version__
-from tests.support.model_server import ModelServer, SeenRequest, json_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
 pytestmark = pytest.mark.anyio
 
@@ -623,6 +624,27 @@ async def test_the_list_has_aliases_declared_models_and_those_of_copilot(made: M
         FIRST,
         ModelInfo("second", "second"),
     ]
+
+
+async def test_a_copilot_api_that_says_nothing_does_not_hide_the_models_of_others(server: ModelServer) -> None:
+    server.replies.append(Reply(silent=True, ending="hang"))
+    environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
+    config = Config.model_validate(two_adapters(server))
+    models = Models(config, Options(environ=environ, port=None, auth_token=TOKEN), list_patience_s=0.01)
+    with anyio.fail_after(5):
+        listed = await models.list()
+    await models.close()
+
+    assert [one.id for one in listed] == ["fast", "work/gpt", "work/mini", "home/gpt", "home/llama"]
+
+
+async def test_a_client_that_gives_no_token_in_time_is_a_typed_error() -> None:
+    async def never(_provider: str) -> str:
+        await anyio.sleep_forever()
+        raise AssertionError("nobody wakes it")
+
+    with pytest.raises(ProviderAuthError, match=r"no bearer token for provider 'mine' within 0\.01 s"):
+        await AskedToken("mine", never, patience_s=0.01)()
 
 
 async def test_the_list_without_a_token_asks_nobody(made: Make, server: ModelServer) -> None:

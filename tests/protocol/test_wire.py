@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import Field, Strict, ValidationError
 
+import jumpseat_protocol
 from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
 
 
@@ -137,3 +140,29 @@ def test_an_enum_is_its_value() -> None:
 def test_what_has_no_wire_form_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="has no wire form"):
         to_wire(value)
+
+
+def models() -> list[type[WireModel]]:
+    """Every model of the package."""
+    for module in pkgutil.iter_modules(jumpseat_protocol.__path__):
+        importlib.import_module(f"jumpseat_protocol.{module.name}")
+    found: list[type[WireModel]] = []
+    waiting = [WireModel]
+    while waiting:
+        for model in waiting.pop().__subclasses__():
+            waiting.append(model)
+            if model.__module__.startswith("jumpseat_protocol"):
+                found.append(model)
+    return found
+
+
+def test_no_model_takes_anything_but_true_and_false_for_a_truth() -> None:
+    lax = [
+        f"{model.__name__}.{name}"
+        for model in models()
+        for name, field_info in model.model_fields.items()
+        if (field_info.annotation is bool or bool in get_args(field_info.annotation))
+        and not any(isinstance(one, Strict) for one in field_info.metadata)
+    ]
+
+    assert lax == []

@@ -424,6 +424,15 @@ async def test_the_permission_mode_decides_whether_calls_are_asked_about(tmp_pat
         assert await at.call("permissions.getMode") == {"mode": "manual"}
 
 
+@pytest.mark.parametrize("truth", ["yes", "true", 1, [], {}])
+async def test_only_true_lets_everything_run(tmp_path: Path, truth: Any) -> None:
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire)
+        for method in ("permissions.setApproveAll", "permissions.setAllowAll"):
+            assert "enabled" in await at.refused(method, enabled=truth)
+        assert await at.call("permissions.getMode") == {"mode": "manual"}
+
+
 async def test_older_sdks_know_the_same_things_by_other_names(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)

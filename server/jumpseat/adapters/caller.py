@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import anyio
+
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange
 from jumpseat.agent.model import ModelRequest
+from jumpseat.errors import ProviderAuthError
 
 
 class Caller(Protocol):
@@ -74,3 +77,38 @@ class WireCaller:
 def signature(wire: Adapter) -> str:
     """What a wire's blocks carry in ``provider``: its name, unless it says that it ``signs_as`` a relative."""
     return str(getattr(wire, "signs_as", wire.name))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedToken:
+    """Asks a client for the bearer token of ``provider``.
+
+    Nothing is kept: the client knows when a token is spent.
+    """
+
+    provider: str
+    ask: Callable[[str], Awaitable[str]] | None
+    patience_s: float = 60.0
+
+    async def __call__(self) -> str:
+        """
+        Raises:
+            ProviderAuthError: there is no client, or it gave no token, or not in time.
+        """
+        if self.ask is None:
+            raise ProviderAuthError(f"there is no client to ask for the bearer token of provider {self.provider!r}")
+        try:
+            with anyio.fail_after(self.patience_s):
+                answer = await self.ask(self.provider)
+        except TimeoutError:
+            raise ProviderAuthError(
+                f"the client gave no bearer token for provider {self.provider!r} within {self.patience_s:g} s"
+            ) from None
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise ProviderAuthError(
+                f"the client gave no bearer token for provider {self.provider!r}: {reason}"
+            ) from error
+        if not (token := answer.strip()):
+            raise ProviderAuthError(f"the client gave an empty bearer token for provider {self.provider!r}")
+        return token

@@ -19,11 +19,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import anyio
 from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import WireCaller
+from jumpseat.adapters.caller import AskedToken, WireCaller
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
@@ -55,6 +56,9 @@ ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
 SOCKETS: Final = "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES"
 NO_SOCKETS: Final = "COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES"
 
+LIST_PATIENCE_S: Final = 3.0
+"""How long the list of models waits for the Copilot API where there are other models to list."""
+
 SCRIPTED: Final = "scripted"
 DEFAULT_PROVIDER: Final = "default"
 """What a session's one ``provider`` is called where its token is asked for."""
@@ -78,8 +82,9 @@ RESPONSES: Final[Mapping[str, str]] = {
 class Models:
     """The models of the process. Keys are read when a model is called and kept nowhere else."""
 
-    def __init__(self, config: Config, options: Options) -> None:
+    def __init__(self, config: Config, options: Options, *, list_patience_s: float = LIST_PATIENCE_S) -> None:
         self._config = config
+        self._list_patience_s = list_patience_s
         self._environ = options.environ
         self._options = options
         self._adapters = {**config.adapters, **_of_environ(WELL_KNOWN, options.environ, config)}
@@ -176,13 +181,14 @@ class Models:
                 raise _nothing_configured()
             return found + beside
         try:
-            return found + await (await self._accounts().account(login)).models(refresh=refresh) + beside
-        except ProviderError:
+            with anyio.fail_after(self._list_patience_s if self._adapters else None):
+                found += await (await self._accounts().account(login)).models(refresh=refresh)
+        except (ProviderError, TimeoutError):
             if not self._adapters:
                 raise
             # One provider that does not answer must not hide the others.
             log.warning("the Copilot API did not list its models", exc_info=True)
-            return found + beside
+        return found + beside
 
     async def auth_status(self) -> AuthStatusResult:
         """Who is logged in; without a login, whether there are configured providers."""
@@ -403,7 +409,7 @@ class Models:
             user_agent=_user_agent(settings.client_name),
             options={"api_version": provider.azure.api_version} if provider.azure else {},
         )
-        token = _asked_token(name, ask_token) if provider.has_bearer_token_provider else None
+        token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
         return self._http_model(kind, endpoint, token)
 
     def _from_adapter(
@@ -594,26 +600,6 @@ def _named(settings: SessionSettings, name: str) -> ProviderModelConfig | None:
     if slash and model_id and any(one.name == provider for one in settings.providers):
         return ProviderModelConfig(id=model_id, provider=provider)
     return None
-
-
-def _asked_token(provider: str, ask_token: AskToken | None) -> Callable[[], Awaitable[str]]:
-    """Asks the client for the token of ``provider``. Nothing is kept: the client knows when a token is spent."""
-
-    async def token() -> str:
-        if ask_token is None:
-            raise ProviderAuthError(f"there is no client to ask for the bearer token of provider {provider!r}")
-        try:
-            answer = await ask_token(provider)
-        except Exception as error:
-            reason = str(error) or type(error).__name__
-            raise ProviderAuthError(
-                f"the client gave no bearer token for provider {provider!r}: {reason}"
-            ) from error
-        if not (answer := answer.strip()):
-            raise ProviderAuthError(f"the client gave an empty bearer token for provider {provider!r}")
-        return answer
-
-    return token
 
 
 def _registered_info(model: ProviderModelConfig) -> ModelInfo:
