@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from jumpseat.agent.conversation import INTERRUPTED
 from tests.support.server import Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -450,3 +451,32 @@ async def test_sessions_that_wait_for_a_prompt_hold_no_file_open(tmp_path: Path)
         for _ in range(30):
             await server.wire.create(HELLO)
         await server.lets_go_of_logs()
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_call_of_a_client_that_is_gone_ends_with_the_resume_unless_that_says_otherwise(
+    tmp_path: Path, goes_on: bool
+) -> None:
+    tools = [{"name": "lookup", "skipPermission": True}]
+    script = scripted(calls("lookup"), {"text": "{{last_tool_result}}"})
+    async with running_server(tmp_path, tcp=True) as server:
+        async with server.connect() as gone:
+            session = await gone.create(script, tools=tools)
+            await gone.call("session.send", {"sessionId": session, "prompt": "look"})
+            asked = await gone.event("external_tool.requested", session=session)
+        async with server.connect() as wire:
+            # The end of the other connection came before the beginning of this one.
+            resume = {"sessionId": session, "tools": tools, "continuePendingWork": goes_on}
+            await wire.call("session.resume", resume)
+            answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "found it"}
+            answered = await wire.call("session.tools.handlePendingToolCall", answer)
+            if goes_on:
+                await wire.event("session.idle", session=session)
+            log = await wire.call("session.getMessages", {"sessionId": session})
+
+    assert answered == {"success": goes_on}
+    (result,) = [one["data"] for one in log["events"] if one["type"] == "tool.execution_complete"]
+    said = result["result"]["content"] if goes_on else result["error"]["message"]
+    assert said == ("found it" if goes_on else INTERRUPTED)
+    (resumed,) = [one["data"] for one in log["events"] if one["type"] == "session.resume"]
+    assert (resumed["continuePendingWork"], resumed["sessionWasActive"]) == (goes_on, False)

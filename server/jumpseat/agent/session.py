@@ -380,6 +380,10 @@ class Session:
             working_directory=str(self.settings.cwd),
         )
 
+    def is_stranded(self) -> bool:
+        """Whether a run waits for a client that is gone."""
+        return not self.attachments and bool(self.open_questions())
+
     def open_questions(self) -> list[events.ExternalToolRequested | events.PermissionRequested]:
         """What clients were asked to run and to permit, and nobody has answered yet."""
         calls = [self.tool_question(one.id, one.question) for one in self.external_calls.open()]

@@ -26,6 +26,10 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     ctx.models.check(wanted)
     await ctx.models.authenticate(wanted)
     session = await registry.settled(params.session_id)
+    if session is not None and session.is_stranded() and not _goes_on(ctx, params):
+        # Ends its calls with the text for interrupted ones, and asks no model.
+        await session.abort("user_initiated")
+        session = await registry.settled(params.session_id)
     # From here to the attachment nothing waits, so that two clients cannot bring one session back twice.
     was_active = session is not None and session.running and bool(session.attachments)
     if session is not None:
@@ -68,3 +72,8 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         )
     ctx.connection.catch_up(session.id, session.open_questions())
     return opened(ctx, session)
+
+
+def _goes_on(ctx: Context, params: SessionResumeParams) -> bool:
+    """Whether what waits for a client that is gone goes on waiting for this one. Old clients cannot say no."""
+    return params.continue_pending_work or ctx.connection.protocol == 2
