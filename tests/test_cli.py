@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jumpseat.cli import LOG_LEVELS, Options, parse
+from jumpseat.cli import LOG_LEVELS, Options, Replay, parse
 from jumpseat_protocol.version import __version__
 
 # Every flag with a value that the SDKs send together, in the order in which Node sends them.
@@ -104,6 +104,21 @@ def test_no_secret_is_shown_where_the_options_are() -> None:
     shown = repr(parse(["--auth-token-env", "COPILOT_SDK_AUTH_TOKEN"], ENVIRON))
 
     assert "secret" not in shown
+
+
+def test_a_folder_for_recordings_is_an_argument_or_a_variable() -> None:
+    assert parse(["--record", "a"], {"JUMPSEAT_RECORD": "b"}).record == "a"
+    assert parse([], {"JUMPSEAT_RECORD": "b"}).record == "b"
+    assert parse(["--replay", "a"], {"JUMPSEAT_REPLAY": "b"}).replay == Replay("a")
+    assert parse(["--replay-in-order", "--replay-delays"], {"JUMPSEAT_REPLAY": "b"}).replay == Replay(
+        "b", True, True
+    )
+    assert parse([], {}).record is parse([], {}).replay is None
+
+
+def test_recording_and_replaying_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "--record", "a", "--replay", "b") == "error: recording and replaying exclude each other"
+    assert "go with --replay" in refused(capsys, "--replay-delays")
 
 
 def test_stdio_and_a_port_are_refused_together(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,9 +62,9 @@ class App:
         config = load_config(home)
         self.connection_token = options.connection_token
         self.protocol = options.protocol
-        self.models = Models(config, options)
-        self.user_settings = UserSettings(home)
         self.secrets = Secrets()
+        self.models = Models(config, options, self.secrets)
+        self.user_settings = UserSettings(home)
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()
         self._stdio = options.port is None

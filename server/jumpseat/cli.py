@@ -29,6 +29,17 @@ class Options:
     auto_login: bool = True
     allow_unasked: bool = False
     protocol: int | None = None
+    record: str | None = None
+    replay: Replay | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Answer calls of models from the recordings in ``folder``; see ``adapters/replayer.py``."""
+
+    folder: str
+    in_order: bool = False
+    delays: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,6 +66,10 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument(
         "--protocol", type=int, choices=(2, 3), help="speak this protocol, whatever a client says first"
     )
+    parser.add_argument("--record", metavar="DIR", help="write every call to a provider to a file in this folder")
+    parser.add_argument("--replay", metavar="DIR", help="answer those calls from such a folder, offline")
+    parser.add_argument("--replay-in-order", action="store_true", help="whatever the requests' bodies say")
+    parser.add_argument("--replay-delays", action="store_true", help="as slowly as it was recorded")
     # Sent by the SDKs and without meaning here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-auto-login", action="store_true", help="do not ask gh for a GitHub token")
@@ -65,7 +80,12 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         parser.error(f"unknown option {unknown[0]!r}")
     if known.stdio and known.port is not None:
         parser.error("--stdio and --port exclude each other")
-    return _options(known, {name: value for name, value in environ.items() if value})
+    options = _options(known, {name: value for name, value in environ.items() if value})
+    if options.record and options.replay:
+        parser.error("recording and replaying exclude each other")
+    if not options.replay and (known.replay_in_order or known.replay_delays):
+        parser.error("--replay-in-order and --replay-delays go with --replay")
+    return options
 
 
 def wants_schema(argv: Sequence[str]) -> bool:
@@ -83,6 +103,7 @@ def wants_schema(argv: Sequence[str]) -> bool:
 
 def _options(known: Any, environ: Mapping[str, str]) -> Options:
     # An empty variable counts as unset everywhere, so empty ones are gone by now.
+    replay = known.replay or environ.get("JUMPSEAT_REPLAY")
     return Options(
         environ=environ,
         port=None if known.stdio else known.port or 0,
@@ -92,6 +113,8 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
         auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,
         protocol=known.protocol,
+        record=known.record or environ.get("JUMPSEAT_RECORD"),
+        replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
     )
 
 

@@ -19,7 +19,8 @@
         ├── ProviderRequestError     another 4xx: the provider refuses the request
         ├── ProviderOverloadedError  5xx
         ├── ProviderTransportError   no connection, a time-out, a connection that broke
-        └── ProviderProtocolError    an answer that is not what the provider's wire promises
+        ├── ProviderProtocolError    an answer that is not what the provider's wire promises
+        └── ReplayError              offline, and no recording answers the request
 
 Messages name the thing with ``!r``, say what was expected and do not end with a period.
 They never hold a secret: adapters redact before they raise.
@@ -157,3 +158,9 @@ class ProviderProtocolError(ProviderError):
     """An answer that is not what the provider's wire promises."""
 
     retryable = True
+
+
+class ReplayError(ProviderError):
+    """Offline, and no recording answers the request; the text shows how the nearest one differs."""
+
+    error_type = "replay"

@@ -149,8 +149,11 @@ class Veil:
 
     def __init__(self, secrets: Iterable[str | None] = (), headers: Iterable[Mapping[str, str]] = ()) -> None:
         found = {secret for secret in secrets if secret}
+        certain = set(found)
         for layer in headers:
             for name, value in layer.items():
+                if self._CREDENTIALS.search(name):
+                    certain.update((value, *value.split()))
                 if len(value) > 4 or self._CREDENTIALS.search(name):
                     found.add(value)
                     # "Bearer xyz" is echoed as "xyz" more often than whole.
@@ -158,6 +161,13 @@ class Veil:
         found.discard("")
         # Longest first, so that no secret is left half visible because another one is its beginning.
         self._secrets: tuple[str, ...] = tuple(sorted(found, key=len, reverse=True))
+        self.certain = frozenset(certain)
+        """Those of them that are credentials by what they were given as, not only the value of some header."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What is hidden, the longest first."""
+        return self._secrets
 
     def __call__(self, text: str) -> str:
         for secret in self._secrets:

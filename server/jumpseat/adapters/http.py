@@ -15,18 +15,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import anyio
 import httpx
 import orjson
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, Outcome
+from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, HttpRequest, Outcome
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
 from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder, too_large
-from jumpseat.adapters.tunnel import FINISH, SESSION, SOCKET
+from jumpseat.adapters.tunnel import FINISH, SESSION, SOCKET, VEIL
 from jumpseat.adapters.wire import as_object, dump_json, one_line, parse_json
 from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
@@ -70,6 +70,18 @@ LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total
 """Lists and accounts are quick to answer or not worth waiting for."""
 
 
+class Detour(Protocol):
+    """What all traffic goes through before the network, or in its place."""
+
+    def around(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+        """The way to go where ``route`` would be gone."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what it has begun; for the end of the process."""
+        ...
+
+
 class HttpTransport:
     """The connections of the process, made at the first request. Use it in one event loop; close it at the end."""
 
@@ -79,13 +91,18 @@ class HttpTransport:
         *,
         max_answer_bytes: int = 256 * 1024 * 1024,
         max_body_bytes: int = 64 * 1024 * 1024,
+        detour: Detour | None = None,
     ) -> None:
-        """``max_answer_bytes`` bounds a stream, ``max_body_bytes`` an answer that has to be held as a whole."""
+        """``max_answer_bytes`` bounds a stream, ``max_body_bytes`` an answer that has to be held as a whole.
+
+        All requests take the ``detour``, those too that :meth:`use` sends another way than over the network.
+        """
         self.timeouts = timeouts or Timeouts()
         self.max_answer_bytes = max_answer_bytes
         self.max_body_bytes = max_body_bytes
         self._client: httpx.AsyncClient | None = None
         self._route: httpx.AsyncBaseTransport | None = None
+        self._detour = detour
 
     def use(self, route: httpx.AsyncBaseTransport | None) -> None:
         """Send all further requests by ``route``; ``None`` means the network again. Those under way go on."""
@@ -97,6 +114,8 @@ class HttpTransport:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+        if self._detour is not None:
+            await self._detour.aclose()
 
     async def __aenter__(self) -> HttpTransport:
         return self
@@ -134,15 +153,20 @@ class HttpTransport:
         session_id: str | None = None,
         *,
         socket: bool = False,
+        veil: Callable[[], Veil] | None = None,
     ) -> httpx.Response:
         """Send one request and return when the headers of the answer are there.
 
         ``limits`` are ``connect``, ``read`` and ``write`` in seconds, kept by reference. Errors are those of httpx.
-        ``socket`` asks for a WebSocket, which only a client that makes the requests can give.
+        ``socket`` asks for a WebSocket, which only a client that makes the requests can give. ``veil`` makes what
+        hides the secrets of the call from a detour that writes it down.
         """
         if self._client is None:
             # trust_env is off because _Routes reads the environment, at no cost where TLS is never used.
-            self._client = httpx.AsyncClient(transport=self._route or _Routes(), trust_env=False)
+            route = self._route or _Routes()
+            self._client = httpx.AsyncClient(
+                transport=self._detour.around(route) if self._detour else route, trust_env=False
+            )
         client = self._client
         request = client.build_request(
             method,
@@ -150,7 +174,7 @@ class HttpTransport:
             # httpx would encode text as ASCII and fail with the value in hand.
             headers=[(name.encode("ascii"), value.encode()) for name, value in headers.items()],
             content=content,
-            extensions={"timeout": limits, SESSION: session_id, SOCKET: socket},
+            extensions={"timeout": limits, SESSION: session_id, SOCKET: socket, VEIL: veil},
         )
         return await client.send(request, stream=True, follow_redirects=False)
 
@@ -177,22 +201,39 @@ class HttpModel:
         """Where and as whom the model is called."""
         return self._caller.endpoint
 
-    @asynccontextmanager
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
+    async def written(self, request: ModelRequest) -> tuple[HttpRequest, Veil]:
+        """The call that :meth:`stream` would make of ``request``, which is not made, and what hides its secrets.
+
+        Raises:
+            ProviderError: the request cannot be written, or no token could be had for it.
+        """
+        exchange = await self._begun(request)
+        call = exchange.request
+        if exchange.ended is not None:
+            await exchange.ended(Outcome(None))
+        veil = _veil(self._caller.endpoint, request, exchange)
+        return (replace(call, body=_as_message(call.body)) if call.socket else call), veil
+
+    async def _begun(self, request: ModelRequest) -> Exchange:
         endpoint = self._caller.endpoint
         try:
-            exchange = await self._caller.begin(request)
-            call = exchange.request
-            content = _as_json(_as_message(call.body) if call.socket else call.body)
+            return await self._caller.begin(request)
         except ProviderError as error:
             # The text may be somebody else's.
             raise _veil(endpoint, request, None).over(error) from None
         except (TypeError, ValueError) as error:
-            # A base URL that is none, a value in a schema that JSON does not know.
-            raise _veil(endpoint, request, None).over(
-                ProviderRequestError(f"the request cannot be written: {error}")
-            ) from None
+            raise _unwritable(endpoint, request, error) from None
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
+        endpoint = self._caller.endpoint
+        exchange = await self._begun(request)
+        call = exchange.request
+        try:
+            content = _as_json(_as_message(call.body) if call.socket else call.body)
+        except (TypeError, ValueError) as error:
+            raise _unwritable(endpoint, request, error) from None
 
         def veil() -> Veil:
             return _veil(endpoint, request, exchange)
@@ -280,7 +321,7 @@ class _Answer:
         try:
             with anyio.fail_after(first_byte):
                 self._response = await transport.send(
-                    method, self._url, headers, content, limits, session_id, socket=socket
+                    method, self._url, headers, content, limits, session_id, socket=socket, veil=self.veil
                 )
         except ProviderError:
             raise
@@ -530,6 +571,11 @@ class _Events:
         if len(said) == 1 and type(said[0]) is Completed:
             events += _deltas(said[0])
         events += said
+
+
+def _unwritable(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:
+    """A base URL that is none, a value in a schema that JSON does not know."""
+    return _veil(endpoint, request, None).over(ProviderRequestError(f"the request cannot be written: {error}"))
 
 
 def _as_message(body: JsonObject) -> JsonObject:

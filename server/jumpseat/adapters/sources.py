@@ -42,7 +42,7 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.adapters.copilot_accounts import CopilotAccounts
-    from jumpseat.adapters.http import HttpTransport
+    from jumpseat.adapters.http import Detour, HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel
     from jumpseat.agent.client import Client
@@ -82,7 +82,19 @@ RESPONSES: Final[Mapping[str, str]] = {
 class Models:
     """The models of the process. Keys are read when a model is called and kept nowhere else."""
 
-    def __init__(self, config: Config, options: Options, *, list_patience_s: float = LIST_PATIENCE_S) -> None:
+    def __init__(
+        self,
+        config: Config,
+        options: Options,
+        mask: Callable[[str], str] = str,
+        *,
+        list_patience_s: float = LIST_PATIENCE_S,
+    ) -> None:
+        """``mask`` takes out of recordings what is not to be told.
+
+        Raises:
+            ConfigError: the folder for recordings, or with them, is no good.
+        """
         self._config = config
         self._list_patience_s = list_patience_s
         self._environ = options.environ
@@ -94,6 +106,7 @@ class Models:
         self._copilot: CopilotAccounts | None = None
         self._gh_login: Login | None = None
         self._scripts: dict[str, ScriptedModel] = {}
+        self._make_detour = _detour(options, mask)
 
     # --- what sessions need -------------------------------------------------------------------------------------
 
@@ -189,6 +202,15 @@ class Models:
             # One provider that does not answer must not hide the others.
             log.warning("the Copilot API did not list its models", exc_info=True)
         return found + beside
+
+    def configured(self) -> dict[str, tuple[AdapterConfig, list[ModelConfig]]]:
+        """The adapters that models can be named of, as ``adapter/model``, each with the models that it declares."""
+        adapters = {**self._adapters, **self._beside}
+        return {name: (adapter, self._declared(name, adapter)) for name, adapter in adapters.items()}
+
+    def declared(self) -> list[ModelInfo]:
+        """The models that the configured adapters declare. Nobody is asked."""
+        return self._declared_infos({**self._adapters, **self._beside})
 
     async def auth_status(self) -> AuthStatusResult:
         """Who is logged in; without a login, whether there are configured providers."""
@@ -492,7 +514,7 @@ class Models:
         from jumpseat.adapters.http import HttpTransport
 
         if self._transport is None:
-            self._transport = HttpTransport()
+            self._transport = HttpTransport(detour=self._make_detour() if self._make_detour else None)
         return self._transport
 
     def _script(self, script: dict[str, Any] | str | None) -> ScriptedModel:
@@ -571,6 +593,33 @@ class Models:
             # The first that says which model, else the first.
             return beside[0]
         raise _nothing_configured()
+
+
+def _detour(options: Options, mask: Callable[[str], str]) -> Callable[[], Detour] | None:
+    """Makes what records all calls, or answers them; ``None`` where nothing is to be done with them."""
+    if options.replay is not None:
+        from jumpseat.adapters.recordings import open_for_replay
+
+        replay, recorded = options.replay, open_for_replay(options.replay.folder)
+
+        def replayer() -> Detour:
+            from jumpseat.adapters.replayer import Replayer
+
+            return Replayer(recorded, in_order=replay.in_order, delays=replay.delays)
+
+        return replayer
+    if options.record is not None:
+        from jumpseat.adapters.recordings import open_for_recording
+
+        folder = open_for_recording(options.record)
+
+        def recorder() -> Detour:
+            from jumpseat.adapters.recorder import Recorder
+
+            return Recorder(folder, mask)
+
+        return recorder
+    return None
 
 
 def _of_environ(

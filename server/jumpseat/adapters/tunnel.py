@@ -32,6 +32,8 @@ SOCKET: Final = "jumpseat_socket"
 """The httpx extension of a request that is a message on a WebSocket; its answer is read as an event stream."""
 FINISH: Final = "jumpseat_finish"
 """The httpx extension of such an answer: to be called when it is complete, for a socket does not end by itself."""
+VEIL: Final = "jumpseat_veil"
+"""The httpx extension that carries what hides the secrets of a call from whoever writes it down."""
 MAIN_AGENT: Final = "main"
 INTERACTION: Final = "conversation-agent"
 SWITCHING_PROTOCOLS: Final = 101
