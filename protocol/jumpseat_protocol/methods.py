@@ -201,6 +201,8 @@ def _state_requests() -> Mapping[str, Method]:
         "session.agent.reload": Method(sessions.SessionParams, agents.AgentListResult),
         "session.provider.add": Method(provider.ProviderAddParams, provider.ProviderAddResult),
         "session.provider.getEndpoint": Method(provider.ProviderEndpointParams, provider.ProviderEndpointResult),
+        # Of ours, for those who write adapters and applications.
+        "jumpseat.session.nextRequest": Method(provider.NextRequestParams, provider.NextRequestResult),
         "session.ui.elicitation": Method(elicitation.ElicitationParams, elicitation.ElicitationResult),
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult

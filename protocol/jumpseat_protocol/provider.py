@@ -39,3 +39,19 @@ class ProviderEndpointResult(WireModel):
     base_url: str
     api_key: str | None = Field(default=None, repr=False)
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
+
+
+class NextRequestParams(WireModel):
+    """``prompt`` is what the user would say; without it, the conversation as it is."""
+
+    session_id: str
+    prompt: str | None = None
+
+
+class NextRequestResult(WireModel):
+    """The request a session would send its provider next, its secrets masked. ``body`` is JSON."""
+
+    method: str
+    url: str
+    headers: dict[str, str] = Field(repr=False)
+    body: dict[str, Any]

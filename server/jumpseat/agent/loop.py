@@ -18,7 +18,7 @@ import anyio
 
 from jumpseat.agent import limits, tokens
 from jumpseat.agent.attachments import as_logged
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
@@ -160,6 +160,23 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     if not calls:
         return "done"
     return "refused" if await session.tools.run(calls, turn_id) else "again"
+
+
+async def next_request(session: Session, text: str | None) -> tuple[ResolvedModel, ModelRequest]:
+    """The model call that ``text`` would begin now, or that would go on from where the conversation is.
+
+    Nothing is sent to the model and nothing changes in the session. The hooks are not asked what they would make of
+    the prompt; the client is asked to rewrite the sections of the system message that it rewrites.
+
+    Raises:
+        JumpseatError: the session's model cannot be had.
+    """
+    resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
+    request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
+    if text is not None:
+        said = await wrapped(text, [], utc_now(), session.settings.cwd)
+        request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
+    return resolved, request
 
 
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:

@@ -102,6 +102,7 @@ def _state_routes() -> Mapping[str, Handler]:
         session_metadata,
         session_model_settings,
         session_name,
+        session_next_request,
         session_permission_mode,
         session_plan,
         session_provider,
@@ -201,6 +202,7 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.agent.reload": session_agent.reload,
         "session.provider.add": session_provider.add,
         "session.provider.getEndpoint": session_provider.get_endpoint,
+        "jumpseat.session.nextRequest": session_next_request.next_request,
         "session.gitHubAuth.getStatus": session_github_auth.get_status,
         "session.gitHubAuth.setCredentials": session_github_auth.set_credentials,
         # As SDKs before 1.0 call it.

@@ -1,0 +1,33 @@
+"""``jumpseat.session.nextRequest``: what a session would send its provider next."""
+
+from __future__ import annotations
+
+from jumpseat.agent.loop import next_request as write_request
+from jumpseat.errors import InvalidRequestError
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.provider import NextRequestParams, NextRequestResult
+
+
+async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestResult:
+    """Write the request and send nothing. Its secrets are masked, so that anybody may see it.
+
+    Raises:
+        InvalidRequestError: the session's model is not called over HTTP.
+        ProviderError: the request cannot be written.
+    """
+    from jumpseat.adapters.http import HttpModel
+    from jumpseat.adapters.masking import ContentMask, masked_headers, masked_url
+
+    session = ctx.registry.live(params.session_id)
+    resolved, request = await write_request(session, params.prompt)
+    model = resolved.model
+    if not isinstance(model, HttpModel):
+        raise InvalidRequestError(f"the session's model is not called over HTTP, but by {model.adapter_name!r}")
+    call, veil = await model.written(request)
+    secrets = session.around.secrets
+    return NextRequestResult(
+        method=call.method,
+        url=secrets(masked_url(call.url, veil)),
+        headers={name: secrets(value) for name, value in masked_headers(call.headers.items(), veil)},
+        body=ContentMask(veil, secrets).json(call.body),
+    )
