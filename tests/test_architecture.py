@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "rpc": {"handlers", "errors"},
     "registry": {"agent", "errors", "store", "tools"},
     "config": {"errors"},
+    "console": {"adapters", "agent", "cli", "config", "errors"},
     "cli": set[str](),
     "errors": set[str](),
 }

@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     """Parse the arguments first: help, version and mistakes cost no imports."""
-    from jumpseat.cli import parse, wants_schema
+    from jumpseat.cli import parse, parse_command, wants_schema
 
     if wants_schema(sys.argv[1:]):
         from contextlib import suppress
@@ -19,6 +19,10 @@ def main() -> None:
         with suppress(BrokenPipeError):
             sys.stdout.buffer.write(encoded())
         return
+    if (command := parse_command(sys.argv[1:], os.environ)) is not None:
+        from jumpseat.console import run as run_command
+
+        sys.exit(run_command(command))
     options = parse(sys.argv[1:], os.environ)
     from jumpseat.app import run
 

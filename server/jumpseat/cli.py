@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from jumpseat_protocol.version import __version__
 
@@ -42,6 +42,27 @@ class Replay:
     delays: bool = False
 
 
+CommandName: TypeAlias = Literal["adapters", "models", "check"]
+
+COMMANDS: Final[Mapping[CommandName, str]] = {
+    "adapters": "List the adapters: where they come from, and whether their key is there.",
+    "models": "List the models that can be named, with what is known of them.",
+    "check": "Send one small request to an adapter's model and say what is wrong, if anything is.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command for people, with its arguments."""
+
+    name: CommandName
+    options: Options
+    adapter: str | None = None
+    model: str | None = None
+    json: bool = False
+    timeout_s: float = 60.0
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
@@ -54,7 +75,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         prog="jumpseat",
         allow_abbrev=False,
         description="Agent server of the Copilot SDK protocol.",
-        epilog="'jumpseat schema' prints the protocol as JSON Schema.",
+        epilog="'jumpseat adapters', 'jumpseat models' and 'jumpseat check ADAPTER' tell what can be used and"
+        " whether it works; 'jumpseat schema' prints the protocol as JSON Schema.",
     )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
     parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")
@@ -88,6 +110,42 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     return options
 
 
+def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | None:
+    """Read the arguments of a command for people; ``None`` where they are those of a server.
+
+    Exits with code 2 and one line on stderr where they are wrong.
+    """
+    name: CommandName | None = next((one for one in COMMANDS if argv and one == argv[0]), None)
+    if name is None:
+        return None
+    parser = _Parser(prog=f"jumpseat {name}", allow_abbrev=False, description=COMMANDS[name])
+    if name == "models":
+        parser.add_argument("adapter", nargs="?", help="only those of this adapter")
+    if name == "check":
+        parser.add_argument("adapter", help="as 'jumpseat adapters' names it")
+        parser.add_argument("model", nargs="?", help="default: the first that the adapter declares")
+        parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds; default 60")
+    else:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    known = parser.parse_args(argv[1:])
+    found = {variable: value for variable, value in environ.items() if value}
+    replay = found.get("JUMPSEAT_REPLAY")
+    options = Options(
+        environ=found,
+        port=None,
+        record=found.get("JUMPSEAT_RECORD"),
+        replay=Replay(replay) if replay else None,
+    )
+    return Command(
+        name,
+        options,
+        adapter=getattr(known, "adapter", None),
+        model=getattr(known, "model", None),
+        json=getattr(known, "json", False),
+        timeout_s=getattr(known, "timeout", 60.0),
+    )
+
+
 def wants_schema(argv: Sequence[str]) -> bool:
     """Whether the arguments are ``schema``, which prints the protocol and serves nothing; it takes no others."""
     if not argv or argv[0] != "schema":
@@ -116,6 +174,16 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
     )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds, got {text!r}")
+    return seconds
 
 
 def _port(text: str) -> int:

@@ -1,0 +1,351 @@
+"""The commands for people: which adapters and models there are, and whether one works. They serve nothing.
+
+What they find goes to stdout, as text or with ``--json`` as JSON; why there is nothing goes to stderr. No key is
+ever shown, only whether there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
+from jumpseat.adapters.sources import ALIASES, SCRIPTED, Models
+from jumpseat.agent.blocks import TextBlock, UserMessage
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli import Command
+from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, home_folder, load_config
+from jumpseat.errors import ConfigError, JumpseatError, ProviderError
+
+COPILOT: Final = "copilot"
+ANSWER_TOKENS: Final = 256
+"""Enough for a model that must think first."""
+_GITHUB_TOKENS: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+_PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAdapter:
+    """One adapter as ``jumpseat adapters`` shows it.
+
+    ``origin`` tells where it comes from, ``usable`` whether models can be named as ``name/model`` now. ``key_env``
+    is the variable its key would be in; ``has_key`` is ``None`` where none is named.
+    """
+
+    name: str
+    origin: str
+    type: str
+    address: str | None
+    key_env: str | None
+    has_key: bool | None
+    usable: bool
+    models: int
+
+
+def run(command: Command) -> int:
+    """Do what ``command`` says; returns the exit code."""
+    try:
+        config = load_config(home_folder(command.options.environ))
+        models = Models(config, command.options)
+        match command.name:
+            case "adapters":
+                return _show_adapters(command, known_adapters(models, config, command.options.environ))
+            case "models":
+                return anyio.run(_show_models, command, models)
+            case "check":
+                return anyio.run(_check, command, models, config)
+    except JumpseatError as error:
+        return _complain(error)
+
+
+# --- adapters -----------------------------------------------------------------------------------------------------
+
+
+def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
+    """All adapters: those that can be used first, then the built-in ones that wait for a key or a table."""
+    found = [
+        _configured(name, adapter, declared, name in config.adapters, environ)
+        for name, (adapter, declared) in models.configured().items()
+    ]
+    there = {one.name for one in found}
+    return found + [_built_in(name, environ) for name in sorted(ADAPTERS) if name not in there]
+
+
+def _configured(
+    name: str, adapter: AdapterConfig, declared: Sequence[ModelConfig], in_file: bool, environ: Mapping[str, str]
+) -> KnownAdapter:
+    kind = ALIASES.get(adapter.type or name, adapter.type or name)
+    key_env, address = adapter.api_key_env, adapter.base_url
+    if kind in ADAPTERS:
+        built_in = load_adapter(kind)
+        key_env = key_env or (None if adapter.base_url else built_in.key_env)
+        address = address or built_in.default_base_url
+    has_key = bool(environ.get(key_env)) if key_env else None
+    return KnownAdapter(
+        name=name,
+        origin="config.toml" if in_file else "environment",
+        type=kind,
+        address=_place(address),
+        key_env=key_env,
+        has_key=has_key,
+        # A local server takes requests without a key; one that the file names must be there.
+        usable=not (adapter.api_key_env and not has_key) and (kind == SCRIPTED or address is not None),
+        models=len(declared),
+    )
+
+
+def _built_in(name: str, environ: Mapping[str, str]) -> KnownAdapter:
+    adapter = load_adapter(name)
+    known = WELL_KNOWN.get(name) or KNOWN_BESIDE.get(name)
+    key_env = known[0] if known else adapter.key_env
+    if name == COPILOT:
+        key_env = next((one for one in _GITHUB_TOKENS if environ.get(one)), key_env)
+    return KnownAdapter(
+        name=name,
+        origin="built in",
+        type=name,
+        address=_place(adapter.default_base_url),
+        key_env=key_env,
+        has_key=bool(environ.get(key_env)) if key_env else None,
+        # Its models need no name of an adapter, and thus no table.
+        usable=name == COPILOT and bool(environ.get(key_env or "")),
+        models=0,
+    )
+
+
+def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
+    if command.json:
+        _print_json(
+            [
+                {
+                    "name": one.name,
+                    "origin": one.origin,
+                    "type": one.type,
+                    "address": one.address,
+                    "keyEnv": one.key_env,
+                    "hasKey": one.has_key,
+                    "usable": one.usable,
+                    "models": one.models,
+                }
+                for one in found
+            ]
+        )
+        return WORKS
+    rows = [("NAME", "FROM", "TYPE", "KEY", "MODELS", "ADDRESS")]
+    rows += [
+        (one.name, one.origin, one.type, _key_state(one), str(one.models or "-"), one.address or "-")
+        for one in found
+    ]
+    _print_table(rows)
+    if not any(one.usable for one in found):
+        _print("\nNone can be used yet: set the variable of one, or name one in config.toml.")
+    return WORKS
+
+
+def _key_state(adapter: KnownAdapter) -> str:
+    if adapter.key_env is None:
+        return "none named"
+    return f"{adapter.key_env}: {'set' if adapter.has_key else 'not set'}"
+
+
+# --- models -------------------------------------------------------------------------------------------------------
+
+
+async def _show_models(command: Command, models: Models) -> int:
+    configured = models.configured()
+    silent: list[str] = []
+    try:
+        if command.adapter is None:
+            found = await models.list()
+            silent = [name for name, (_, declared) in configured.items() if not declared]
+        elif command.adapter in configured:
+            prefix = f"{command.adapter}/"
+            found = [one for one in models.declared() if one.id.startswith(prefix)]
+            silent = [] if found else [command.adapter]
+        elif command.adapter == COPILOT:
+            found = await _of_copilot(models)
+        else:
+            raise _not_configured(command.adapter, command.options.environ)
+    finally:
+        await models.close()
+    if command.json:
+        _print_json([_as_json(one) for one in found])
+        return WORKS
+    if found:
+        rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "REASONING")]
+        _print_table(rows + [_row(one) for one in found])
+    for name in silent:
+        _print(f"{name} declares no models: any that its provider serves can be named, as {name}/MODEL")
+    return WORKS
+
+
+async def _of_copilot(models: Models) -> list[ModelInfo]:
+    return [one for one in await models.list() if one.wires is not None or one.vendor is not None]
+
+
+def _row(info: ModelInfo) -> tuple[str, ...]:
+    name = info.name if info.name and info.name not in (info.id, info.id.partition("/")[2]) else "-"
+    vision = "-" if info.vision is None else "yes" if info.vision else "no"
+    efforts = ", ".join(info.reasoning_efforts or ()) or "-"
+    context, output = info.context_window or info.max_prompt_tokens, info.max_output_tokens
+    note = "" if info.enabled else " (not enabled)"
+    return (f"{info.id}{note}", name, str(context or "-"), str(output or "-"), vision, efforts)
+
+
+def _as_json(info: ModelInfo) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "id": info.id,
+        "name": info.name,
+        "vendor": info.vendor,
+        "vision": info.vision,
+        "tools": info.tools,
+        "contextWindow": info.context_window,
+        "maxPromptTokens": info.max_prompt_tokens,
+        "maxOutputTokens": info.max_output_tokens,
+        "reasoningEfforts": info.reasoning_efforts,
+        "enabled": info.enabled,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+# --- check --------------------------------------------------------------------------------------------------------
+
+
+async def _check(command: Command, models: Models, config: Config) -> int:
+    """Send one small request, and say in a paragraph what came of it."""
+    assert command.adapter is not None
+    name, environ = command.adapter, command.options.environ
+    facts = Facts(name, command.model or "", name)
+    try:
+        resolved = await _to_check(models, name, command.model, environ)
+        facts = _facts(name, resolved, known_adapters(models, config, environ), environ)
+        with anyio.move_on_after(command.timeout_s) as limit:
+            answer = await _ask(resolved)
+            _print(f"{_called(facts)} works: asked for one word, it said {answer!r}.")
+            return WORKS
+        assert limit.cancelled_caught
+        diagnosis = Diagnosis(
+            NOT_REACHED,
+            f"{facts.address} gave no whole answer within {command.timeout_s:g} seconds. It may be slow: try "
+            "--timeout with more; or a firewall swallows the requests.",
+        )
+    except JumpseatError as error:
+        diagnosis = diagnose(error, facts)
+    finally:
+        await models.close()
+    _print(f"{_called(facts)} does not work. {diagnosis.text}")
+    return diagnosis.exit_code
+
+
+def _called(facts: Facts) -> str:
+    return f"{facts.adapter}/{facts.model}" if facts.model else facts.adapter
+
+
+async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
+    configured = models.configured()
+    if name in configured:
+        adapter, declared = configured[name]
+        if model is None and declared:
+            model = declared[0].id
+        if model is None and (adapter.type or name) == SCRIPTED:
+            model = SCRIPTED
+        if model is None:
+            raise ConfigError(f"adapter {name!r} declares no models: say which, as in jumpseat check {name} MODEL")
+        model = f"{name}/{model}"
+    elif name == COPILOT:
+        if model is None:
+            model = next((one.id for one in await _of_copilot(models) if one.enabled), None)
+    else:
+        raise _not_configured(name, environ)
+    return await models.resolve(SessionSettings(cwd=Path.cwd(), model=model))
+
+
+async def _ask(resolved: ResolvedModel) -> str:
+    """What the model says to a short request, on one line and cut."""
+    request = ModelRequest(
+        resolved.wire_name,
+        "Answer in one word.",
+        [UserMessage([TextBlock("Say: ready")])],
+        max_output_tokens=ANSWER_TOKENS,
+    )
+    async with resolved.model.stream(request) as events:
+        async for event in events:
+            if isinstance(event, Completed):
+                said = " ".join(one.text for one in event.message.blocks if isinstance(one, TextBlock))
+                return " ".join(said.split())[:80]
+    raise AssertionError("a model stream must end in Completed or raise")
+
+
+def _facts(name: str, resolved: ResolvedModel, known: list[KnownAdapter], environ: Mapping[str, str]) -> Facts:
+    from jumpseat.adapters.http import HttpModel
+
+    model = resolved.model
+    key, address = None, name
+    if isinstance(model, HttpModel):
+        key = model.endpoint.api_key or model.endpoint.bearer_token
+        address = _place(model.endpoint.base_url) or name
+    return Facts(
+        adapter=name,
+        model=resolved.wire_name,
+        address=address,
+        key_env=next((one.key_env for one in known if one.name == name), None),
+        has_key=bool(key),
+        odd_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
+        proxy_envs=tuple(one for one in _PROXIES if environ.get(one)),
+    )
+
+
+# --- shared -------------------------------------------------------------------------------------------------------
+
+
+def _not_configured(name: str, environ: Mapping[str, str]) -> ConfigError:
+    if name not in ADAPTERS:
+        return ConfigError(f"there is no adapter {name!r}: jumpseat adapters lists those that there are")
+    known = WELL_KNOWN.get(name) or KNOWN_BESIDE.get(name)
+    if known:
+        return ConfigError(
+            f"adapter {name!r} is not configured: set {known[0]} or {known[1]}, or name it in config.toml"
+        )
+    return ConfigError(f"adapter {name!r} is not configured: name it in config.toml")
+
+
+def _complain(error: JumpseatError) -> int:
+    print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command speaks to its user
+    if isinstance(error, ProviderError):
+        return diagnose(error, Facts("", "", "")).exit_code
+    return NOT_CONFIGURED
+
+
+def _place(address: str | None) -> str | None:
+    """An address without user, password and query, for those may be secret."""
+    if not address:
+        return None
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "(no address)"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        _print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _print_json(value: Any) -> None:
+    _print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _print(text: str) -> None:
+    print(text)  # noqa: T201 - a command speaks to its user

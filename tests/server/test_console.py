@@ -1,0 +1,219 @@
+"""``jumpseat adapters``, ``models`` and ``check``: what people are told before they start a session."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from jumpseat.adapters.diagnosis import Facts, diagnose
+from jumpseat.errors import ProviderTransportError
+from tests.support.model_server import ModelServer, Reply, json_reply, text_reply
+from tests.support.provided import says
+
+KEY: Final = "sk-key-of-the-owner-1234"
+CONFIG: Final = """\
+[adapters.work]
+type = "openai"
+base_url = "http://user:pass-word@127.0.0.1:1/v1?key=in-the-query"
+api_key_env = "WORK_KEY"
+models = ["gpt-5", {id = "gpt-5-mini", name = "Mini", vision = true, context_window = 400000}]
+
+[adapters.bare]
+type = "openai_compatible"
+base_url = "http://127.0.0.1:1/v1"
+"""
+
+
+def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command."""
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(config)
+    done = subprocess.run(
+        [sys.executable, "-m", "jumpseat", *argv],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+        env={"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home), **environ},
+    )
+    assert "Traceback" not in done.stderr
+    for secret in (KEY, "pass-word", "in-the-query"):
+        assert secret not in done.stdout + done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+# --- adapters ---------------------------------------------------------------------------------------------------
+
+
+def test_adapters_are_listed_with_where_they_come_from_and_whether_their_key_is_there(tmp_path: Path) -> None:
+    code, out, _ = jumpseat(tmp_path, "adapters", config=CONFIG, WORK_KEY=KEY, DEEPSEEK_API_KEY=KEY)
+    rows = {line.split()[0]: line for line in out.splitlines()[1:] if line}
+    assert code == 0
+    assert "config.toml" in rows["work"]
+    assert "WORK_KEY: set" in rows["work"]
+    assert "http://127.0.0.1:1/v1" in rows["work"]
+    assert "DEEPSEEK_API_KEY: set" in rows["deepseek"]
+    assert "environment" in rows["deepseek"]
+    assert "built in" in rows["mistral"]
+    assert "MISTRAL_API_KEY: not set" in rows["mistral"]
+
+
+def test_adapters_are_told_to_programs_as_json(tmp_path: Path) -> None:
+    code, out, _ = jumpseat(tmp_path, "adapters", "--json", config=CONFIG)
+    found: dict[str, Any] = {one["name"]: one for one in json.loads(out)}
+    assert code == 0
+    assert found["work"] == {
+        "name": "work",
+        "origin": "config.toml",
+        "type": "openai",
+        "address": "http://127.0.0.1:1/v1",
+        "keyEnv": "WORK_KEY",
+        "hasKey": False,
+        "usable": False,
+        "models": 2,
+    }
+    assert (found["bare"]["usable"], found["bare"]["hasKey"]) == (True, None)
+    assert (found["openai"]["usable"], found["openai"]["origin"]) == (False, "built in")
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
+    code, out, _ = jumpseat(tmp_path, "models", config=CONFIG)
+    assert code == 0
+    assert "work/gpt-5 " in out
+    assert "work/gpt-5-mini  Mini  400000" in out
+    assert "bare declares no models" in out
+    code, out, _ = jumpseat(tmp_path, "models", "work", "--json", config=CONFIG)
+    assert json.loads(out) == [
+        {"id": "work/gpt-5", "name": "gpt-5", "enabled": True},
+        {"id": "work/gpt-5-mini", "name": "Mini", "vision": True, "contextWindow": 400000, "enabled": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("deepseek", "set DEEPSEEK_API_KEY"), ("nobody", "there is no adapter 'nobody'")]
+)
+def test_models_of_an_adapter_that_is_not_there_are_an_error(tmp_path: Path, name: str, said: str) -> None:
+    code, out, err = jumpseat(tmp_path, "models", name)
+    assert (code, out) == (3, "")
+    assert said in err
+
+
+# --- check ------------------------------------------------------------------------------------------------------
+
+
+async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) -> tuple[int, str]:
+    """What is said of an adapter whose provider gives these answers."""
+    async with ModelServer(*replies) as provider:
+        base = {"OPENAI_BASE_URL": f"{provider.url}{path}", "OPENAI_API_KEY": KEY, **environ}
+
+        def command() -> tuple[int, str, str]:
+            return jumpseat(home, "check", "openai", "gpt-5", **base)
+
+        code, out, err = await anyio.to_thread.run_sync(command)
+    assert err == ""
+    return code, out
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("reply", "code", "said"),
+    [
+        (says("Ready"), 0, "openai/gpt-5 works: asked for one word, it said 'Ready'"),
+        (json_reply({"error": {"message": f"bad key {KEY}"}}, status=401), 4, "refused the key"),
+        (text_reply("<html><title>Not here</title>", status=404), 5, "many end in /v1"),
+        (text_reply("", status=302, headers={"Location": "https://elsewhere.invalid"}), 5, "the API is not there"),
+        (json_reply({"error": {"code": "model_not_found", "message": "no model gpt-5"}}, status=404), 6, "'gpt-5'"),
+        (json_reply({"error": {"message": "temperature: not allowed"}}, status=400), 6, "refused the request"),
+        (json_reply({"error": {"code": "insufficient_quota", "message": "empty"}}, status=429), 7, "nothing left"),
+        (text_reply("slow down", status=429, headers={"Retry-After": "7"}), 7, "to wait 7 seconds"),
+        (text_reply("oops", status=503), 8, "the provider itself has trouble"),
+        (text_reply("<html>Welcome</html>"), 8, "may be that of a web page"),
+    ],
+    ids=["works", "key", "path", "elsewhere", "model", "request", "quota", "rate", "trouble", "web page"],
+)
+async def test_a_check_says_in_a_paragraph_what_is_wrong(
+    tmp_path: Path, reply: Reply, code: int, said: str
+) -> None:
+    found, out = await check(tmp_path, reply)
+    assert said in out
+    assert (found, out.count("\n")) == (code, 1)
+
+
+@pytest.mark.anyio
+async def test_a_check_without_a_key_says_that_none_was_sent(tmp_path: Path) -> None:
+    refusal = json_reply({"error": {"message": "who are you"}}, status=401)
+    code, out = await check(tmp_path, refusal, OPENAI_API_KEY="")
+    assert code == 4
+    assert "No key was sent" in out
+
+
+@pytest.mark.anyio
+async def test_a_check_sees_a_key_with_quotes(tmp_path: Path) -> None:
+    refusal = json_reply({"error": {"message": "who are you"}}, status=401)
+    _, out = await check(tmp_path, refusal, OPENAI_API_KEY='"abcdefgh"')
+    assert "OPENAI_API_KEY holds quotes or spaces" in out
+
+
+def test_a_check_of_a_port_where_nothing_listens_says_so(tmp_path: Path) -> None:
+    code, out, _ = jumpseat(tmp_path, "check", "bare", "m", config=CONFIG)
+    assert code == 5
+    assert "Nothing listens at that address" in out
+
+
+def test_a_check_of_a_key_variable_that_is_not_set_names_it(tmp_path: Path) -> None:
+    code, out, _ = jumpseat(tmp_path, "check", "work", config=CONFIG)
+    assert code == 3
+    assert "'WORK_KEY' is not set" in out
+
+
+def test_a_check_without_a_model_asks_for_one_where_none_is_declared(tmp_path: Path) -> None:
+    code, out, _ = jumpseat(tmp_path, "check", "bare", config=CONFIG)
+    assert code == 3
+    assert "jumpseat check bare MODEL" in out
+
+
+@pytest.mark.anyio
+async def test_a_check_does_not_wait_for_ever(tmp_path: Path) -> None:
+    async with ModelServer(Reply(silent=True, ending="hang")) as provider:
+        base = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": KEY}
+        code, out, _ = await anyio.to_thread.run_sync(
+            lambda: jumpseat(tmp_path, "check", "openai", "m", "--timeout", "0.3", **base)
+        )
+    assert code == 5
+    assert "within 0.3 seconds" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cannot trust the certificate of https://x: self-signed", "NODE_EXTRA_CA_CERTS"),
+        ("the proxy does not let us to https://x: 407", "The proxy that HTTPS_PROXY names"),
+        ("cannot connect to https://x: [Errno -2] Name or service not known", "is not known"),
+        ("cannot connect to https://x within 15 s", "go through the proxy that HTTPS_PROXY names"),
+    ],
+)
+def test_a_provider_that_was_not_reached_is_told_by_what_stood_in_the_way(text: str, said: str) -> None:
+    found = diagnose(ProviderTransportError(text), Facts("a", "m", "https://x", proxy_envs=("HTTPS_PROXY",)))
+    assert found.exit_code == 5
+    assert said in found.text
+
+
+@pytest.mark.parametrize(
+    "argv", [["check"], ["check", "a", "b", "c"], ["models", "--yolo"], ["check", "a", "--timeout", "x"]]
+)
+def test_wrong_arguments_of_a_command_are_one_line_on_stderr(tmp_path: Path, argv: list[str]) -> None:
+    code, out, err = jumpseat(tmp_path, *argv)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: ")
