@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.recordings import Ending, read_folder
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
@@ -69,6 +70,13 @@ def test_the_configuration_in_the_operators_page_is_accepted_as_it_stands(tmp_pa
     assert config.default_model in config.models
     assert [one.id for one in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
     assert set(tomllib.loads(example)) == set(Config.model_fields)
+
+
+def test_the_recording_in_the_recordings_page_is_one(tmp_path: Path) -> None:
+    (example,) = blocks("docs/recordings.md", "jsonl")
+    (tmp_path / "x.jsonl").write_text(example)
+    (recording,) = read_folder(tmp_path)
+    assert (recording.status, len(recording.pieces), recording.ending) == (200, 2, Ending("end"))
 
 
 def test_the_script_in_the_adapters_page_is_a_script() -> None:
