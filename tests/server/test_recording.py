@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.model_server import ModelServer, event_stream
 from tests.support.provided import at, failed, says
 from tests.support.server import RunningServer, running_server
@@ -103,3 +104,71 @@ def test_a_server_that_does_not_record_loads_nothing_for_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout.replace("'", '"')) if "jumpseat." in name}
     assert not loaded & {"recorder", "recordings", "replayer", "masking"}
+
+
+async def test_a_call_that_a_client_makes_for_the_server_is_recorded_too(tmp_path: Path) -> None:
+    folder = tmp_path / "recorded"
+    nowhere = {"type": "openai", "baseUrl": "https://model.invalid/v1", "apiKey": KEY}
+    async with running_server(tmp_path / "one", args=["--record", str(folder)]) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        session = await wire.create(nowhere, model="m")
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        start = await wire.until(lambda one: one.get("method") == "llmInference.httpRequestStart")
+        await wire.answer(start, {})
+        await wire.answer(await wire.until(lambda one: one.get("method") == "llmInference.httpRequestChunk"), {})
+        request_id = start["params"]["requestId"]
+        head = {"requestId": request_id, "status": 200, "headers": {"content-type": ["application/json"]}}
+        await wire.call("llmInference.httpResponseStart", head)
+        body = json.dumps({"choices": [{"message": {"content": "by hand"}, "finish_reason": "stop"}]})
+        await wire.call("llmInference.httpResponseChunk", {"requestId": request_id, "data": body, "end": True})
+        await wire.event("session.idle", session=session)
+
+    async with running_server(tmp_path / "two", args=["--replay", str(folder)]) as server:
+        # Offline, a client that would make the requests is not asked either.
+        await server.wire.call("llmInference.setProvider", {})
+        session = await server.wire.create(nowhere, model="m")
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        answer = await server.wire.event("assistant.message", session=session)
+    assert answer["data"]["content"] == "by hand"
+
+
+async def test_an_account_and_its_models_are_answered_offline_and_its_tokens_are_not_recorded(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "recorded"
+    said: list[str] = []
+    async with fake_copilot() as copilot:
+        environ = {**copilot.environ, "COPILOT_GITHUB_TOKEN": ALICE}
+        async with running_server(tmp_path / "one", env=environ, args=["--record", str(folder)]) as server:
+            said += await answers(server)
+    written = "".join(path.read_text() for path in folder.iterdir())
+    assert ALICE not in written
+    async with running_server(tmp_path / "two", env=environ, args=["--replay", str(folder)]) as server:
+        said += await answers(server)
+    assert len(said) == 2
+    assert said[0] == said[1]
+
+
+async def answers(server: RunningServer) -> list[str]:
+    session = (await server.wire.call("session.create", {}))["sessionId"]
+    events = await server.wire.prompt(session)
+    return [one["data"]["content"] for one in events if one["type"] == "assistant.message"]
+
+
+async def test_an_abort_ends_the_recording_where_the_call_was_given_up(tmp_path: Path) -> None:
+    folder = tmp_path / "recorded"
+    first = b'data: {"choices": [{"index": 0, "delta": {"content": "Well"}}]}\n\n'
+    async with (
+        ModelServer(event_stream(first, ending="hang")) as provider,
+        running_server(tmp_path / "one", args=["--record", str(folder)]) as server,
+    ):
+        session = await server.wire.create(at(provider), model="m", streaming=True)
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        await server.wire.event("assistant.message_delta", session=session)
+        await server.wire.call("session.abort", {"sessionId": session})
+        await server.wire.event("session.idle", session=session)
+
+    (path,) = folder.iterdir()
+    *_, piece, end = map(json.loads, path.read_text().splitlines())
+    assert (piece["text"], end["how"]) == (first.decode(), "closed")
