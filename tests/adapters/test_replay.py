@@ -102,11 +102,12 @@ async def test_only_the_owner_can_read_a_recording(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 @pytest.mark.parametrize("cut", range(len(KEY)))
-async def test_a_key_that_comes_back_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int) -> None:
+async def test_a_key_that_comes_back_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int, kind: str) -> None:
     body = json.dumps({"error": {"message": f"bad key {KEY}!"}}).encode()
     place = body.index(KEY.encode()) + cut
-    reply = Reply([body[:place], body[place:]], status=401, headers={"Content-Type": "application/json"})
+    reply = Reply([body[:place], body[place:]], status=401, headers={"Content-Type": kind})
     async with recording(tmp_path / "r") as transport, ModelServer(reply) as server:
         with pytest.raises(ProviderAuthError):
             await ask(model_at(server.url, transport))
