@@ -136,9 +136,11 @@ async def test_no_secret_of_an_address_a_header_or_a_field_is_in_a_recording(tmp
 
 async def test_a_word_that_some_header_holds_stays_in_the_conversation(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("in development")) as server:
-        await ask(model_at(server.url, transport, x_env="development"), "development?")
+        await ask(model_at(f"{server.url}/development", transport, x_env="development"), "development?")
 
     request, _, piece, *_ = lines(tmp_path / "r")
+    assert request["url"].endswith("/development/chat/completions")
+    assert ["x_env", "[redacted]"] in request["headers"]
     assert request["body"]["messages"][-1]["content"] == "development?"
     assert "in development" in piece["text"]
 

@@ -36,11 +36,14 @@ _SHAPE_BEGUN: Final = re.compile(rf"\b{_PREFIX}[A-Za-z0-9_-]*\Z")
 _UNLIKE_WORDS: Final = re.compile(r"(?=.*[0-9])\S{16,}\Z")
 
 
-def masked_url(url: str, veil: Veil) -> str:
-    """``url`` without user and password, and with the values of credentials in its query masked."""
+def masked_url(url: str, mask: ContentMask) -> str:
+    """``url`` without user and password, and with the values of credentials in its query masked.
+
+    As content, for a path that loses a word is not found again.
+    """
     parts = urlsplit(url)
     query = "&".join(_masked_pair(pair) for pair in parts.query.split("&")) if parts.query else ""
-    return veil(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, query, "")))
+    return mask.text(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, query, "")))
 
 
 def _masked_pair(pair: str) -> str:

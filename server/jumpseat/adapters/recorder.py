@@ -241,7 +241,7 @@ class _File:
         except OSError as error:
             log.error("cannot record to %s: %s", self._path, error.strerror or error)
             return
-        record["url"] = self._also(masked_url(url, self._veil))
+        record["url"] = masked_url(url, self._mask)
         record["headers"] = self._headers(headers)
         try:
             record["body"] = self._mask.json(orjson.loads(body))

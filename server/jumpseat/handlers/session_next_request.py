@@ -25,9 +25,10 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
         raise InvalidRequestError(f"the session's model is not called over HTTP, but by {model.adapter_name!r}")
     call, veil = await model.written(request)
     secrets = session.around.secrets
+    mask = ContentMask(veil, secrets)
     return NextRequestResult(
         method=call.method,
-        url=secrets(masked_url(call.url, veil)),
+        url=masked_url(call.url, mask),
         headers={name: secrets(value) for name, value in masked_headers(call.headers.items(), veil)},
-        body=ContentMask(veil, secrets).json(call.body),
+        body=mask.json(call.body),
     )
