@@ -61,7 +61,7 @@ def run(command: Command) -> int:
             case "adapters":
                 return _show_adapters(command, known_adapters(models, config, command.options.environ))
             case "models":
-                return anyio.run(_show_models, command, models)
+                return anyio.run(_show_models, command, models, config)
             case "check":
                 return anyio.run(_check, command, models, config)
     except JumpseatError as error:
@@ -161,7 +161,7 @@ def _key_state(adapter: KnownAdapter) -> str:
 # --- models -------------------------------------------------------------------------------------------------------
 
 
-async def _show_models(command: Command, models: Models) -> int:
+async def _show_models(command: Command, models: Models, config: Config) -> int:
     configured = models.configured()
     silent: list[str] = []
     try:
@@ -173,7 +173,7 @@ async def _show_models(command: Command, models: Models) -> int:
             found = [one for one in models.declared() if one.id.startswith(prefix)]
             silent = [] if found else [command.adapter]
         elif command.adapter == COPILOT:
-            found = await _of_copilot(models)
+            found = await _of_copilot(models, config)
         else:
             raise _not_configured(command.adapter, command.options.environ)
     finally:
@@ -189,8 +189,9 @@ async def _show_models(command: Command, models: Models) -> int:
     return WORKS
 
 
-async def _of_copilot(models: Models) -> list[ModelInfo]:
-    return [one for one in await models.list() if one.wires is not None or one.vendor is not None]
+async def _of_copilot(models: Models, config: Config) -> list[ModelInfo]:
+    others = {*config.models, *(one.id for one in models.declared())}
+    return [one for one in await models.list() if one.id not in others]
 
 
 def _row(info: ModelInfo) -> tuple[str, ...]:
@@ -227,7 +228,7 @@ async def _check(command: Command, models: Models, config: Config) -> int:
     name, environ = command.adapter, command.options.environ
     facts = Facts(name, command.model or "", name)
     try:
-        resolved = await _to_check(models, name, command.model, environ)
+        resolved = await _to_check(models, config, name, command.model, environ)
         facts = _facts(name, resolved, known_adapters(models, config, environ), environ)
         with anyio.move_on_after(command.timeout_s) as limit:
             answer = await _ask(resolved)
@@ -251,7 +252,9 @@ def _called(facts: Facts) -> str:
     return f"{facts.adapter}/{facts.model}" if facts.model else facts.adapter
 
 
-async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
+async def _to_check(
+    models: Models, config: Config, name: str, model: str | None, environ: Mapping[str, str]
+) -> ResolvedModel:
     configured = models.configured()
     if name in configured:
         adapter, declared = configured[name]
@@ -264,7 +267,7 @@ async def _to_check(models: Models, name: str, model: str | None, environ: Mappi
         model = f"{name}/{model}"
     elif name == COPILOT:
         if model is None:
-            model = next((one.id for one in await _of_copilot(models) if one.enabled), None)
+            model = next((one.id for one in await _of_copilot(models, config) if one.enabled), None)
     else:
         raise _not_configured(name, environ)
     return await models.resolve(SessionSettings(cwd=Path.cwd(), model=model))

@@ -145,6 +145,16 @@ async def test_a_word_that_some_header_holds_stays_in_the_conversation(tmp_path:
     assert "in development" in piece["text"]
 
 
+async def test_a_key_that_is_a_letter_spoils_no_recording(tmp_path: Path) -> None:
+    async with recording(tmp_path / "r") as transport, ModelServer(answer("knock")) as server:
+        await ask(model_at(server.url, transport, key="k"), "knock")
+
+    request, _, piece, *_ = lines(tmp_path / "r")
+    assert ["connection", "keep-alive"] in request["headers"]
+    assert ["authorization", "[redacted]"] in request["headers"]
+    assert "knock" in piece["text"]
+
+
 async def test_what_the_process_hides_is_hidden_in_recordings_too(tmp_path: Path) -> None:
     def also(text: str) -> str:
         return text.replace("hunter2", "[redacted]")

@@ -15,6 +15,7 @@ import pytest
 
 from jumpseat.adapters.diagnosis import Facts, diagnose
 from jumpseat.errors import ProviderTransportError
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.model_server import ModelServer, Reply, json_reply, text_reply
 from tests.support.provided import says
 
@@ -164,6 +165,29 @@ async def test_a_check_sees_a_key_with_quotes(tmp_path: Path) -> None:
     refusal = json_reply({"error": {"message": "who are you"}}, status=401)
     _, out = await check(tmp_path, refusal, OPENAI_API_KEY='"abcdefgh"')
     assert "OPENAI_API_KEY holds quotes or spaces" in out
+
+
+@pytest.mark.anyio
+async def test_the_models_of_an_account_are_listed_and_checked_without_a_table(tmp_path: Path) -> None:
+    async with fake_copilot() as copilot:
+        environ = {"COPILOT_GITHUB_TOKEN": ALICE, **copilot.environ}
+
+        def commands() -> list[tuple[int, str, str]]:
+            return [
+                jumpseat(tmp_path, *argv, config=CONFIG, **environ)
+                for argv in (
+                    ["models", "copilot", "--json"],
+                    ["check", "copilot"],
+                    ["check", "copilot", "by-messages"],
+                )
+            ]
+
+        listed, first, named = await anyio.to_thread.run_sync(commands)
+    assert {"by-chat", "by-responses", "by-messages"} <= {one["id"] for one in json.loads(listed[1])}
+    assert not any(one["id"].startswith("work/") for one in json.loads(listed[1]))
+    assert (first[0], named[0]) == (0, 0)
+    assert "copilot/by-chat works" in first[1]
+    assert "copilot/by-messages works" in named[1]
 
 
 def test_a_check_of_a_port_where_nothing_listens_says_so(tmp_path: Path) -> None:

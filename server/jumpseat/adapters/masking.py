@@ -51,12 +51,14 @@ def _masked_pair(pair: str) -> str:
     return f"{name}={MASK}" if equals and _QUERY_CREDENTIAL.search(name) else pair
 
 
-def masked_headers(headers: Iterable[tuple[str, str]], veil: Veil) -> list[tuple[str, str]]:
-    """``headers`` with the values of credentials masked, and all that the call knows as secret."""
-    return [
-        (name, MASK if _CREDENTIAL.search(name) and not _LIMIT.search(name) else veil(value))
-        for name, value in headers
-    ]
+def masked_headers(headers: Iterable[tuple[str, str]], veil: Veil, mask: ContentMask) -> list[tuple[str, str]]:
+    """``headers`` with the values of credentials masked, and those that the call knows as secret."""
+
+    def masked(name: str, value: str) -> str:
+        secret = value in veil.secrets or (_CREDENTIAL.search(name) and not _LIMIT.search(name))
+        return MASK if secret else mask.text(value)
+
+    return [(name, masked(name, value)) for name, value in headers]
 
 
 class ContentMask:

@@ -280,7 +280,7 @@ class _File:
             self._write({"type": "piece", "afterS": _rounded(after_s), **content(data, "text")})
 
     def _headers(self, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        return [(name, self._also(value)) for name, value in masked_headers(headers, self._veil)]
+        return masked_headers(headers, self._veil, self._mask)
 
     def _write(self, record: Mapping[str, Any]) -> None:
         if self._fd is None:

@@ -29,6 +29,6 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
     return NextRequestResult(
         method=call.method,
         url=masked_url(call.url, mask),
-        headers={name: secrets(value) for name, value in masked_headers(call.headers.items(), veil)},
+        headers=dict(masked_headers(call.headers.items(), veil, mask)),
         body=mask.json(call.body),
     )
