@@ -178,6 +178,28 @@ class SessionLimitsConfig(WireModel):
     max_ai_credits: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
+class FreeToolChoice(WireModel):
+    """How freely the model may call tools; ``auto`` is the default.
+
+    ``required`` holds for the first model call of a run: the answers after it are free.
+    ``parallel`` tells the model whether it may ask for several calls at once, where its provider can be told.
+    """
+
+    mode: Literal["auto", "required", "none"]
+    parallel: bool | None = None
+
+
+class SpecificToolChoice(WireModel):
+    """The model must call ``tool_name`` in the first model call of a run; the answers after it are free."""
+
+    mode: Literal["specific"]
+    tool_name: str = Field(min_length=1)
+    parallel: bool | None = None
+
+
+ToolChoiceConfig: TypeAlias = FreeToolChoice | SpecificToolChoice
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -191,6 +213,7 @@ class SessionOptions(WireModel):
     available_tools: list[str] | None = None
     excluded_tools: list[str] | None = None
     default_agent: DefaultAgentConfig | None = None
+    tool_choice: ToolChoiceConfig | None = None
     system_message: SystemMessageConfig | None = None
     provider: ProviderConfig | None = None
     providers: list[NamedProviderConfig] | None = None
@@ -270,7 +293,8 @@ class ResponseFormatConfig(WireModel):
 class SessionSendParams(WireModel):
     """A prompt. ``attachments.py`` knows what may be attached.
 
-    ``request_headers`` go to the model provider with this prompt's calls and are never stored.
+    ``request_headers`` go to the model provider with this prompt's calls and are never stored. ``tool_choice``
+    is that of this prompt's run, in place of the session's.
     """
 
     session_id: str
@@ -279,6 +303,7 @@ class SessionSendParams(WireModel):
     mode: Literal["enqueue", "immediate"] = "enqueue"
     agent_mode: AgentMode | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
+    tool_choice: ToolChoiceConfig | None = None
     response_format: ResponseFormatConfig | None = None
 
 

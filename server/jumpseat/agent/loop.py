@@ -29,6 +29,7 @@ from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Prompt, Session
 from jumpseat.agent.system_prompt import system_prompt, to_transform
+from jumpseat.agent.tool_choice import choice_for_call
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
@@ -85,6 +86,8 @@ def _join(prompt: Prompt, steering: Prompt) -> None:
     """Let ``prompt`` go on as the one that was slipped in wants it, and end for both."""
     prompt.headers = {**prompt.headers, **steering.headers}
     prompt.response_format = steering.response_format or prompt.response_format
+    if steering.tool_choice is not None:
+        prompt.tool_choice, prompt.called = steering.tool_choice, False
     prompt.run.slipped_in.append(steering.run)
 
 
@@ -152,6 +155,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await _tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
+    prompt.called = True
     _tell_portability(session, resolved, request)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
@@ -173,11 +177,13 @@ def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelR
 
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     settings = session.settings
+    tools = session.tools.specs()
     return ModelRequest(
         model=resolved.wire_name,
         system=system,
         messages=session.conversation.messages(),
-        tools=session.tools.specs(),
+        tools=tools,
+        tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
         stream=settings.streaming,
         vision=resolved.info.vision is not False,
         reasoning_effort=settings.reasoning_effort,

@@ -36,7 +36,7 @@ from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoun
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
-from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
+from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult, ToolChoiceConfig
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
@@ -47,13 +47,18 @@ LIMITS: Final = "session_limits"
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only."""
+    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
+
+    ``called`` tells that the model has been called for it.
+    """
 
     text: str
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    tool_choice: ToolChoiceConfig | None = None
     response_format: ResponseFormat | None = None
+    called: bool = False
     delivery: events.Delivery = "idle"
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))

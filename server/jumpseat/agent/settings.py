@@ -16,6 +16,7 @@ from jumpseat_protocol.sessions import (
     ProviderModelConfig,
     SessionLimitsConfig,
     SystemMessageConfig,
+    ToolChoiceConfig,
 )
 
 
@@ -44,6 +45,7 @@ class SessionSettings:
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
+    tool_choice: ToolChoiceConfig | None = None
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     host_git: bool = True
     skip_custom_instructions: bool = False

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import SuccessResult
@@ -29,6 +30,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     wanted = replace(settings)
     apply_options(wanted, params)
     ctx.models.check(wanted)
+    check_choice(params.tool_choice, session.tools.names(wanted))
     if wanted.model is not None and (settings.model, settings.reasoning_effort) != (
         wanted.model,
         wanted.reasoning_effort,
@@ -74,6 +76,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "custom_agents",
         "session_limits",
         "available_tools",
+        "tool_choice",
         "system_message",
         "streaming",
         "large_output",

@@ -7,6 +7,7 @@ from typing import Any
 
 from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.session import Prompt
+from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionError
@@ -43,12 +44,15 @@ async def _answer(prompt: Prompt) -> SessionSendAndWaitResult:
 
 def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     session = ctx.registry.live(params.session_id)
+    if params.tool_choice is not None:
+        check_choice(params.tool_choice, session.tools.names())
     wanted = params.response_format.json_schema if params.response_format else None
     prompt = Prompt(
         params.prompt,
         attachments=_checked(params.attachments or []),
         agent_mode=params.agent_mode,
         headers=params.request_headers,
+        tool_choice=params.tool_choice,
         response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
         if wanted
         else None,

@@ -28,6 +28,7 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         system_message=settings.system_message,
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
+        tool_choice=settings.tool_choice,
         large_output=settings.large_output,
         session_limits=settings.session_limits,
         reasoning_summary=settings.reasoning_summary,
