@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
@@ -200,6 +200,18 @@ class SpecificToolChoice(WireModel):
 ToolChoiceConfig: TypeAlias = FreeToolChoice | SpecificToolChoice
 
 
+class HostedToolConfig(WireModel):
+    """A tool that the model's provider runs itself. All other fields are options, in the provider's own words."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str = Field(min_length=1)
+
+    def options(self) -> dict[str, Any]:
+        """The fields beside the name."""
+        return dict(self.model_extra or {})
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -214,6 +226,7 @@ class SessionOptions(WireModel):
     excluded_tools: list[str] | None = None
     default_agent: DefaultAgentConfig | None = None
     tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] | None = None
     system_message: SystemMessageConfig | None = None
     provider: ProviderConfig | None = None
     providers: list[NamedProviderConfig] | None = None
@@ -294,7 +307,7 @@ class SessionSendParams(WireModel):
     """A prompt. ``attachments.py`` knows what may be attached.
 
     ``request_headers`` go to the model provider with this prompt's calls and are never stored. ``tool_choice``
-    is that of this prompt's run, in place of the session's.
+    and ``hosted_tools`` are those of this prompt's run, in place of the session's.
     """
 
     session_id: str
@@ -304,6 +317,7 @@ class SessionSendParams(WireModel):
     agent_mode: AgentMode | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
 
 

@@ -19,8 +19,10 @@ import anyio
 from jumpseat.agent import limits, tokens
 from jumpseat.agent.attachments import as_logged
 from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.citations import citations_of
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.hosted_tools import hosted_for_call
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.portability import check_portability
@@ -88,6 +90,8 @@ def _join(prompt: Prompt, steering: Prompt) -> None:
     prompt.response_format = steering.response_format or prompt.response_format
     if steering.tool_choice is not None:
         prompt.tool_choice, prompt.called = steering.tool_choice, False
+    if steering.hosted_tools is not None:
+        prompt.hosted_tools = steering.hosted_tools
     prompt.run.slipped_in.append(steering.run)
 
 
@@ -162,7 +166,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
-        return "done"
+        return "again" if answer.completed.stop_reason == "pause_turn" else "done"
     return "refused" if await session.tools.run(calls, turn_id) else "again"
 
 
@@ -184,6 +188,7 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
         messages=session.conversation.messages(),
         tools=tools,
         tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
+        hosted_tools=hosted_for_call(session, prompt, resolved, tools),
         stream=settings.streaming,
         vision=resolved.info.vision is not False,
         reasoning_effort=settings.reasoning_effort,
@@ -376,6 +381,7 @@ def _publish_answer(
             interaction_id=prompt.interaction_id,
             output_tokens=output_tokens,
             reasoning_text=reasoning or None,
+            citations=citations_of(message),
             provider_blocks=provider_blocks(message),
             originating_message_id=prompt.id,
         )

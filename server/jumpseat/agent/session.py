@@ -36,7 +36,13 @@ from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoun
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
-from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult, ToolChoiceConfig
+from jumpseat_protocol.sessions import (
+    ClientCommand,
+    ClientTool,
+    HostedToolConfig,
+    QueuedCommandResult,
+    ToolChoiceConfig,
+)
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
@@ -57,6 +63,7 @@ class Prompt:
     agent_mode: events.AgentMode | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] | None = None
     response_format: ResponseFormat | None = None
     called: bool = False
     delivery: events.Delivery = "idle"
@@ -155,6 +162,8 @@ class Session:
         self.metrics = Metrics()
         # What the last model could not be given as it was; the client has been told.
         self.portability = Portability()
+        # The tools that its provider does not have; the client has been told.
+        self.hosted_tools_missing: list[str] = []
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None

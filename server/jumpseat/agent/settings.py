@@ -9,6 +9,7 @@ from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
+    HostedToolConfig,
     LargeOutputConfig,
     ModelCapabilities,
     NamedProviderConfig,
@@ -46,6 +47,7 @@ class SessionSettings:
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
     tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     host_git: bool = True
     skip_custom_instructions: bool = False

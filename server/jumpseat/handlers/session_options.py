@@ -77,6 +77,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "session_limits",
         "available_tools",
         "tool_choice",
+        "hosted_tools",
         "system_message",
         "streaming",
         "large_output",

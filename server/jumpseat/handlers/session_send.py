@@ -53,6 +53,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         agent_mode=params.agent_mode,
         headers=params.request_headers,
         tool_choice=params.tool_choice,
+        hosted_tools=params.hosted_tools,
         response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
         if wanted
         else None,
