@@ -212,6 +212,31 @@ class HostedToolConfig(WireModel):
         return dict(self.model_extra or {})
 
 
+class ResponseFormatSchema(WireModel):
+    """``schema_`` is a JSON Schema; references go to places inside it only."""
+
+    name: str
+    schema_: dict[str, Any] = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class JsonSchemaFormat(WireModel):
+    """Structured output: the last answer of a run is JSON that fits the schema, or the run ends in an error."""
+
+    type: Literal["json_schema"]
+    json_schema: ResponseFormatSchema
+
+
+class TextFormat(WireModel):
+    """Plain text, where the session has a form for its answers."""
+
+    type: Literal["text"]
+
+
+ResponseFormatConfig: TypeAlias = JsonSchemaFormat | TextFormat
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -227,6 +252,7 @@ class SessionOptions(WireModel):
     default_agent: DefaultAgentConfig | None = None
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[str | HostedToolConfig] | None = None
+    response_format: ResponseFormatConfig | None = None
     system_message: SystemMessageConfig | None = None
     provider: ProviderConfig | None = None
     providers: list[NamedProviderConfig] | None = None
@@ -287,20 +313,6 @@ class SessionParams(WireModel):
     """For methods that take a session and nothing else."""
 
     session_id: str
-
-
-class ResponseFormatSchema(WireModel):
-    name: str
-    schema_: dict[str, Any] = Field(alias="schema")
-    description: str | None = None
-    strict: StrictBool | None = None
-
-
-class ResponseFormatConfig(WireModel):
-    """Structured output of one answer."""
-
-    type: Literal["json_schema"]
-    json_schema: ResponseFormatSchema
 
 
 class SessionSendParams(WireModel):

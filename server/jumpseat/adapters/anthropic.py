@@ -102,6 +102,23 @@ BETAS: Final[Mapping[str, str]] = {
 }
 """What must be named in ``anthropic-beta`` for the tool of a type."""
 
+_LIMITS: Final = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+    }
+)
+"""What of JSON Schema answers cannot be held to; they are judged afterwards."""
+
 _EDITOR: Final = "str_replace_based_edit_tool"
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
@@ -163,7 +180,7 @@ class AnthropicAdapter:
             if thinking["type"] == "adaptive":
                 output["effort"] = request.reasoning_effort
         if request.response_format is not None:
-            output["format"] = {"type": "json_schema", "schema": request.response_format.schema}
+            output["format"] = {"type": "json_schema", "schema": output_schema(request.response_format.schema)}
         if output:
             body["output_config"] = output
         body["stream"] = request.stream
@@ -179,6 +196,28 @@ def messages_url(base_url: str) -> str:
     if base.endswith("/v1/messages"):
         return base
     return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
+
+
+def output_schema(schema: Any) -> Any:
+    """A copy of a JSON Schema in the subset that answers can be held to.
+
+    The wire refuses limits of numbers and lengths, and objects that do not say that they are closed.
+    """
+    if isinstance(schema, list):
+        return [output_schema(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    copy: JsonObject = {}
+    for key, value in cast("JsonObject", schema).items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            copy[key] = {name: output_schema(item) for name, item in cast("JsonObject", value).items()}
+        elif key in ("items", "anyOf", "oneOf", "allOf", "additionalProperties"):
+            copy[key] = output_schema(value)
+        elif key not in _LIMITS and not (key == "minItems" and value not in (0, 1)):
+            copy[key] = value
+    if "properties" in copy or copy.get("type") == "object":
+        copy.setdefault("additionalProperties", False)
+    return copy
 
 
 def _with_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:

@@ -30,9 +30,16 @@ from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Prompt, Session
+from jumpseat.agent.structured import (
+    RESPONSE_FORMAT,
+    able_to_answer,
+    format_for_call,
+    problems_of,
+    repair_request,
+)
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.agent.tool_choice import choice_for_call
-from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
+from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ResponseFormatError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
@@ -87,7 +94,8 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
 def _join(prompt: Prompt, steering: Prompt) -> None:
     """Let ``prompt`` go on as the one that was slipped in wants it, and end for both."""
     prompt.headers = {**prompt.headers, **steering.headers}
-    prompt.response_format = steering.response_format or prompt.response_format
+    if steering.response_format is not None:
+        prompt.response_format, prompt.repaired = steering.response_format, False
     if steering.tool_choice is not None:
         prompt.tool_choice, prompt.called = steering.tool_choice, False
     if steering.hosted_tools is not None:
@@ -159,6 +167,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await _tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
+    resolved = able_to_answer(resolved, request)
     prompt.called = True
     _tell_portability(session, resolved, request)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
@@ -166,8 +175,30 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
-        return "again" if answer.completed.stop_reason == "pause_turn" else "done"
+        if answer.completed.stop_reason == "pause_turn":
+            return "again"
+        return "done" if _fits(session, prompt, request, answer.completed) else "again"
     return "refused" if await session.tools.run(calls, turn_id) else "again"
+
+
+def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
+    """Whether the last answer has the form that was asked for; the model is told once where it has not.
+
+    Raises:
+        ResponseFormatError: it was told already, or refused.
+    """
+    if request.response_format is None:
+        return True
+    problems = problems_of(completed.message.text(), request.response_format.schema)
+    if not problems:
+        return True
+    if completed.stop_reason == "refusal":
+        raise ResponseFormatError("the model refused to answer in the form that was asked for")
+    if prompt.repaired:
+        raise ResponseFormatError(f"the answer does not fit the schema that was asked for: {'; '.join(problems)}")
+    prompt.repaired = True
+    session.add_context(repair_request(problems), source=RESPONSE_FORMAT)
+    return False
 
 
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
@@ -194,7 +225,7 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
         reasoning_effort=settings.reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,
-        response_format=prompt.response_format,
+        response_format=format_for_call(settings, prompt),
         headers=prompt.headers,
         session_id=session.id,
         interaction_id=prompt.interaction_id,
@@ -441,7 +472,7 @@ def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exceptio
             error_type=exc.error_type, message=text, status_code=exc.status, error_code=exc.code
         )
     elif isinstance(exc, JumpseatError):
-        payload = events.SessionError(error_type="query", message=f"Execution failed: {exc}")
+        payload = events.SessionError(error_type=exc.error_type, message=f"Execution failed: {exc}")
     else:
         log.error("session %s: internal error in a turn", session.id, exc_info=exc)
         payload = events.SessionError(error_type="internal", message="Execution failed: internal error")

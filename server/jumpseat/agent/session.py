@@ -25,7 +25,6 @@ from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.metrics import Metrics
-from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
 from jumpseat.agent.portability import Portability
@@ -41,6 +40,7 @@ from jumpseat_protocol.sessions import (
     ClientTool,
     HostedToolConfig,
     QueuedCommandResult,
+    ResponseFormatConfig,
     ToolChoiceConfig,
 )
 from jumpseat_protocol.tools import HandlePendingToolCallParams
@@ -55,7 +55,8 @@ LIMITS: Final = "session_limits"
 class Prompt:
     """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
 
-    ``called`` tells that the model has been called for it.
+    ``called`` tells that the model has been called for it, ``repaired`` that it was told once what was wrong with
+    the form of its answer.
     """
 
     text: str
@@ -64,7 +65,8 @@ class Prompt:
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[str | HostedToolConfig] | None = None
-    response_format: ResponseFormat | None = None
+    response_format: ResponseFormatConfig | None = None
+    repaired: bool = False
     called: bool = False
     delivery: events.Delivery = "idle"
     id: str = field(default_factory=lambda: str(uuid.uuid4()))

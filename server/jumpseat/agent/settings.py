@@ -15,6 +15,7 @@ from jumpseat_protocol.sessions import (
     NamedProviderConfig,
     ProviderConfig,
     ProviderModelConfig,
+    ResponseFormatConfig,
     SessionLimitsConfig,
     SystemMessageConfig,
     ToolChoiceConfig,
@@ -47,6 +48,7 @@ class SessionSettings:
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
     tool_choice: ToolChoiceConfig | None = None
+    response_format: ResponseFormatConfig | None = None
     hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     host_git: bool = True

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.structured import check_format
 from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
@@ -58,8 +59,10 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     """Take over what ``options`` sets; what is unset stays as it is. Who the session is, is not settled here.
 
     Raises:
-        InvalidRequestError: the working directory does not exist, or two agents have one name.
+        InvalidRequestError: the working directory does not exist, two agents have one name, or the schema for
+            answers is none.
     """
+    check_format(options.response_format)
     if options.working_directory is not None:
         cwd = Path(options.working_directory)
         if not cwd.is_dir():
@@ -78,6 +81,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "available_tools",
         "tool_choice",
         "hosted_tools",
+        "response_format",
         "system_message",
         "streaming",
         "large_output",

@@ -29,6 +29,7 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
         tool_choice=settings.tool_choice,
+        response_format=settings.response_format,
         hosted_tools=settings.hosted_tools,
         large_output=settings.large_output,
         session_limits=settings.session_limits,
