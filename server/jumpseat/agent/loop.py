@@ -22,7 +22,7 @@ from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.citations import citations_of
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
-from jumpseat.agent.hosted_tools import hosted_for_call
+from jumpseat.agent.hosted_tools import hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.portability import check_portability
@@ -170,6 +170,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     resolved = able_to_answer(resolved, request)
     prompt.called = True
     _tell_portability(session, resolved, request)
+    tell_missing(session, prompt, resolved, request.hosted_tools)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
