@@ -186,7 +186,7 @@ class FreeToolChoice(WireModel):
     """
 
     mode: Literal["auto", "required", "none"]
-    parallel: bool | None = None
+    parallel: StrictBool | None = None
 
 
 class SpecificToolChoice(WireModel):
@@ -194,7 +194,7 @@ class SpecificToolChoice(WireModel):
 
     mode: Literal["specific"]
     tool_name: str = Field(min_length=1)
-    parallel: bool | None = None
+    parallel: StrictBool | None = None
 
 
 ToolChoiceConfig: TypeAlias = FreeToolChoice | SpecificToolChoice
@@ -218,7 +218,7 @@ class ResponseFormatSchema(WireModel):
     name: str
     schema_: dict[str, Any] = Field(alias="schema")
     description: str | None = None
-    strict: bool | None = None
+    strict: StrictBool | None = None
 
 
 class JsonSchemaFormat(WireModel):

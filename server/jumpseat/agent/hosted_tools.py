@@ -32,7 +32,7 @@ RUN_HERE: Final[Mapping[str, tuple[str, ...]]] = {"bash": ("bash",), "text_edito
 def hosted_for_call(
     session: Session, prompt: Prompt, resolved: ResolvedModel, tools: list[ToolSpec]
 ) -> list[HostedTool]:
-    """The hosted tools for the next model call that the model has. ``tools`` are those of ours that are on offer."""
+    """The hosted tools for the next model call that the model has; ``tools`` are ours that are on offer."""
     asked = _asked(session, prompt)
     if not asked:
         return []
@@ -57,5 +57,7 @@ def tell_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, foun
 def _asked(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
     """The tools that are asked for, by our names for them, with their options."""
     asked = session.settings.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
-    named = ((one, {}) if isinstance(one, str) else (one.name, one.options()) for one in asked)
+    named: list[tuple[str, JsonObject]] = [
+        (one, {}) if isinstance(one, str) else (one.name, one.options()) for one in asked
+    ]
     return {ALIASES.get(name, name): options for name, options in named}
