@@ -300,7 +300,12 @@ async def test_the_tools_a_model_was_trained_on_run_as_ours_and_go_back_as_they_
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": session, "provider": provider("anthropic", server)})
         await wire.prompt(session, "again")
+        other: JsonObject = {"type": "scripted", "script": {"prompts": [{"turns": [{"text": "Hello"}]}]}}
+        await wire.call("session.resume", {"sessionId": session, "provider": other, "hostedTools": []})
+        elsewhere = await wire.prompt(session, "and you?")
 
+    # To another model these are calls of ours: nothing is left out.
+    assert not said(elsewhere, "session.warning") + said(elsewhere, "session.error")
     assert (folder / "a.txt").read_text() == "uno\ntwo\ntre\n"
     started = said(events, "tool.execution_start")
     assert [(one["toolName"], one["arguments"]) for one in started] == [(ours, args) for *_, ours, args in NATIVE]

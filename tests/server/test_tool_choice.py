@@ -84,6 +84,23 @@ async def test_the_choice_of_a_message_wins_for_its_run_alone(tmp_path: Path) ->
     assert choices(server) == ["required", "none", "auto"]
 
 
+async def test_a_message_that_is_slipped_in_brings_its_choice_for_the_next_call(tmp_path: Path) -> None:
+    async with ModelServer(call(), call("mul"), done()) as server, running_server(tmp_path) as ours:
+        wire = ours.wire
+        session = await wire.create(provider(server), model="m", tools=TOOLS, toolChoice={"mode": "auto"})
+        params = {"sessionId": session, "prompt": "go"}
+        await wire.call("session.send", params)
+        for name, more in (("add", {"toolChoice": {"mode": "specific", "toolName": "mul"}}), ("mul", {})):
+            asked = await wire.event("external_tool.requested", session=session, toolName=name)
+            if more:
+                await wire.call("session.send", {**params, "mode": "immediate", **more})
+            answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "3"}
+            await wire.call("session.tools.handlePendingToolCall", answer)
+        await wire.event("session.idle", session=session)
+
+    assert choices(server) == ["auto", {"type": "function", "function": {"name": "mul"}}, None]
+
+
 async def test_a_resumed_session_keeps_its_choice_unless_told_another(tmp_path: Path) -> None:
     async with ModelServer(done(), done(), done()) as server, running_server(tmp_path) as ours:
         wire = ours.wire

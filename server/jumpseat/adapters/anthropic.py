@@ -36,6 +36,7 @@ from jumpseat.adapters.wire import (
     parse_object,
 )
 from jumpseat.agent.blocks import (
+    NATIVE,
     AssistantBlock,
     AssistantMessage,
     Citation,
@@ -354,7 +355,7 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
             # Thinking is accepted only with its signature, which no other provider can give.
             return _replayed(block)
         case ToolUseBlock():
-            if block.provider == NAME and (native := as_object(as_object(block.provider_data).get("native"))):
+            if block.provider == NAME and (native := as_object(as_object(block.provider_data).get(NATIVE))):
                 return {**native, "type": "tool_use", "id": ids(block.id)}
             arguments = block.arguments
             if arguments is None:
@@ -682,7 +683,7 @@ def _translated(call: ToolUseBlock) -> ToolUseBlock:
         case _:
             return call
     ours = {key: value for key, value in ours.items() if value is not None}
-    native = {"native": {"name": call.name, "input": given}}
+    native = {NATIVE: {"name": call.name, "input": given}}
     return ToolUseBlock(call.id, name, dump_json(ours), ours, NAME, native)
 
 
