@@ -200,6 +200,9 @@ class SpecificToolChoice(WireModel):
 ToolChoiceConfig: TypeAlias = FreeToolChoice | SpecificToolChoice
 
 
+ToolName: TypeAlias = Annotated[str, Field(min_length=1)]
+
+
 class HostedToolConfig(WireModel):
     """A tool that the model's provider runs itself. All other fields are options, in the provider's own words."""
 
@@ -251,7 +254,7 @@ class SessionOptions(WireModel):
     excluded_tools: list[str] | None = None
     default_agent: DefaultAgentConfig | None = None
     tool_choice: ToolChoiceConfig | None = None
-    hosted_tools: list[str | HostedToolConfig] | None = None
+    hosted_tools: list[ToolName | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
     system_message: SystemMessageConfig | None = None
     provider: ProviderConfig | None = None
@@ -329,7 +332,7 @@ class SessionSendParams(WireModel):
     agent_mode: AgentMode | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: ToolChoiceConfig | None = None
-    hosted_tools: list[str | HostedToolConfig] | None = None
+    hosted_tools: list[ToolName | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
 
 
