@@ -363,6 +363,38 @@ class ToolRequest(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class CitationSource(WireDataclass):
+    id: str
+    provider: Literal["anthropic", "openai", "client"]
+    title: str | None = None
+    url: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CitationReference(WireDataclass):
+    """``location`` is the place in a document: ``{type: char | page | block, start..., end...}``."""
+
+    source_id: str
+    cited_text: str | None = None
+    location: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CitationSpan(WireDataclass):
+    """What of the content the references stand for, in characters; the end is behind the last."""
+
+    start_index: int
+    end_index: int
+    references: list[CitationReference]
+
+
+@dataclass(slots=True, kw_only=True)
+class Citations(WireDataclass):
+    sources: list[CitationSource]
+    spans: list[CitationSpan]
+
+
+@dataclass(slots=True, kw_only=True)
 class AssistantMessage(Payload):
     """``provider_blocks`` holds what only the provider that made the message can replay (signed reasoning, say)."""
 
@@ -375,6 +407,7 @@ class AssistantMessage(Payload):
     interaction_id: str | None = None
     output_tokens: int | None = None
     reasoning_text: str | None = None
+    citations: Citations | None = None
     provider_blocks: list[dict[str, Any]] | None = None
     originating_message_id: str | None = None
 

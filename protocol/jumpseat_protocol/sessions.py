@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
@@ -178,6 +178,68 @@ class SessionLimitsConfig(WireModel):
     max_ai_credits: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
+class FreeToolChoice(WireModel):
+    """How freely the model may call tools; ``auto`` is the default.
+
+    ``required`` holds for the first model call of a run: the answers after it are free.
+    ``parallel`` tells the model whether it may ask for several calls at once, where its provider can be told.
+    """
+
+    mode: Literal["auto", "required", "none"]
+    parallel: StrictBool | None = None
+
+
+class SpecificToolChoice(WireModel):
+    """The model must call ``tool_name`` in the first model call of a run; the answers after it are free."""
+
+    mode: Literal["specific"]
+    tool_name: str = Field(min_length=1)
+    parallel: StrictBool | None = None
+
+
+ToolChoiceConfig: TypeAlias = FreeToolChoice | SpecificToolChoice
+
+
+ToolName: TypeAlias = Annotated[str, Field(min_length=1)]
+
+
+class HostedToolConfig(WireModel):
+    """A tool that the model's provider runs itself. All other fields are options, in the provider's own words."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str = Field(min_length=1)
+
+    def options(self) -> dict[str, Any]:
+        """The fields beside the name."""
+        return dict(self.model_extra or {})
+
+
+class ResponseFormatSchema(WireModel):
+    """``schema_`` is a JSON Schema; references go to places inside it only."""
+
+    name: str
+    schema_: dict[str, Any] = Field(alias="schema")
+    description: str | None = None
+    strict: StrictBool | None = None
+
+
+class JsonSchemaFormat(WireModel):
+    """Structured output: the last answer of a run is JSON that fits the schema, or the run ends in an error."""
+
+    type: Literal["json_schema"]
+    json_schema: ResponseFormatSchema
+
+
+class TextFormat(WireModel):
+    """Plain text, where the session has a form for its answers."""
+
+    type: Literal["text"]
+
+
+ResponseFormatConfig: TypeAlias = JsonSchemaFormat | TextFormat
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
 
@@ -191,6 +253,9 @@ class SessionOptions(WireModel):
     available_tools: list[str] | None = None
     excluded_tools: list[str] | None = None
     default_agent: DefaultAgentConfig | None = None
+    tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[ToolName | HostedToolConfig] | None = None
+    response_format: ResponseFormatConfig | None = None
     system_message: SystemMessageConfig | None = None
     provider: ProviderConfig | None = None
     providers: list[NamedProviderConfig] | None = None
@@ -253,24 +318,11 @@ class SessionParams(WireModel):
     session_id: str
 
 
-class ResponseFormatSchema(WireModel):
-    name: str
-    schema_: dict[str, Any] = Field(alias="schema")
-    description: str | None = None
-    strict: StrictBool | None = None
-
-
-class ResponseFormatConfig(WireModel):
-    """Structured output of one answer."""
-
-    type: Literal["json_schema"]
-    json_schema: ResponseFormatSchema
-
-
 class SessionSendParams(WireModel):
     """A prompt. ``attachments.py`` knows what may be attached.
 
-    ``request_headers`` go to the model provider with this prompt's calls and are never stored.
+    ``request_headers`` go to the model provider with this prompt's calls and are never stored. ``tool_choice``
+    and ``hosted_tools`` are those of this prompt's run, in place of the session's.
     """
 
     session_id: str
@@ -279,6 +331,8 @@ class SessionSendParams(WireModel):
     mode: Literal["enqueue", "immediate"] = "enqueue"
     agent_mode: AgentMode | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
+    tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[ToolName | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
 
 

@@ -10,6 +10,7 @@
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
     ├── ClientCallError              a request to the client failed or the client is gone
+    ├── ResponseFormatError          the model's answer does not have the form that was asked for
     ├── TurnFailedError              the prompt that was waited for ended in a session.error
     └── ProviderError                a model call failed
         ├── ProviderAuthError        401, 403: the key is wrong or missing
@@ -30,7 +31,12 @@ from __future__ import annotations
 
 
 class JumpseatError(Exception):
-    """Base of all errors that this server raises on purpose."""
+    """Base of all errors that this server raises on purpose.
+
+    ``error_type`` is that of the ``session.error`` where one ends a run.
+    """
+
+    error_type = "query"
 
 
 class ConfigError(JumpseatError):
@@ -69,6 +75,12 @@ class ClientCallError(JumpseatError):
     """A request to the client failed, or the client is gone."""
 
 
+class ResponseFormatError(JumpseatError):
+    """The model's answer does not have the form that was asked for, not even after it was told so."""
+
+    error_type = "response_format"
+
+
 class TurnFailedError(JumpseatError):
     """The prompt that was waited for ended in a ``session.error``, whose event id is ``completion_event_id``."""
 
@@ -88,7 +100,6 @@ class ProviderError(JumpseatError):
         attempts: how often the loop had tried when it gave up.
     """
 
-    error_type = "query"
     retryable = False
 
     def __init__(

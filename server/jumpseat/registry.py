@@ -31,6 +31,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session import QueuedCommand, Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import cut_log, repair_log
 from jumpseat.store.git import working_directory_context
@@ -114,6 +115,7 @@ class SessionRegistry:
         session = self._open(session_id, settings, folder, started_at)
         try:
             session.attach(attachment)
+            check_choice(settings.tool_choice, session.tools.names())
             context = working_directory_context(settings.cwd, host_git=settings.host_git)
             folder.create(workspace_of(session_id, context, started_at))
             self._announce("session.created", session_id, self._metadata(session))

@@ -20,7 +20,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.conversation import INTERRUPTED
-from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta
+from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelRequest, TextDelta
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session import Prompt
 from jumpseat.agent.settings import SessionSettings
@@ -50,6 +50,9 @@ class Recorder:
     @property
     def signs_as(self) -> str:
         return "recorder"
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:

@@ -26,6 +26,7 @@ from jumpseat_client import (
 )
 from jumpseat_protocol.events import AssistantMessage, SessionIdle, UnknownPayload, UserMessage
 from jumpseat_protocol.permissions import ReadPermission
+from jumpseat_protocol.sessions import SpecificToolChoice, TextFormat
 from tests.client.peer import SESSION, Peer, connected
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +70,9 @@ async def test_settings_are_sent_in_the_wires_words() -> None:
             model="m",
             provider=ProviderConfig(type="scripted", script="s.yaml"),
             working_directory="/w",
+            tool_choice=SpecificToolChoice(mode="specific", tool_name="add"),
+            hosted_tools=["web_search", {"name": "web_fetch", "max_uses": 2}],
+            response_format=TextFormat(type="text"),
             extra={"enableSkills": False},
         )
         assert session.workspace_path == "/w"
@@ -80,6 +84,9 @@ async def test_settings_are_sent_in_the_wires_words() -> None:
             "model": "m",
             "provider": {"type": "scripted", "headers": {}, "script": "s.yaml"},
             "workingDirectory": "/w",
+            "toolChoice": {"mode": "specific", "toolName": "add"},
+            "hostedTools": ["web_search", {"name": "web_fetch", "max_uses": 2}],
+            "responseFormat": {"type": "text"},
             "enableSkills": False,
         }
     ]

@@ -206,8 +206,9 @@ async def test_the_form_a_client_wants_an_answer_in_reaches_the_provider_with_th
     city = {"properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}
     schema = {"type": "object", **city}
     wanted = {"type": "json_schema", "jsonSchema": {"name": "place", "schema": schema, "strict": True}}
-    replies = [json_reply(ended(message("{}"))["response"])] * 2
-    chat = [json_reply({"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]})] * 2
+    replies = [json_reply(ended(message('{"city": "Bonn"}'))["response"])] * 2
+    content = {"content": '{"city": "Bonn"}'}
+    chat = [json_reply({"choices": [{"message": content, "finish_reason": "stop"}]})] * 2
     async with ModelServer(*replies, *chat) as server, running_server(tmp_path) as ours:
         wire = ours.wire
         for one in (provider(server), provider(server) | {"wireApi": "completions"}):

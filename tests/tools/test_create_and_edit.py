@@ -148,3 +148,25 @@ async def test_diffs_have_the_right_places_and_little_context() -> None:
     )
     assert unified_diff("x", "a\na\n", "a\na\na\n") == "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n a\n+a\n"
     assert unified_diff("x", "a\n", "") == "--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n-a\n"
+
+
+async def test_edit_inserts_lines_for_models_that_count_them_and_keeps_the_endings(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    async with tool_session(tmp_path) as ctx:
+
+        async def inserted(before: str, line: int, text: str) -> bytes:
+            path.write_bytes(before.encode())
+            outcome = await call(ctx, "edit", path="lines.txt", old_str="", new_str=text, insert_line=line)
+            assert outcome.ok, outcome.text
+            return path.read_bytes()
+
+        assert await inserted("a\nb\n", 0, "x") == b"x\na\nb\n"
+        assert await inserted("a\nb\n", 1, "x\n") == b"a\nx\nb\n"
+        assert await inserted("a\nb", 2, "x") == b"a\nb\nx\n"
+        assert await inserted("a\r\nb\r\n", 1, "x\ny") == b"a\r\nx\r\ny\r\nb\r\n"
+        assert await inserted("a\x0bb\n", 1, "x") == b"a\x0bb\nx\n"
+        assert await inserted("", 0, "x") == b"x\n"
+        beyond = await call(ctx, "edit", path="lines.txt", old_str="", new_str="x", insert_line=9)
+
+    assert beyond.text == "insert_line 9 is not in lines.txt, which has 1 lines."
+    assert path.read_bytes() == b"x\n"

@@ -32,7 +32,13 @@ from jumpseat_protocol.events import (
     decode_payload,
 )
 from jumpseat_protocol.permissions import PermissionDecision
-from jumpseat_protocol.sessions import LargeOutputConfig, ProviderConfig, ResponseFormatConfig, SystemMessageConfig
+from jumpseat_protocol.sessions import (
+    LargeOutputConfig,
+    ProviderConfig,
+    ResponseFormatConfig,
+    SystemMessageConfig,
+    ToolChoiceConfig,
+)
 from jumpseat_protocol.wire import WireModel
 
 _log = logging.getLogger("jumpseat_client")
@@ -86,6 +92,9 @@ class SessionSettings(TypedDict, total=False):
     system_message: SystemMessageConfig
     available_tools: Sequence[str]
     excluded_tools: Sequence[str]
+    tool_choice: ToolChoiceConfig
+    hosted_tools: Sequence[str | Mapping[str, Any]]
+    response_format: ResponseFormatConfig
     working_directory: str
     streaming: bool
     client_name: str
@@ -104,6 +113,8 @@ class PromptOptions(TypedDict, total=False):
     mode: Literal["enqueue", "immediate"]
     agent_mode: AgentMode
     request_headers: Mapping[str, str]
+    tool_choice: ToolChoiceConfig
+    hosted_tools: Sequence[str | Mapping[str, Any]]
     response_format: ResponseFormatConfig
     extra: Mapping[str, Any]
 

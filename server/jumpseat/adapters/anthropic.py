@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.capabilities import claude_version, hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
     as_count,
@@ -35,6 +36,7 @@ from jumpseat.adapters.wire import (
     parse_object,
 )
 from jumpseat.agent.blocks import (
+    NATIVE,
     AssistantBlock,
     AssistantMessage,
     Citation,
@@ -84,7 +86,7 @@ THINKING_BUDGETS: Final[Mapping[str, int]] = {
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": "end_turn",
-    "pause_turn": "end_turn",
+    "pause_turn": "pause_turn",
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",
     "stop_sequence": "stop_sequence",
@@ -94,7 +96,32 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 
 _MIN_BUDGET: Final = 1024
 _CACHE: Final = {"type": "ephemeral"}
-_MODEL_VERSION: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+
+BETAS: Final[Mapping[str, str]] = {
+    "web_fetch_20250910": "web-fetch-2025-09-10",
+    "code_execution_20250825": "code-execution-2025-08-25",
+}
+"""What must be named in ``anthropic-beta`` for the tool of a type."""
+
+_LIMITS: Final = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+    }
+)
+"""What of JSON Schema answers cannot be held to; they are judged afterwards."""
+
+_EDITOR: Final = "str_replace_based_edit_tool"
+_EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
 class AnthropicAdapter:
@@ -112,7 +139,8 @@ class AnthropicAdapter:
             auth = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
         return HttpRequest(
             url=messages_url(endpoint.base_url),
-            headers=merge_headers(
+            headers=_with_betas(
+                request,
                 {
                     "Content-Type": "application/json",
                     "Accept": "text/event-stream" if request.stream else "application/json",
@@ -128,7 +156,8 @@ class AnthropicAdapter:
         )
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return MessagesDecoder()
+        native = {"bash": "bash", "text_editor": _EDITOR}
+        return MessagesDecoder(frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native))
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
         """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
@@ -141,8 +170,8 @@ class AnthropicAdapter:
         if request.system.strip():
             body["system"] = [{"type": "text", "text": request.system}]
         body["messages"] = messages_to_wire(request, citations=bool(options.get("citations", True)))
-        if request.tools:
-            body["tools"] = [tool_to_wire(tool) for tool in request.tools]
+        if tools := tools_to_wire(request):
+            body["tools"] = tools
             choice = tool_choice_to_wire(request.tool_choice)
             if choice is not None:
                 body["tool_choice"] = choice
@@ -152,7 +181,7 @@ class AnthropicAdapter:
             if thinking["type"] == "adaptive":
                 output["effort"] = request.reasoning_effort
         if request.response_format is not None:
-            output["format"] = {"type": "json_schema", "schema": request.response_format.schema}
+            output["format"] = {"type": "json_schema", "schema": output_schema(request.response_format.schema)}
         if output:
             body["output_config"] = output
         body["stream"] = request.stream
@@ -168,6 +197,54 @@ def messages_url(base_url: str) -> str:
     if base.endswith("/v1/messages"):
         return base
     return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
+
+
+def output_schema(schema: Any) -> Any:
+    """A copy of a JSON Schema in the subset that answers can be held to.
+
+    The wire refuses limits of numbers and lengths, and objects that do not say that they are closed.
+    """
+    if isinstance(schema, list):
+        return [output_schema(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    copy: JsonObject = {}
+    for key, value in cast("JsonObject", schema).items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            copy[key] = {name: output_schema(item) for name, item in cast("JsonObject", value).items()}
+        elif key in ("items", "anyOf", "oneOf", "allOf", "additionalProperties"):
+            copy[key] = output_schema(value)
+        elif key not in _LIMITS and not (key == "minItems" and value not in (0, 1)):
+            copy[key] = value
+    if "properties" in copy or copy.get("type") == "object":
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+def _with_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
+    """Headers of all layers, with those features named that the tools of the request need."""
+    headers = merge_headers(*layers)
+    wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
+    if wanted:
+        name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
+        given = [one.strip() for one in headers.get(name, "").split(",") if one.strip()]
+        headers[name] = ",".join(dict.fromkeys([*given, *wanted]))
+    return headers
+
+
+def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
+    """All tools; those of ours that a tool of the model's own stands for are left out."""
+    native = {tool.name for tool in request.hosted_tools}
+    hidden = {"bash"} & native | (_EDITED_BY if "text_editor" in native else frozenset[str]())
+    return [
+        *(tool_to_wire(tool) for tool in request.tools if tool.name not in hidden),
+        *hosted_tools_to_wire(request),
+    ]
+
+
+def hosted_tools_to_wire(request: ModelRequest) -> list[JsonObject]:
+    """The tools that the model or its provider brings. Only its ``type`` tells what such a tool is."""
+    return [{**form, **options} for form, options in hosted(NAME, request)]
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
@@ -278,6 +355,8 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
             # Thinking is accepted only with its signature, which no other provider can give.
             return _replayed(block)
         case ToolUseBlock():
+            if block.provider == NAME and (native := as_object(as_object(block.provider_data).get(NATIVE))):
+                return {**native, "type": "tool_use", "id": ids(block.id)}
             arguments = block.arguments
             if arguments is None:
                 # The wire takes objects only; the model should still see what it wrote.
@@ -370,8 +449,8 @@ def _thinking(request: ModelRequest, options: Mapping[str, Any]) -> tuple[int, J
 
 def _is_adaptive(model: str) -> bool:
     """Whether a model takes effort levels instead of budgets, as those from 4.6 on do."""
-    match = _MODEL_VERSION.search(model)
-    return match is not None and (int(match.group(1)), int(match.group(2) or 0)) >= (4, 6)
+    version = claude_version(model)
+    return version is not None and version >= (4, 6)
 
 
 def _answers_unthinking_call(messages: list[Message]) -> bool:
@@ -399,9 +478,13 @@ class _Part:
 
 
 class MessagesDecoder:
-    """Reads one answer, whole or streamed. Blocks of kinds unknown here are kept raw and replayed."""
+    """Reads one answer, whole or streamed. Blocks of kinds unknown here are kept raw and replayed.
 
-    def __init__(self) -> None:
+    Calls of ``native`` tools, which are the model's own, become calls of ours; they go back as they came.
+    """
+
+    def __init__(self, native: frozenset[str] = frozenset()) -> None:
+        self._native = native
         self._parts: dict[int, _Part] = {}
         self._usage: JsonObject = {}
         self._nano_aiu = 0
@@ -476,6 +559,9 @@ class MessagesDecoder:
                 text = as_text(block.get("thinking"))
                 return [ReasoningDelta(text)] if text else []
             case "tool_use":
+                if self._is_editor(block):
+                    # Which of our tools it is follows from its arguments.
+                    return []
                 return [ToolCallDelta(as_text(block.get("id")), as_text(block.get("name")), "")]
             case _:
                 return []
@@ -496,7 +582,7 @@ class MessagesDecoder:
             case "input_json_delta":
                 text = as_text(delta.get("partial_json"))
                 part.json.append(text)
-                if text and part.wire.get("type") == "tool_use":
+                if text and part.wire.get("type") == "tool_use" and not self._is_editor(part.wire):
                     return [ToolCallDelta(as_text(part.wire.get("id")), as_text(part.wire.get("name")), text)]
             case "thinking_delta":
                 text = as_text(delta.get("thinking"))
@@ -512,14 +598,24 @@ class MessagesDecoder:
                 pass
         return []
 
+    def _is_editor(self, block: JsonObject) -> bool:
+        return _EDITOR in self._native and block.get("name") == _EDITOR
+
     def _complete(self) -> list[ModelEvent]:
         self._completed = True
+        events: list[ModelEvent] = []
         blocks = [block for index in sorted(self._parts) if (block := _to_block(self._parts[index])) is not None]
         stop = STOP_REASONS.get(self._stop_reason or "end_turn", "end_turn")
         if stop == "end_turn" and any(isinstance(block, ToolUseBlock) for block in blocks):
             stop = "tool_use"
+        for index, block in enumerate(blocks):
+            if isinstance(block, ToolUseBlock) and block.name in self._native:
+                blocks[index] = call = _translated(block)
+                if block.name == _EDITOR:
+                    events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
         message = AssistantMessage(blocks)
-        return [Completed(message, stop, self._usage_total(), self._model, self._response_id)]
+        events.append(Completed(message, stop, self._usage_total(), self._model, self._response_id))
+        return events
 
     def _usage_total(self) -> Usage | None:
         usage = self._usage
@@ -563,6 +659,32 @@ def _to_block(part: _Part) -> AssistantBlock | None:
         return HostedToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), raw["input"], NAME, raw)
     readable, is_error = _hosted_result(raw)
     return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, NAME, is_error, raw)
+
+
+def _translated(call: ToolUseBlock) -> ToolUseBlock:
+    """A call of a tool of the model's own as one of ours; any other as it is."""
+    given = call.arguments or {}
+    path = given.get("path")
+    match call.name, given.get("command"):
+        case "bash", _ if given.get("restart") is True:
+            # Every command of ours has a shell of its own: there is nothing to be started anew.
+            name, ours = "bash", {"command": ":", "description": "Start a new shell"}
+        case str(editor), "view" if editor == _EDITOR:
+            name, ours = "view", {"path": path, "view_range": given.get("view_range")}
+        case str(editor), "create" if editor == _EDITOR:
+            name, ours = "create", {"path": path, "file_text": given.get("file_text", "")}
+        case str(editor), "str_replace" if editor == _EDITOR:
+            name = "edit"
+            ours = {"path": path, "old_str": given.get("old_str"), "new_str": given.get("new_str", "")}
+        case str(editor), "insert" if editor == _EDITOR:
+            text = given.get("insert_text", given.get("new_str"))
+            name = "edit"
+            ours = {"path": path, "old_str": "", "new_str": text, "insert_line": given.get("insert_line")}
+        case _:
+            return call
+    ours = {key: value for key, value in ours.items() if value is not None}
+    native = {NATIVE: {"name": call.name, "input": given}}
+    return ToolUseBlock(call.id, name, dump_json(ours), ours, NAME, native)
 
 
 def _hosted_result(raw: JsonObject) -> tuple[str, bool]:

@@ -9,7 +9,8 @@ from typing import Protocol
 import anyio
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange
-from jumpseat.agent.model import ModelRequest
+from jumpseat.adapters.capabilities import capabilities
+from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
 
 
@@ -29,6 +30,10 @@ class Caller(Protocol):
     @property
     def endpoint(self) -> Endpoint:
         """Where and as whom the model is called, as far as that is known before a call."""
+        ...
+
+    def capabilities(self, model: str) -> Capabilities:
+        """What can be asked of ``model``."""
         ...
 
     async def begin(self, request: ModelRequest) -> Exchange:
@@ -62,6 +67,9 @@ class WireCaller:
     @property
     def signs_as(self) -> str:
         return signature(self.wire)
+
+    def capabilities(self, model: str) -> Capabilities:
+        return capabilities(self.wire.name, model)
 
     async def begin(self, request: ModelRequest) -> Exchange:
         endpoint = self.endpoint

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote, urlsplit
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.capabilities import HOSTED, hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.gemini_schema import inlined, openapi_parameters, openapi_subset
 from jumpseat.adapters.wire import (
@@ -109,9 +110,8 @@ FAILURES: Final = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "U
 """``finishReason`` of an answer that the model spoiled: another attempt may get a good one."""
 
 HOSTED_TOOLS: Final[Mapping[str, JsonObject]] = {
-    "google_search": {"googleSearch": {}},
-    "code_execution": {"codeExecution": {}},
-    "url_context": {"urlContext": {}},
+    **HOSTED["gemini"],
+    "google_search": HOSTED["gemini"]["web_search"],
 }
 
 UNSIGNED: Final = "skip_thought_signature_validator"
@@ -157,11 +157,15 @@ class GeminiAdapter:
             tools.append({"functionDeclarations": [tool_to_wire(tool, as_is=as_is) for tool in request.tools]})
             if request.tool_choice is not None:
                 config["functionCallingConfig"] = tool_choice_to_wire(request.tool_choice)
+        own = [dict.fromkeys(form, more) for form, more in hosted(NAME, request)]
         for tool in as_list(options.get("hosted_tools")):
-            tools.append(HOSTED_TOOLS.get(tool, {tool: {}}) if isinstance(tool, str) else as_object(tool))
-            if request.tools:
-                # Without it the API takes either functions or tools of its own.
-                config["includeServerSideToolInvocations"] = True
+            form = HOSTED_TOOLS.get(tool, {tool: {}}) if isinstance(tool, str) else as_object(tool)
+            if all(form.keys() != one.keys() for one in own):
+                own.append(form)
+        tools += own
+        if own and request.tools:
+            # Without it the API takes either functions or tools of its own.
+            config["includeServerSideToolInvocations"] = True
         if tools:
             body["tools"] = tools
         if config:

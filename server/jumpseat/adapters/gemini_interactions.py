@@ -23,6 +23,7 @@ from hashlib import blake2s
 from typing import Any, ClassVar, Final, cast
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.gemini import (
     CONCATENATED,
@@ -118,8 +119,12 @@ class GeminiInteractionsAdapter:
         if request.system.strip():
             body["system_instruction"] = request.system
         tools = [tool_to_wire(tool) for tool in request.tools]
+        own = [{**form, **more} for form, more in hosted(NAME, request)]
         for tool in as_list(options.get("hosted_tools")):
-            tools.append({"type": tool} if isinstance(tool, str) else as_object(tool))
+            form = {"type": tool} if isinstance(tool, str) else as_object(tool)
+            if all(form.get("type") != one["type"] for one in own):
+                own.append(form)
+        tools += own
         if tools:
             body["tools"] = tools
         config = generation_config(request, options.get("thinking"))

@@ -30,6 +30,7 @@ from jumpseat.adapters.tunnel import FINISH, SESSION, SOCKET, VEIL
 from jumpseat.adapters.wire import as_object, dump_json, one_line, parse_json
 from jumpseat.agent.blocks import JsonObject, ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import (
+    Capabilities,
     Completed,
     ModelEvent,
     ModelRequest,
@@ -195,6 +196,9 @@ class HttpModel:
     @property
     def signs_as(self) -> str:
         return self._caller.signs_as
+
+    def capabilities(self, model: str) -> Capabilities:
+        return self._caller.capabilities(model)
 
     @property
     def endpoint(self) -> Endpoint:

@@ -25,6 +25,7 @@ from hashlib import blake2s
 from typing import Any, ClassVar, Final, TypeAlias
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
+from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.openai import BearerAdapter, named_schema
 from jumpseat.adapters.wire import (
@@ -104,7 +105,12 @@ class OpenAIResponsesAdapter(BearerAdapter):
         body["input"] = self.input(request)
         if request.system and role:
             body["input"].insert(0, message_item(str(role), request.system))
-        tools = [*map(tool_to_wire, request.tools), *as_list(options.get("hosted_tools"))]
+        wanted = [{**form, **more} for form, more in hosted(self.name, request)]
+        kinds = {tool["type"] for tool in wanted}
+        configured = [
+            tool for tool in as_list(options.get("hosted_tools")) if as_object(tool).get("type") not in kinds
+        ]
+        tools = [*map(tool_to_wire, request.tools), *wanted, *configured]
         if tools:
             body["tools"] = tools
             if request.tool_choice is not None:
@@ -114,6 +120,9 @@ class OpenAIResponsesAdapter(BearerAdapter):
         body["stream"] = request.stream
         body["store"] = False
         body.update(_reasoning_fields(request, options.get("reasoning")))
+        if "code_interpreter" in kinds:
+            # What the code printed comes only if it is asked for.
+            body["include"] = [*body.get("include", []), "code_interpreter_call.outputs"]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
         if request.response_format is not None:

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.openai import OpenAIAdapter
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import AssistantMessage, JsonObject
@@ -55,12 +56,14 @@ class OpenRouterAdapter(OpenAIAdapter):
         return {header: str(options[name]) for name, header in _HEADERS.items() if options.get(name)}
 
     def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        tools = super().tools(endpoint, request)
+        wanted = {form["type"]: more for form, more in hosted(self.name, request)}
         for name in _HOSTED_TOOLS:
-            if wanted := self.options(endpoint).get(name):
-                parameters = as_object(wanted)
-                tools.append({"type": f"openrouter:{name}", **({"parameters": parameters} if parameters else {})})
-        return tools
+            if configured := self.options(endpoint).get(name):
+                wanted.setdefault(f"openrouter:{name}", as_object(configured))
+        own: list[JsonObject] = [
+            {"type": kind, **({"parameters": more} if more else {})} for kind, more in wanted.items()
+        ]
+        return [*super().tools(endpoint, request), *own]
 
     def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
         fields = super().reasoning_to_wire(message, current=current)

@@ -81,6 +81,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import (
+    Capabilities,
     Completed,
     ModelEvent,
     ModelRequest,
@@ -241,6 +242,9 @@ class ScriptedModel:
     @property
     def signs_as(self) -> str:
         return "scripted"
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:

@@ -10,9 +10,13 @@ This module holds no JSON codec and no I/O.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
+
+
+NATIVE: Final = "native"
+"""Key in the ``provider_data`` of a call: how the model wrote a call of its own that became one of ours."""
 
 
 @dataclass(slots=True)

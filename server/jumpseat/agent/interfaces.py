@@ -79,6 +79,10 @@ class ToolRunner(Protocol):
         """The tools the model may see now."""
         ...
 
+    def names(self, settings: SessionSettings | None = None) -> list[str]:
+        """The names of the tools that the model may see now, or would see with other ``settings``."""
+        ...
+
     def check(self, tools: Mapping[str, ClientTool]) -> None:
         """Judge the tools a client brings.
 

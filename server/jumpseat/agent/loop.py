@@ -19,8 +19,10 @@ import anyio
 from jumpseat.agent import limits, tokens
 from jumpseat.agent.attachments import as_logged
 from jumpseat.agent.blocks import TextBlock, ToolUseBlock, UserMessage
+from jumpseat.agent.citations import citations_of
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.hosted_tools import hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from jumpseat.agent.portability import check_portability
@@ -28,8 +30,17 @@ from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Prompt, Session
+from jumpseat.agent.structured import (
+    RESPONSE_FORMAT,
+    FinalToolModel,
+    able_to_answer,
+    format_for_call,
+    problems_of,
+    repair_request,
+)
 from jumpseat.agent.system_prompt import system_prompt, to_transform
-from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, StoreError
+from jumpseat.agent.tool_choice import choice_for_call
+from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ResponseFormatError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
@@ -84,7 +95,12 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
 def _join(prompt: Prompt, steering: Prompt) -> None:
     """Let ``prompt`` go on as the one that was slipped in wants it, and end for both."""
     prompt.headers = {**prompt.headers, **steering.headers}
-    prompt.response_format = steering.response_format or prompt.response_format
+    if steering.response_format is not None:
+        prompt.response_format, prompt.repaired = steering.response_format, False
+    if steering.tool_choice is not None:
+        prompt.tool_choice, prompt.called = steering.tool_choice, False
+    if steering.hosted_tools is not None:
+        prompt.hosted_tools = steering.hosted_tools
     prompt.run.slipped_in.append(steering.run)
 
 
@@ -152,13 +168,18 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await _tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
+    resolved = able_to_answer(resolved, request)
+    prompt.called = True
     _tell_portability(session, resolved, request)
+    tell_missing(session, prompt, resolved, request.hosted_tools)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
-        return "done"
+        if answer.completed.stop_reason == "pause_turn":
+            return "again"
+        return "done" if _fits(session, prompt, request, answer.completed) else "again"
     return "refused" if await session.tools.run(calls, turn_id) else "again"
 
 
@@ -176,7 +197,28 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     if text is not None:
         said = await wrapped(text, [], utc_now(), session.settings.cwd)
         request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
-    return resolved, request
+    able = able_to_answer(resolved, request).model
+    return resolved, able.asked(request) if isinstance(able, FinalToolModel) else request
+
+
+def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
+    """Whether the last answer has the form that was asked for; the model is told once where it has not.
+
+    Raises:
+        ResponseFormatError: it was told already, or refused.
+    """
+    if request.response_format is None:
+        return True
+    problems = problems_of(completed.message.text(), request.response_format.schema)
+    if not problems:
+        return True
+    if completed.stop_reason == "refusal":
+        raise ResponseFormatError("the model refused to answer in the form that was asked for")
+    if prompt.repaired:
+        raise ResponseFormatError(f"the answer does not fit the schema that was asked for: {'; '.join(problems)}")
+    prompt.repaired = True
+    session.add_context(repair_request(problems), source=RESPONSE_FORMAT)
+    return False
 
 
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
@@ -190,17 +232,20 @@ def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelR
 
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     settings = session.settings
+    tools = session.tools.specs()
     return ModelRequest(
         model=resolved.wire_name,
         system=system,
         messages=session.conversation.messages(),
-        tools=session.tools.specs(),
+        tools=tools,
+        tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
+        hosted_tools=hosted_for_call(session, prompt, resolved, tools),
         stream=settings.streaming,
         vision=resolved.info.vision is not False,
         reasoning_effort=settings.reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,
-        response_format=prompt.response_format,
+        response_format=format_for_call(settings, prompt),
         headers=prompt.headers,
         session_id=session.id,
         interaction_id=prompt.interaction_id,
@@ -387,6 +432,7 @@ def _publish_answer(
             interaction_id=prompt.interaction_id,
             output_tokens=output_tokens,
             reasoning_text=reasoning or None,
+            citations=citations_of(message),
             provider_blocks=provider_blocks(message),
             originating_message_id=prompt.id,
         )
@@ -446,7 +492,7 @@ def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exceptio
             error_type=exc.error_type, message=text, status_code=exc.status, error_code=exc.code
         )
     elif isinstance(exc, JumpseatError):
-        payload = events.SessionError(error_type="query", message=f"Execution failed: {exc}")
+        payload = events.SessionError(error_type=exc.error_type, message=f"Execution failed: {exc}")
     else:
         log.error("session %s: internal error in a turn", session.id, exc_info=exc)
         payload = events.SessionError(error_type="internal", message="Execution failed: internal error")

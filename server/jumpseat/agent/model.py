@@ -16,7 +16,8 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 ReasoningEffort: TypeAlias = str
 """``low``, ``medium``, ``high``, ``xhigh``, ``max``, or whatever else a provider calls its levels."""
 
-StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stop_sequence"]
+StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stop_sequence", "pause_turn"]
+"""``pause_turn``: the provider runs tools of its own and wants to be called again to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,26 @@ class ToolChoice:
     mode: Literal["auto", "required", "none", "specific"] = "auto"
     name: str | None = None
     parallel: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostedTool:
+    """A tool that the provider runs itself, by our name for it; ``options`` are in the provider's words."""
+
+    name: str
+    options: JsonObject = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can be asked for beyond text and calls.
+
+    ``hosted_tools`` are names of :class:`HostedTool`; ``structured_output`` tells when the form of an answer can be
+    asked for in a field of its own.
+    """
+
+    hosted_tools: frozenset[str] = frozenset()
+    structured_output: Literal["always", "without_tools", "never"] = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +82,7 @@ class ModelRequest:
     messages: list[Message]
     tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
     tool_choice: ToolChoice | None = None
+    hosted_tools: list[HostedTool] = field(default_factory=list[HostedTool])
     stream: bool = True
     vision: bool = True
     reasoning_effort: ReasoningEffort | None = None
@@ -163,6 +185,10 @@ class Model(Protocol):
     @property
     def signs_as(self) -> str:
         """What blocks carry in ``provider`` that can be given back to this model exactly."""
+        ...
+
+    def capabilities(self, model: str) -> Capabilities:
+        """What can be asked of ``model``, which is the name on the provider's wire."""
         ...
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jumpseat.agent.blocks import (
+    NATIVE,
     AssistantMessage,
     HostedToolUseBlock,
     ImageBlock,
@@ -67,8 +68,9 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
                             reasoning += block.provider_data is not None and block.provider != family
                         case HostedToolUseBlock() if block.provider != family:
                             hosted[block.name] = None
-                        case ToolUseBlock():
-                            signatures += block.provider_data is not None and block.provider != family
+                        case ToolUseBlock() if block.provider != family:
+                            # Nothing is lost of a call that only looked otherwise there.
+                            signatures += block.provider_data is not None and NATIVE not in block.provider_data
                         case TextBlock():
                             citations += sum(one.provider not in (None, family) for one in block.citations)
                         case _:

@@ -25,7 +25,6 @@ from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.metrics import Metrics
-from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
 from jumpseat.agent.portability import Portability
@@ -36,7 +35,14 @@ from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoun
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
-from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
+from jumpseat_protocol.sessions import (
+    ClientCommand,
+    ClientTool,
+    HostedToolConfig,
+    QueuedCommandResult,
+    ResponseFormatConfig,
+    ToolChoiceConfig,
+)
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
@@ -47,13 +53,21 @@ LIMITS: Final = "session_limits"
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only."""
+    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
+
+    ``called`` tells that the model has been called for it, ``repaired`` that it was told once what was wrong with
+    the form of its answer.
+    """
 
     text: str
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    response_format: ResponseFormat | None = None
+    tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] | None = None
+    response_format: ResponseFormatConfig | None = None
+    repaired: bool = False
+    called: bool = False
     delivery: events.Delivery = "idle"
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -150,6 +164,8 @@ class Session:
         self.metrics = Metrics()
         # What the last model could not be given as it was; the client has been told.
         self.portability = Portability()
+        # The tools that its provider does not have; the client has been told.
+        self.hosted_tools_missing: list[str] = []
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None

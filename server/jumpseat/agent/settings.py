@@ -9,13 +9,16 @@ from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
+    HostedToolConfig,
     LargeOutputConfig,
     ModelCapabilities,
     NamedProviderConfig,
     ProviderConfig,
     ProviderModelConfig,
+    ResponseFormatConfig,
     SessionLimitsConfig,
     SystemMessageConfig,
+    ToolChoiceConfig,
 )
 
 
@@ -44,6 +47,9 @@ class SessionSettings:
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
+    tool_choice: ToolChoiceConfig | None = None
+    response_format: ResponseFormatConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     host_git: bool = True
     skip_custom_instructions: bool = False

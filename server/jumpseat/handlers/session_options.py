@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.structured import check_format
+from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import SuccessResult
@@ -29,6 +31,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     wanted = replace(settings)
     apply_options(wanted, params)
     ctx.models.check(wanted)
+    check_choice(params.tool_choice, session.tools.names(wanted))
     if wanted.model is not None and (settings.model, settings.reasoning_effort) != (
         wanted.model,
         wanted.reasoning_effort,
@@ -56,8 +59,10 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     """Take over what ``options`` sets; what is unset stays as it is. Who the session is, is not settled here.
 
     Raises:
-        InvalidRequestError: the working directory does not exist, or two agents have one name.
+        InvalidRequestError: the working directory does not exist, two agents have one name, or the schema for
+            answers is none.
     """
+    check_format(options.response_format)
     if options.working_directory is not None:
         cwd = Path(options.working_directory)
         if not cwd.is_dir():
@@ -74,6 +79,9 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "custom_agents",
         "session_limits",
         "available_tools",
+        "tool_choice",
+        "hosted_tools",
+        "response_format",
         "system_message",
         "streaming",
         "large_output",

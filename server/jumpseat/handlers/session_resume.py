@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.limits import limits_of
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.tool_choice import check_choice
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
 from jumpseat.handlers.session_login import login_of_options
@@ -33,6 +35,9 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     # From here to the attachment nothing waits, so that two clients cannot bring one session back twice.
     was_active = session is not None and session.running and bool(session.attachments)
     if session is not None:
+        tried = replace(session.settings)
+        apply_options(tried, params)
+        check_choice(params.tool_choice, {*session.tools.names(tried), *attachment.tools})
         session.attach(attachment)
         apply_options(session.settings, params)
         if attachment.has_hooks:
@@ -46,6 +51,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
             # What the session was set up with, then what is asked for here.
             apply_options(session.settings, read_options(registry.folder(session).path))
             apply_options(session.settings, params)
+            check_choice(params.tool_choice, session.tools.names())
             if not params.continue_pending_work:
                 registry.close_open_calls(session)
         except BaseException:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from jumpseat.agent.model import ResponseFormat
 from jumpseat.agent.session import Prompt
+from jumpseat.agent.structured import check_format
+from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionError
@@ -43,15 +44,17 @@ async def _answer(prompt: Prompt) -> SessionSendAndWaitResult:
 
 def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     session = ctx.registry.live(params.session_id)
-    wanted = params.response_format.json_schema if params.response_format else None
+    if params.tool_choice is not None:
+        check_choice(params.tool_choice, session.tools.names())
+    check_format(params.response_format)
     prompt = Prompt(
         params.prompt,
         attachments=_checked(params.attachments or []),
         agent_mode=params.agent_mode,
         headers=params.request_headers,
-        response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
-        if wanted
-        else None,
+        tool_choice=params.tool_choice,
+        hosted_tools=params.hosted_tools,
+        response_format=params.response_format,
     )
     session.send(prompt, params.mode)
     return prompt

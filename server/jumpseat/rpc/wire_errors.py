@@ -26,6 +26,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.AuthenticationRequiredError: envelope.AUTHENTICATION_FAILED,
     errors.StoreError: envelope.INTERNAL_ERROR,
     errors.ClientCallError: envelope.INTERNAL_ERROR,
+    errors.ResponseFormatError: envelope.PROVIDER_FAILED,
     errors.TurnFailedError: envelope.PROVIDER_FAILED,
     errors.ProviderError: envelope.PROVIDER_FAILED,
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from pydantic.json_schema import SkipJsonSchema
 
 from jumpseat.tools.files import is_binary, problem, replace_file, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
@@ -19,6 +22,8 @@ class EditArgs(ToolArgs):
     path: str
     old_str: str
     new_str: str
+    # Not told to models: the editor that some were trained on has it.
+    insert_line: SkipJsonSchema[int | None] = None
 
 
 async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
@@ -62,6 +67,8 @@ def _plan(path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     data = path.read_bytes()
     if is_binary(data):
         return failure(f"File {args.path} is binary and cannot be edited as text.")
+    if args.insert_line is not None:
+        return _insertion(data.decode("utf-8", "surrogateescape"), args, args.insert_line, status.st_mode)
     if not args.old_str:
         return failure("old_str is empty. Give the exact text to replace; create makes new files.")
     before = data.decode("utf-8", "surrogateescape")
@@ -81,6 +88,20 @@ def _plan(path: Path, args: EditArgs) -> _Plan | ToolOutcome:
             "Add surrounding lines to it so that it occurs once."
         )
     return _Plan(before, before[: starts[0]] + new + before[starts[0] + len(old) :], status.st_mode)
+
+
+def _insertion(before: str, args: EditArgs, line: int, mode: int) -> _Plan | ToolOutcome:
+    """``new_str`` as lines of their own behind line ``line``; zero is the beginning."""
+    # Not splitlines, which knows more ends of lines than editors do.
+    lines = [line for line in re.split(r"(?<=\n)", before) if line]
+    if not 0 <= line <= len(lines):
+        return failure(f"insert_line {line} is not in {args.path}, which has {len(lines)} lines.")
+    _, new = _with_line_endings(before, "", args.new_str)
+    end = "\r\n" if "\r\n" in new or (lines and lines[0].endswith("\r\n")) else "\n"
+    if line and not lines[line - 1].endswith("\n"):
+        lines[line - 1] += end
+    new = new if new.endswith("\n") else new + end
+    return _Plan(before, "".join([*lines[:line], new, *lines[line:]]), mode)
 
 
 def _with_line_endings(text: str, old: str, new: str) -> tuple[str, str]:

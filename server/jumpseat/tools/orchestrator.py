@@ -20,6 +20,7 @@ from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
+from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object, run_client_tool
 from jumpseat.tools.filters import offered
@@ -63,6 +64,9 @@ class ToolOrchestrator:
             tool.spec if isinstance(tool, BuiltinTool) else _client_spec(tool) for tool in self._offered().values()
         ]
 
+    def names(self, settings: SessionSettings | None = None) -> list[str]:
+        return list(self._offered(settings))
+
     def check(self, tools: Mapping[str, ClientTool]) -> None:
         """Refuse client tools that would hide a built-in one without saying so.
 
@@ -75,8 +79,8 @@ class ToolOrchestrator:
                     f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"
                 )
 
-    def _offered(self) -> dict[str, BuiltinTool[Any] | ClientTool]:
-        settings = self._session.settings
+    def _offered(self, settings: SessionSettings | None = None) -> dict[str, BuiltinTool[Any] | ClientTool]:
+        settings = settings or self._session.settings
         client_tools = self._session.client_tools()
         out: dict[str, BuiltinTool[Any] | ClientTool] = {
             name: tool

@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Outcome
 from jumpseat.adapters.caller import signature
+from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
 from jumpseat.adapters.declared.declaration import RAW_FLAGS, Declaration, merged
 from jumpseat.adapters.declared.decoder import HandlerDecoder, MetaDecoder
@@ -28,7 +29,7 @@ from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 
 BASE_URL: Final = "base_url"
@@ -57,6 +58,16 @@ class DeclaredCaller:
     def signs_as(self) -> str:
         own = self.wire is None or self.declaration.handler("parse_chat") is not None
         return self.declaration.name if own or self.wire is None else signature(self.wire)
+
+    def capabilities(self, model: str) -> Capabilities:
+        can = (
+            capabilities(self.wire.name, model)
+            if self.wire is not None
+            else Capabilities(structured_output="never")
+        )
+        if self.declaration.handler("build_structured_output") is not None:
+            can = replace(can, structured_output="always")
+        return can
 
     async def begin(self, request: ModelRequest) -> Exchange:
         """Make the call ready.

@@ -1,0 +1,261 @@
+"""Structured output: asking for an answer of a certain form, and judging what comes.
+
+A provider with a field for it is asked there. To any other the answer is a tool, the only way for the model to end
+its run: :class:`FinalToolModel` adds it, forces it, and makes text of its call again, so that nobody else knows.
+Whoever promised what, every answer is judged here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, TextBlock, ToolUseBlock
+from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import (
+    Capabilities,
+    Completed,
+    Model,
+    ModelEvent,
+    ModelRequest,
+    ResponseFormat,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+    ToolSpec,
+)
+from jumpseat.agent.session import Prompt
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, ResponseFormatError
+from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig
+
+RESPONSE_FORMAT: Final = "response_format"
+"""Where a message comes from that tells the model what is wrong with the form of its answer."""
+
+MAX_PROBLEMS: Final = 10
+MAX_PROBLEM_CHARACTERS: Final = 200
+
+_WRAPPED: Final = "answer"
+
+
+# --- what is asked for --------------------------------------------------------------------------------------------
+
+
+def check_format(config: ResponseFormatConfig | None) -> None:
+    """Judge a form before anything is done for it.
+
+    Raises:
+        InvalidRequestError: its schema is not a JSON Schema.
+    """
+    if not isinstance(config, JsonSchemaFormat):
+        return
+    # Loaded late: most sessions never ask for a form.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    schema = config.json_schema.schema_
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except SchemaError as error:
+        place = ".".join(["responseFormat.jsonSchema.schema", *map(str, error.absolute_path)])
+        raise InvalidRequestError(f"{place} is not a JSON Schema: {_short(error.message)}") from None
+    except RecursionError:
+        raise InvalidRequestError("responseFormat.jsonSchema.schema is nested too deeply") from None
+
+
+def format_for_call(settings: SessionSettings, prompt: Prompt) -> ResponseFormat | None:
+    """The form of the answers to ``prompt``: its own, else that of the session."""
+    config = prompt.response_format or settings.response_format
+    if not isinstance(config, JsonSchemaFormat):
+        return None
+    wanted = config.json_schema
+    return ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
+
+
+# --- what has come ------------------------------------------------------------------------------------------------
+
+
+def problems_of(text: str, schema: JsonObject) -> list[str]:
+    """What is wrong with an answer, each with its place as a JSON pointer; empty where nothing is.
+
+    Raises:
+        ResponseFormatError: the schema itself cannot be worked with.
+    """
+    try:
+        value: Any = orjson.loads(text)
+    except ValueError as error:
+        return [f"the answer is not JSON: {_short(str(error))}" if text.strip() else "the answer is empty"]
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    judge = validator_for(schema, default=Draft202012Validator)
+    problems: list[str] = []
+    try:
+        # An empty registry: no schema may make the server fetch another one.
+        for error in judge(schema, registry=Registry()).iter_errors(value):
+            place = "".join(f"/{part}" for part in error.absolute_path) or "the answer"
+            problems.append(f"{place}: {_short(error.message)}")
+            if len(problems) == MAX_PROBLEMS:
+                break
+    except Unresolvable as error:
+        raise ResponseFormatError(f"the schema refers to what it does not hold: {_short(str(error))}") from None
+    except RecursionError:
+        raise ResponseFormatError("the schema refers to itself without end") from None
+    return problems
+
+
+def repair_request(problems: list[str]) -> str:
+    """What the model is told of them."""
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return (
+        f"The last answer does not fit the JSON Schema that was asked for:\n{listed}\n"
+        "Give the whole answer again, as JSON that fits it, and nothing else."
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."
+
+
+# --- providers without a field for it -----------------------------------------------------------------------------
+
+
+def able_to_answer(resolved: ResolvedModel, request: ModelRequest) -> ResolvedModel:
+    """The model as it can be asked for the form of ``request``, if that has one."""
+    if request.response_format is None:
+        return resolved
+    has_field = resolved.model.capabilities(resolved.wire_name).structured_output
+    if has_field == "always" or (has_field == "without_tools" and not (request.tools or request.hosted_tools)):
+        return resolved
+    return replace(resolved, model=FinalToolModel(resolved.model))
+
+
+class FinalToolModel:
+    """A model that gives its last answer as the call of a tool, which is text to everybody else."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def adapter_name(self) -> str:
+        return self._model.adapter_name
+
+    @property
+    def signs_as(self) -> str:
+        return self._model.signs_as
+
+    def capabilities(self, model: str) -> Capabilities:
+        return self._model.capabilities(model)
+
+    def asked(self, request: ModelRequest) -> ModelRequest:
+        """What the real model is asked for ``request``."""
+        wanted = request.response_format
+        return (
+            request
+            if wanted is None
+            else _FinalTool.of(wanted, {spec.name for spec in request.tools}).asked(request)
+        )
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
+        wanted = request.response_format
+        if wanted is None:
+            async with self._model.stream(request) as events:
+                yield events
+            return
+        tool = _FinalTool.of(wanted, {spec.name for spec in request.tools})
+        async with self._model.stream(tool.asked(request)) as events:
+            yield _Answer(events, tool, streamed=request.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class _FinalTool:
+    """The tool that ends a run. Arguments are an object: another answer is ``wrapped`` in one."""
+
+    spec: ToolSpec
+    wrapped: bool
+
+    @classmethod
+    def of(cls, wanted: ResponseFormat, taken: set[str]) -> _FinalTool:
+        name = "final_answer"
+        while name in taken:
+            name += "_"
+        schema, wrapped = wanted.schema, wanted.schema.get("type") != "object"
+        if wrapped:
+            # Definitions are referred to from the root.
+            shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+            inner = {key: value for key, value in schema.items() if key not in shared}
+            schema = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED], **shared}
+        about = f": {wanted.description}" if wanted.description else ""
+        text = f"Give the final answer{about}. Call it once, alone, when everything else is done."
+        return cls(ToolSpec(name, text, schema), wrapped)
+
+    def asked(self, request: ModelRequest) -> ModelRequest:
+        """``request`` with the tool in place of the form."""
+        choice = request.tool_choice or ToolChoice()
+        tools = [] if choice.mode == "none" else request.tools
+        hosted = [] if choice.mode == "none" else request.hosted_tools
+        if choice.mode in ("auto", "none"):
+            free = bool(tools or hosted)
+            choice = ToolChoice(
+                "required" if free else "specific", None if free else self.spec.name, choice.parallel
+            )
+        return replace(
+            request, tools=[*tools, self.spec], hosted_tools=hosted, tool_choice=choice, response_format=None
+        )
+
+    def as_text(self, completed: Completed) -> tuple[Completed, str | None]:
+        """The answer without the tool, and the text that stands for its call, if that is the answer."""
+        blocks = completed.message.blocks
+        finals = [one for one in blocks if isinstance(one, ToolUseBlock) and one.name == self.spec.name]
+        if not finals:
+            return completed, None
+        left: list[AssistantBlock] = [one for one in blocks if one not in finals]
+        if any(isinstance(one, ToolUseBlock) for one in left):
+            # It wants to know more before it answers; what it has guessed meanwhile is not the answer.
+            return replace(completed, message=AssistantMessage(left)), None
+        arguments = finals[0].arguments
+        text = finals[0].arguments_json
+        if self.wrapped and arguments is not None and _WRAPPED in arguments:
+            text = canonical_json(arguments[_WRAPPED])
+        # Whatever is said around it would spoil it.
+        left = [one for one in left if not isinstance(one, TextBlock)]
+        message = AssistantMessage([*left, TextBlock(text)])
+        return replace(completed, message=message, stop_reason="end_turn"), text
+
+
+class _Answer:
+    """The events of an answer, with text for the call of the final tool."""
+
+    def __init__(self, events: AsyncIterator[ModelEvent], tool: _FinalTool, *, streamed: bool) -> None:
+        self._events = events
+        self._tool = tool
+        self._streamed = streamed
+        self._waiting: deque[ModelEvent] = deque()
+
+    def __aiter__(self) -> AsyncIterator[ModelEvent]:
+        return self
+
+    async def __anext__(self) -> ModelEvent:
+        if self._waiting:
+            return self._waiting.popleft()
+        event = await anext(self._events)
+        while isinstance(event, ToolCallDelta) and event.name == self._tool.spec.name:
+            event = await anext(self._events)
+        if not isinstance(event, Completed):
+            return event
+        completed, text = self._tool.as_text(event)
+        if self._streamed and text:
+            self._waiting.append(completed)
+            return TextDelta(text)
+        return completed

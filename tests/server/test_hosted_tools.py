@@ -1,0 +1,355 @@
+"""``hostedTools``: what providers run themselves is asked for, shown, kept and given back to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from tests.adapters.golden import DATA
+from tests.support.model_server import ModelServer, Reply, event_stream
+from tests.support.server import JsonObject, Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+SEARCHED: Final = {"queries": ["wetter köln"]}
+RAN: Final = {"language": "PYTHON", "code": "print(6*7)"}
+PROVIDERS: Final[dict[str, tuple[str, str, list[JsonObject], str, list[JsonObject]]]] = {
+    "anthropic": (
+        "web_search.sse",
+        "web_search",
+        [{"type": "web_search_20250305", "name": "web_search", "max_uses": 2}],
+        "messages",
+        [
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "weather"}},
+            {
+                "type": "web_search_tool_result",
+                "tool_use_id": "srvtoolu_1",
+                "content": [
+                    {
+                        "type": "web_search_result",
+                        "url": "https://a.example",
+                        "title": "A",
+                        "encrypted_content": "RU4=",
+                        "page_age": None,
+                    }
+                ],
+            },
+        ],
+    ),
+    "openai_responses": (
+        "web_search.sse",
+        "web_search",
+        [{"type": "web_search", "max_uses": 2}],
+        "input",
+        [
+            {
+                "id": "ws_1",
+                "type": "web_search_call",
+                "status": "completed",
+                "action": {"type": "search", "query": "rain in Bonn"},
+            }
+        ],
+    ),
+    "gemini": (
+        "code_execution.sse",
+        "code_execution",
+        [{"codeExecution": {"max_uses": 2}}],
+        "contents",
+        [
+            {"executableCode": RAN, "thoughtSignature": "EvIBCu8BAb4+9vs="},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}},
+        ],
+    ),
+    "gemini_interactions": (
+        "google_search.sse",
+        "web_search",
+        [{"type": "google_search", "max_uses": 2}],
+        "input",
+        [
+            {"type": "google_search_call", "id": "s1", "arguments": SEARCHED, "signature": "EvIBCu8BAb4+9vs="},
+            {
+                "type": "google_search_result",
+                "call_id": "s1",
+                "result": [{"search_suggestions": "<div/>"}],
+                "is_error": False,
+                "signature": "CiQBjz1rXw==",
+            },
+        ],
+    ),
+    "openrouter": (
+        "web_search.sse",
+        "web_search",
+        [{"type": "openrouter:web_search", "parameters": {"max_uses": 2}}],
+        "messages",
+        [{"type": "reasoning.server_tool_call", "id": "st_1", "name": "web_search"}],
+    ),
+}
+"""The recording, the tool, its form on the wire, where the conversation is, and what must come back in it."""
+
+
+def objects(value: Any) -> list[JsonObject]:
+    """All objects inside ``value``, in their order."""
+    if isinstance(value, dict):
+        table = cast("JsonObject", value)
+        return [table, *(one for item in table.values() for one in objects(item))]
+    return [one for item in cast("list[Any]", value) for one in objects(item)] if isinstance(value, list) else []
+
+
+def unmarked(value: Any) -> Any:
+    """``value`` without the marks of the prompt cache, which move from request to request."""
+    if isinstance(value, dict):
+        table = cast("JsonObject", value)
+        return {key: unmarked(item) for key, item in table.items() if key != "cache_control"}
+    return [unmarked(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def provider(kind: str, server: ModelServer) -> JsonObject:
+    return {"type": kind, "baseUrl": server.url, "apiKey": "k"}
+
+
+def said(events: list[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_what_a_provider_ran_is_shown_and_given_back_to_it_exactly_also_by_a_resumed_session(
+    tmp_path: Path, kind: str
+) -> None:
+    recording, name, form, field, kept = PROVIDERS[kind]
+    replies = [event_stream((DATA / kind / recording).read_bytes()) for _ in range(3)]
+    options: JsonObject = {"model": "gpt-5", "streaming": True, "availableTools": []}
+    async with ModelServer(*replies) as server, running_server(tmp_path) as ours:
+        wire, model = ours.wire, provider(kind, server)
+        session = await wire.create(model, hostedTools=[{"name": name, "max_uses": 2}], **options)
+        events = await wire.prompt(session)
+        await wire.prompt(session, "and then?")
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {"sessionId": session, "provider": model, **options})
+        await wire.prompt(session, "and now?")
+
+    first, second, third = (unmarked(request.json) for request in server.requests)
+    assert [body["tools"] for body in (first, second, third)] == [form] * 3
+    sent = second[field]
+    assert third[field][: len(sent)] == sent
+    answer = objects(sent[len(first[field]) :])
+    assert [one for one in answer if one in kept] == kept
+    assert not said(events, "session.warning") + said(events, "session.error")
+    blocks = said(events, "assistant.message")[0]["providerBlocks"]
+    assert (
+        {"anthropic", "openai_responses", "gemini", "gemini_interactions", "openrouter"}
+        >= {block["provider"] for block in blocks if "provider" in block}
+        == {kind}
+    )
+
+
+async def test_citations_are_told_with_their_sources_and_the_text_they_stand_for(tmp_path: Path) -> None:
+    found: dict[str, Any] = {}
+    async with running_server(tmp_path) as ours:
+        for kind in ("anthropic", "openai_responses", "openrouter", "gemini_interactions"):
+            recording = (DATA / kind / PROVIDERS[kind][0]).read_bytes()
+            async with ModelServer(event_stream(recording)) as server:
+                session = await ours.wire.create(provider(kind, server), model="m", streaming=True)
+                (message,) = said(await ours.wire.prompt(session), "assistant.message")
+                found[kind] = message.get("citations")
+
+    assert found == {
+        "anthropic": {
+            "sources": [{"id": "1", "provider": "anthropic", "title": "A", "url": "https://a.example"}],
+            "spans": [{"startIndex": 0, "endIndex": 12, "references": [{"sourceId": "1", "citedText": "sunny"}]}],
+        },
+        "openai_responses": {
+            "sources": [
+                {"id": "1", "provider": "openai", "title": "A", "url": "https://a.example/?utm_source=openai"}
+            ],
+            "spans": [{"startIndex": 4, "endIndex": 9, "references": [{"sourceId": "1"}]}],
+        },
+        "openrouter": {
+            "sources": [{"id": "1", "provider": "openai", "title": "Rain", "url": "https://a.example"}],
+            "spans": [
+                {"startIndex": 0, "endIndex": 9, "references": [{"sourceId": "1", "citedText": "It rained."}]}
+            ],
+        },
+        # Clients know two providers by name and refuse others.
+        "gemini_interactions": None,
+    }
+
+
+async def test_a_model_without_the_tool_goes_without_it_and_the_client_is_told_once(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as ours:
+        model = scripted({"text": "one"}, {"text": "two"}, {"text": "three"})
+        session = await ours.wire.create(model, hostedTools=["web_search", {"name": "quantum"}])
+        events = [*await ours.wire.prompt(session), *await ours.wire.prompt(session)]
+        params: JsonObject = {"sessionId": session, "prompt": "three", "hostedTools": []}
+        await ours.wire.call("session.sendAndWait", params)
+
+    (warning,) = said(events, "session.warning")
+    assert warning["warningType"] == "hosted_tool"
+    assert warning["message"].endswith("has to go without hosted tools: quantum, web_search.")
+    assert [one["content"] for one in said(events, "assistant.message")] == ["one", "two"]
+
+
+async def test_the_hosted_tools_of_a_message_are_those_of_its_run_alone(tmp_path: Path) -> None:
+    plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())
+    async with ModelServer(plain, plain, plain) as server, running_server(tmp_path) as ours:
+        wire = ours.wire
+        options: JsonObject = {"model": "claude-sonnet-5", "streaming": True, "availableTools": []}
+        session = await wire.create(provider("anthropic", server), hostedTools=["search"], **options)
+        runs: list[JsonObject] = [{"hostedTools": ["web_fetch"]}, {"hostedTools": []}, {}]
+        for more in runs:
+            await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "go", **more})
+
+    names = [[tool["name"] for tool in request.json.get("tools", [])] for request in server.requests]
+    assert names == [["web_fetch"], [], ["web_search"]]
+    betas = [request.headers.get("anthropic-beta") for request in server.requests]
+    assert betas == ["web-fetch-2025-09-10", None, None]
+
+
+async def test_an_answer_that_pauses_for_tools_of_the_provider_is_gone_on_with(tmp_path: Path) -> None:
+    paused = event_stream((DATA / "anthropic" / "pause_turn.sse").read_bytes())
+    plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())
+    async with ModelServer(paused, plain) as server, running_server(tmp_path) as ours:
+        session = await ours.wire.create(
+            provider("anthropic", server), model="claude-sonnet-5", streaming=True, hostedTools=["web_search"]
+        )
+        events = await ours.wire.prompt(session)
+
+    first, second = (request.json["messages"] for request in server.requests)
+    assert [message["role"] for message in second[len(first) :]] == ["assistant"]
+    assert len(said(events, "assistant.message")) == 2
+    assert not said(events, "session.error")
+
+
+# --- tools that the model was trained on, and that run here -----------------------------------------------------
+
+
+def tool_use(number: int, name: str, given: JsonObject) -> Reply:
+    call_id = f"toolu_{number}"
+    block: JsonObject = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
+    return stream(
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    )
+
+
+def stream(*events: JsonObject) -> Reply:
+    all_events = [*events, {"type": "message_stop"}]
+    return event_stream(b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in all_events))
+
+
+def done() -> Reply:
+    text = {"type": "text", "text": "Done."}
+    return stream(
+        {"type": "content_block_start", "index": 0, "content_block": text},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+    )
+
+
+EDITOR: Final = "str_replace_based_edit_tool"
+NATIVE: Final[list[tuple[str, JsonObject, str, JsonObject]]] = [
+    (
+        EDITOR,
+        {"command": "create", "path": "a.txt", "file_text": "one\ntwo"},
+        "create",
+        {"path": "a.txt", "file_text": "one\ntwo"},
+    ),
+    (
+        EDITOR,
+        {"command": "str_replace", "path": "a.txt", "old_str": "one", "new_str": "uno"},
+        "edit",
+        {"path": "a.txt", "old_str": "one", "new_str": "uno"},
+    ),
+    (
+        EDITOR,
+        {"command": "insert", "path": "a.txt", "insert_line": 2, "insert_text": "tre"},
+        "edit",
+        {"path": "a.txt", "old_str": "", "new_str": "tre", "insert_line": 2},
+    ),
+    (EDITOR, {"command": "view", "path": "a.txt"}, "view", {"path": "a.txt"}),
+    ("bash", {"command": "cat a.txt"}, "bash", {"command": "cat a.txt"}),
+    ("bash", {"restart": True}, "bash", {"command": ":", "description": "Start a new shell"}),
+]
+
+
+async def native_session(wire: Wire, server: ModelServer, folder: Path, **options: Any) -> str:
+    return await wire.create(
+        provider("anthropic", server),
+        model="claude-sonnet-5",
+        streaming=True,
+        workingDirectory=str(folder),
+        hostedTools=["bash", "text_editor"],
+        **options,
+    )
+
+
+async def test_the_tools_a_model_was_trained_on_run_as_ours_and_go_back_as_they_came(tmp_path: Path) -> None:
+    replies = [tool_use(number, name, given) for number, (name, given, _, _) in enumerate(NATIVE)]
+    folder = tmp_path / "work"
+    folder.mkdir()
+    async with (
+        ModelServer(*replies, done(), done()) as server,
+        running_server(tmp_path / "home", args=["--yolo"]) as ours,
+    ):
+        wire = ours.wire
+        session = await native_session(wire, server, folder)
+        events = await wire.prompt(session)
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {"sessionId": session, "provider": provider("anthropic", server)})
+        await wire.prompt(session, "again")
+        other: JsonObject = {"type": "scripted", "script": {"prompts": [{"turns": [{"text": "Hello"}]}]}}
+        await wire.call("session.resume", {"sessionId": session, "provider": other, "hostedTools": []})
+        elsewhere = await wire.prompt(session, "and you?")
+
+    # To another model these are calls of ours: nothing is left out.
+    assert not said(elsewhere, "session.warning") + said(elsewhere, "session.error")
+    assert (folder / "a.txt").read_text() == "uno\ntwo\ntre\n"
+    started = said(events, "tool.execution_start")
+    assert [(one["toolName"], one["arguments"]) for one in started] == [(ours, args) for *_, ours, args in NATIVE]
+    assert all(one["success"] for one in said(events, "tool.execution_complete"))
+    deltas = said(events, "assistant.tool_call_delta")
+    assert {one["toolName"] for one in deltas} == {"create", "edit", "view", "bash"}
+    names = [tool["name"] for tool in server.requests[0].json["tools"]]
+    assert names[-2:] == ["bash", EDITOR]
+    assert not {"view", "create", "edit"} & set(names)
+    assert names.count("bash") == 1
+    last = server.requests[-1].json["messages"]
+    uses = [one for one in objects(last) if one.get("type") == "tool_use"]
+    assert [(one["name"], one["input"]) for one in uses] == [(name, given) for name, given, *_ in NATIVE]
+    results = {one["tool_use_id"]: one["content"] for one in objects(last) if one.get("type") == "tool_result"}
+    assert results["toolu_4"].startswith("uno\ntwo\ntre\n")
+
+
+async def test_a_tool_that_the_model_was_trained_on_is_asked_about_like_ours(tmp_path: Path) -> None:
+    name, given, ours_name, _ = NATIVE[0]
+    folder = tmp_path / "work"
+    folder.mkdir()
+    async with ModelServer(tool_use(1, name, given)) as server, running_server(tmp_path / "home") as ours:
+        wire = ours.wire
+        session = await native_session(wire, server, folder, requestPermission=True)
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        asked = await wire.event("permission.requested", session=session)
+        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": {"kind": "reject"}}
+        await wire.call("session.permissions.handlePendingPermissionRequest", answer)
+        await wire.event("session.idle", session=session)
+        events = wire.events(session, since=since)
+
+    assert asked["data"]["permissionRequest"]["kind"] == "write"
+    assert said(events, "tool.execution_start")[0]["toolName"] == ours_name
+    assert not (folder / "a.txt").exists()
+
+
+async def test_a_tool_of_ours_that_is_left_out_does_not_come_back_by_another_name(tmp_path: Path) -> None:
+    async with ModelServer(done()) as server, running_server(tmp_path) as ours:
+        session = await native_session(ours.wire, server, tmp_path, excludedTools=["bash", "edit"])
+        events = await ours.wire.prompt(session)
+
+    names = {tool["name"] for tool in server.requests[0].json["tools"]}
+    assert not names & {"bash", "edit", EDITOR}
+    assert {"view", "create"} <= names
+    (warning,) = said(events, "session.warning")
+    assert warning["message"].endswith("bash, text_editor.")

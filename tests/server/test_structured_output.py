@@ -1,0 +1,246 @@
+"""``responseFormat``: the last answer of a run has the form that was asked for, or the run ends in an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
+from tests.support.server import JsonObject, Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+CITY: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "minLength": 2}, "population": {"type": "number"}},
+    "required": ["city"],
+}
+GOOD: Final = '{"city": "Bonn"}'
+TOOL: Final = {"name": "add", "description": "", "parameters": {"type": "object"}, "skipPermission": True}
+
+
+def form(schema: JsonObject = CITY, **more: Any) -> JsonObject:
+    return {"responseFormat": {"type": "json_schema", "jsonSchema": {"name": "place", "schema": schema, **more}}}
+
+
+def said(events: list[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+async def asked(wire: Wire, session: str, **more: Any) -> list[JsonObject]:
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "Where?", **more})
+    await wire.event("session.idle", session=session, since=since)
+    return wire.events(session, since=since)
+
+
+def messages(*blocks: JsonObject) -> Reply:
+    reason = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+    return json_reply({"type": "message", "content": list(blocks), "stop_reason": reason})
+
+
+def use(name: str, given: JsonObject, number: int = 1) -> JsonObject:
+    return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given}
+
+
+async def test_an_answer_that_fits_ends_the_run_as_it_is(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as ours:
+        session = await ours.wire.create(scripted({"text": GOOD}))
+        events = await asked(ours.wire, session, **form())
+
+    assert [one["content"] for one in said(events, "assistant.message")] == [GOOD]
+    assert not said(events, "session.error")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ('{"city": "B", "population": "many"}', "/population: 'many' is not of type 'number'"),
+        ("{}", "the answer: 'city' is a required property"),
+        ("In Bonn.", "the answer is not JSON"),
+    ],
+)
+async def test_a_model_is_told_once_what_does_not_fit_and_where(tmp_path: Path, answer: str, problem: str) -> None:
+    async with running_server(tmp_path) as ours:
+        session = await ours.wire.create(scripted({"text": answer}, {"text": GOOD}))
+        events = await asked(ours.wire, session, **form())
+
+    told = said(events, "user.message")[1]
+    assert told["source"] == "response_format"
+    assert problem in told["content"]
+    assert said(events, "assistant.message")[-1]["content"] == GOOD
+    assert not said(events, "session.error")
+
+
+async def test_an_answer_that_still_does_not_fit_ends_the_run_in_an_error_of_its_own(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as ours:
+        wire = ours.wire
+        session = await wire.create(scripted({"text": "{}"}, {"text": '{"city": 3}'}, {"text": "Hello"}))
+        events = await asked(wire, session, **form())
+        # The session lives on, and the form was that of one message.
+        after = await asked(wire, session)
+
+    (error,) = said(events, "session.error")
+    assert error["errorType"] == "response_format"
+    assert "/city: 3 is not of type 'string'" in error["message"]
+    assert len(said(events, "assistant.message")) == 2
+    assert [one["content"] for one in said(after, "assistant.message")] == ["Hello"]
+
+
+async def test_a_model_that_refuses_is_not_asked_again(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as ours:
+        session = await ours.wire.create(scripted({"text": "I will not.", "stop_reason": "refusal"}))
+        events = await asked(ours.wire, session, **form())
+
+    (error,) = said(events, "session.error")
+    assert (error["errorType"], "refused" in error["message"]) == ("response_format", True)
+
+
+async def test_a_session_may_have_a_form_for_all_its_answers(tmp_path: Path) -> None:
+    reply = json_reply({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]})
+    async with ModelServer(*[reply] * 5) as server, running_server(tmp_path) as ours:
+        wire = ours.wire
+        provider = {"type": "openai", "baseUrl": server.url}
+        session = await wire.create(provider, model="m")
+        await asked(wire, session)
+        await wire.call("session.options.update", {"sessionId": session, **form()})
+        await asked(wire, session)
+        await asked(wire, session, responseFormat={"type": "text"})
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {"sessionId": session, "provider": provider, "model": "m"})
+        await asked(wire, session)
+        await wire.call("session.options.update", {"sessionId": session, "responseFormat": {"type": "text"}})
+        await asked(wire, session)
+
+    assert ["response_format" in request.json for request in server.requests] == [False, True, False, True, False]
+
+
+async def test_a_schema_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+    wrong = form({"type": "object", "properties": {"a": {"type": "nope"}}})
+    async with running_server(tmp_path) as ours:
+        session = await ours.wire.create(scripted({"text": "fine"}))
+        for method, params in (
+            ("session.send", {"sessionId": session, "prompt": "go"}),
+            ("session.options.update", {"sessionId": session}),
+            ("session.create", {"provider": scripted()}),
+        ):
+            refused = await ours.wire.refused(method, {**params, **wrong})
+            assert refused["code"] == -32003
+            assert refused["message"].startswith("responseFormat.jsonSchema.schema.properties.a.type ")
+        assert said(await asked(ours.wire, session), "assistant.message")[0]["content"] == "fine"
+
+
+@pytest.mark.parametrize(("reference", "problem"), [("URL", "refers to what it does not hold"), ("#", "to itself")])
+async def test_a_schema_is_never_fetched_and_never_followed_without_end(
+    tmp_path: Path, reference: str, problem: str
+) -> None:
+    async with ModelServer() as elsewhere, running_server(tmp_path) as ours:
+        session = await ours.wire.create(scripted({"text": GOOD}))
+        schema = {"$ref": f"{elsewhere.url}/schema" if reference == "URL" else reference}
+        events = await asked(ours.wire, session, **form(schema))
+
+    (error,) = said(events, "session.error")
+    assert (error["errorType"], problem in error["message"]) == ("response_format", True)
+    assert elsewhere.requests == []
+
+
+# --- how providers are asked --------------------------------------------------------------------------------------
+
+
+async def test_a_model_of_anthropic_with_a_field_for_it_gets_the_schema_in_the_form_it_takes(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(messages({"type": "text", "text": GOOD})) as server, running_server(tmp_path) as ours:
+        session = await ours.wire.create({"type": "anthropic", "baseUrl": server.url}, model="claude-sonnet-4-5")
+        await asked(ours.wire, session, **form())
+
+    (request,) = server.requests
+    city = {"type": "object", "properties": {"city": {"type": "string"}, "population": {"type": "number"}}}
+    schema = {**city, "required": ["city"], "additionalProperties": False}
+    assert request.json["output_config"] == {"format": {"type": "json_schema", "schema": schema}}
+
+
+async def test_without_a_field_the_answer_is_a_forced_tool_that_nobody_else_sees(tmp_path: Path) -> None:
+    replies = [
+        messages(use("add", {}), use("final_answer", {"city": "guess"}, 2)),
+        messages({"type": "text", "text": "Well:"}, use("final_answer", {"city": "B"}, 3)),
+        messages(use("final_answer", {"city": "Bonn"}, 4)),
+        messages({"type": "text", "text": "Yes."}),
+    ]
+    async with ModelServer(*replies) as server, running_server(tmp_path) as ours:
+        wire = ours.wire
+        session = await wire.create(
+            {"type": "anthropic", "baseUrl": server.url},
+            model="claude-3-7-sonnet-latest",
+            streaming=True,
+            tools=[TOOL],
+            availableTools=["add"],
+        )
+        await wire.call("session.send", {"sessionId": session, "prompt": "Where?", **form(description="A city")})
+        call = await wire.event("external_tool.requested", session=session)
+        answer = {"sessionId": session, "requestId": call["data"]["requestId"], "result": "3"}
+        await wire.call("session.tools.handlePendingToolCall", answer)
+        await wire.event("session.idle", session=session)
+        events = wire.events(session)
+        await asked(wire, session)
+
+    bodies = [request.json for request in server.requests]
+    assert [body.get("tool_choice") for body in bodies] == [*[{"type": "any"}] * 3, None]
+    final = bodies[0]["tools"][-1]
+    assert (final["name"], final["input_schema"]) == ("final_answer", CITY)
+    assert "A city" in final["description"]
+    assert all("output_config" not in body for body in bodies)
+    assert [one["name"] for one in bodies[3]["tools"]] == ["add"]
+    contents = [json.loads(one["content"]) for one in said(events, "assistant.message") if one["content"]]
+    assert contents == [{"city": "B"}, {"city": "Bonn"}]
+    assert "/city: 'B' is too short" in said(events, "user.message")[1]["content"]
+    assert [one["toolName"] for one in said(events, "tool.execution_start")] == ["add"]
+    assert "final_answer" not in json.dumps(events)
+    deltas = "".join(one["deltaContent"] for one in said(events, "assistant.message_delta"))
+    assert deltas.endswith('{"city":"Bonn"}')
+    assert "final_answer" not in json.dumps(bodies[3])
+
+
+async def test_an_answer_that_is_not_an_object_is_wrapped_for_the_tool_and_unwrapped(tmp_path: Path) -> None:
+    schema = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "number"}}}
+    reply = messages(use("final_answer", {"answer": [1, 2]}))
+    async with ModelServer(reply) as server, running_server(tmp_path) as ours:
+        provider = {"type": "anthropic", "baseUrl": server.url}
+        session = await ours.wire.create(provider, model="claude-3-haiku", availableTools=[])
+        events = await asked(ours.wire, session, **form(schema))
+
+    (body,) = (request.json for request in server.requests)
+    assert body["tool_choice"] == {"type": "tool", "name": "final_answer"}
+    assert body["tools"][0]["input_schema"] == {
+        "type": "object",
+        "properties": {"answer": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
+        "required": ["answer"],
+        "$defs": {"n": {"type": "number"}},
+    }
+    assert [one["content"] for one in said(events, "assistant.message")] == ["[1,2]"]
+
+
+@pytest.mark.parametrize(
+    ("model", "tools", "field"),
+    [("gemini-2.5-pro", [], True), ("gemini-2.5-pro", ["view"], False), ("gemini-3-pro", ["view"], True)],
+)
+async def test_gemini_gets_the_field_unless_its_model_cannot_have_it_beside_tools(
+    tmp_path: Path, model: str, tools: list[str], field: bool
+) -> None:
+    part: JsonObject = (
+        {"text": GOOD} if field else {"functionCall": {"name": "final_answer", "args": {"city": "Bonn"}}}
+    )
+    chunk = {"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]}
+    reply = event_stream(f"data: {json.dumps(chunk)}\n\n".encode())
+    async with ModelServer(reply) as server, running_server(tmp_path) as ours:
+        provider = {"type": "gemini", "baseUrl": server.url}
+        session = await ours.wire.create(provider, model=model, streaming=True, availableTools=tools)
+        events = await asked(ours.wire, session, **form())
+
+    (body,) = (request.json for request in server.requests)
+    assert ("responseSchema" in body.get("generationConfig", {})) == field
+    assert ("final_answer" in json.dumps(body)) != field
+    assert json.loads(said(events, "assistant.message")[0]["content"]) == {"city": "Bonn"}
