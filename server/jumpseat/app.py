@@ -62,7 +62,7 @@ class App:
         config = load_config(home)
         self.connection_token = options.connection_token
         self.protocol = options.protocol
-        self.models = Models(config, options)
+        self.models = Models(config, options, home)
         self.user_settings = UserSettings(home)
         self.secrets = Secrets()
         _mask_logs(self.secrets)

@@ -12,7 +12,7 @@ import math
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, cast
@@ -21,7 +21,7 @@ import anyio
 import httpx
 import orjson
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, Outcome
+from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, Network, Outcome, Timeouts
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
@@ -51,21 +51,6 @@ ENDED_GRACE_S: Final = 5.0
 _REUSE_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits in seconds; ``None`` means none.
-
-    ``connect`` covers name, TCP and TLS. ``first_byte`` runs from the start of the call to the status and headers
-    of the answer: models that think say nothing for minutes. ``idle`` is the longest silence after that. ``total``
-    bounds the whole call; it is looked at when something arrives, so silence may stretch it by once ``idle``.
-    """
-
-    connect: float | None = 15.0
-    first_byte: float | None = 600.0
-    idle: float | None = 300.0
-    total: float | None = 3600.0
-
-
 LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
 """Lists and accounts are quick to answer or not worth waiting for."""
 
@@ -86,6 +71,21 @@ class HttpTransport:
         self.max_body_bytes = max_body_bytes
         self._client: httpx.AsyncClient | None = None
         self._route: httpx.AsyncBaseTransport | None = None
+        self._network: Network | None = None
+        self._others: dict[Network, HttpTransport] = {}
+
+    def by(self, network: Network) -> HttpTransport:
+        """The connections that are made as ``network`` says. They are closed with this transport."""
+        if self._route is not None:
+            # Whoever makes the requests makes the connections too.
+            return self
+        if network not in self._others:
+            other = HttpTransport(
+                self.timeouts, max_answer_bytes=self.max_answer_bytes, max_body_bytes=self.max_body_bytes
+            )
+            other._network = network
+            self._others[network] = other
+        return self._others[network]
 
     def use(self, route: httpx.AsyncBaseTransport | None) -> None:
         """Send all further requests by ``route``; ``None`` means the network again. Those under way go on."""
@@ -97,6 +97,9 @@ class HttpTransport:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+        others, self._others = self._others, {}
+        for other in others.values():
+            await other.aclose()
 
     async def __aenter__(self) -> HttpTransport:
         return self
@@ -142,7 +145,7 @@ class HttpTransport:
         """
         if self._client is None:
             # trust_env is off because _Routes reads the environment, at no cost where TLS is never used.
-            self._client = httpx.AsyncClient(transport=self._route or _Routes(), trust_env=False)
+            self._client = httpx.AsyncClient(transport=self._route or _Routes(self._network), trust_env=False)
         client = self._client
         request = client.build_request(
             method,
@@ -173,9 +176,9 @@ class HttpModel:
         return self._caller.signs_as
 
     @property
-    def endpoint(self) -> Endpoint:
-        """Where and as whom the model is called."""
-        return self._caller.endpoint
+    def caller(self) -> Caller:
+        """What makes its calls ready."""
+        return self._caller
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
@@ -197,13 +200,14 @@ class HttpModel:
         def veil() -> Veil:
             return _veil(endpoint, request, exchange)
 
-        answer = _Answer(veil, call.url, self._timeouts)
+        answer = _Answer(veil, call.url, exchange.timeouts or self._timeouts)
+        transport = self._transport if exchange.network is None else self._transport.by(exchange.network)
         try:
             async with _opened(
-                answer, self._transport, call.method, call.headers, content, request.session_id, socket=call.socket
+                answer, transport, call.method, call.headers, content, request.session_id, socket=call.socket
             ) as answer:
                 await answer.check_status()
-                events = _Events(answer, exchange.decoder, request, self._transport)
+                events = _Events(answer, exchange.decoder, request, transport)
                 yield events
                 if events.complete:
                     # Only now, so that the end of the answer never waits for the end of its transfer.
@@ -563,7 +567,8 @@ class _Routes(httpx.AsyncBaseTransport):
     model need not pay.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network | None = None) -> None:
+        self._network = network or Network()
         self._proxies = Proxies.from_environment()
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[tuple[str | None, bool], httpx.AsyncHTTPTransport] = {}
@@ -571,7 +576,7 @@ class _Routes(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.scheme not in ("http", "https"):
             raise httpx.UnsupportedProtocol("expected an http or https URL")
-        proxy = self._proxies.for_url(request.url)
+        proxy = self._network.proxy or self._proxies.for_url(request.url)
         secure = request.url.scheme == "https" or (proxy or "").startswith("https:")
         pool = self._pools.get((proxy, secure))
         if pool is None:
@@ -580,7 +585,7 @@ class _Routes(httpx.AsyncBaseTransport):
 
     def _pool(self, proxy: str | None, *, secure: bool) -> httpx.AsyncHTTPTransport:
         if secure and self._tls is None:
-            self._tls = tls_context()
+            self._tls = tls_context(self._network)
         # A pool without TLS only ever sees http addresses, so there is nothing it could fail to verify.
         verify = self._tls if secure and self._tls is not None else _no_tls()
         return httpx.AsyncHTTPTransport(
@@ -602,7 +607,7 @@ def _proxy(url: str, tls: ssl.SSLContext) -> httpx.Proxy:
         return httpx.Proxy(url, ssl_context=tls if url.startswith("https:") else None)
     except (ValueError, httpx.InvalidURL):
         # Without the URL, which may hold a password.
-        raise OSError("the environment names a proxy that is no http, https or socks5 URL") from None
+        raise OSError("the environment or the adapter names a proxy that is no http, https or socks5 URL") from None
 
 
 def _no_tls() -> ssl.SSLContext:

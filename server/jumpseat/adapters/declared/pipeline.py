@@ -14,16 +14,23 @@ After the answer come ``on_exit`` and ``teardown``.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Outcome
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
-from jumpseat.adapters.declared.declaration import RAW_FLAGS, Declaration, merged
+from jumpseat.adapters.declared.declaration import (
+    RAW_FLAGS,
+    TIMEOUTS,
+    Declaration,
+    merged,
+    network_of,
+    timeouts_of,
+)
 from jumpseat.adapters.declared.decoder import HandlerDecoder, MetaDecoder
-from jumpseat.adapters.declared.env import EnvResolver, EnvValues
+from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
@@ -39,8 +46,9 @@ API_KEY: Final = "api_key"
 class DeclaredCaller:
     """Calls the models of one declared adapter. ``wire`` is ``None`` where handlers do everything.
 
-    ``given`` are values of ``env`` that a session or the configuration brings; ``endpoint`` holds what else they
-    say: headers, options, the user agent.
+    ``given`` are values of ``env`` that a session brings; ``endpoint`` holds what else it says: headers, options,
+    the user agent. ``token`` is asked before every call for what then goes instead of the key.
+    ``kind`` is the name by which the wire comes with the server.
     """
 
     declaration: Declaration
@@ -48,6 +56,8 @@ class DeclaredCaller:
     resolver: EnvResolver
     given: Mapping[str, Any]
     endpoint: Endpoint
+    token: Callable[[], Awaitable[str]] | None = None
+    kind: str | None = None
 
     @property
     def adapter_name(self) -> str:
@@ -57,6 +67,19 @@ class DeclaredCaller:
     def signs_as(self) -> str:
         own = self.wire is None or self.declaration.handler("parse_chat") is not None
         return self.declaration.name if own or self.wire is None else signature(self.wire)
+
+    async def whereabouts(self) -> Endpoint:
+        """Where and as whom the models are called, as things are now, with the declared headers.
+
+        Raises:
+            ConfigError: a value is nowhere.
+        """
+        view = AdapterView(self.declaration)
+        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        endpoint = self._endpoint(values, self.endpoint.bearer_token)
+        filled = ((name, _filled(value, values, view)) for name, value in view.headers.items())
+        declared = {name: str(text) for name, text in filled if text is not None and text is not False}
+        return replace(endpoint, headers=merge_headers(declared, endpoint.headers))
 
     async def begin(self, request: ModelRequest) -> Exchange:
         """Make the call ready.
@@ -71,18 +94,29 @@ class DeclaredCaller:
         self._apply_settings(view, request)
         if (setup := declaration.handler("setup")) is not None and await _ran(view, "setup", setup, view) is False:
             raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
-        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        given, token = self.given, self.endpoint.bearer_token
+        if self.token is not None:
+            token = await self.token()
+        if token is not None:
+            # Where a handler or a header wants the key, the token is it.
+            given = {**given, API_KEY: token}
+        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, given)
         view.env_replaced = dict(values.values)
-        endpoint = self._endpoint(values)
+        endpoint = self._endpoint(values, token)
         base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
         body = await self._body(view, request, values, base.body if base is not None else {})
-        url = self._url(view, values, base)
+        url = self._url(view, values, base, endpoint)
         headers = self._headers(view, request, values, base, endpoint)
+        said = _said(self.declaration.raw, values)
+        # Where a server is, is no secret, and errors should tell it.
+        secrets = values.secret - {str(values.values.get(BASE_URL))}
         return Exchange(
             HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
             self._decoder(view, request),
-            tuple(values.secret),
+            tuple(secrets),
             lambda outcome: self._ended(view, outcome),
+            timeouts_of(view.name, view.opts.get(TIMEOUTS), said),
+            network_of(said),
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
@@ -104,12 +138,21 @@ class DeclaredCaller:
                     raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {list(containers)}")
                 put(containers, mapping, key, value)
 
-    def _endpoint(self, values: EnvValues) -> Endpoint:
+    def _endpoint(self, values: EnvValues, token: str | None) -> Endpoint:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
+        if self.wire is not None:
+            # A wire would call without.
+            for name in (BASE_URL, API_KEY):
+                missing = values.missing.get(name)
+                if missing is not None and not missing.optional:
+                    raise MissingValueError(values.adapter, name, missing.reason)
+        # Keys that come out of files bring their last line break along.
+        key = str(key).strip() if key else self.endpoint.api_key
         return replace(
             self.endpoint,
-            base_url=str(base_url).rstrip("/") if base_url else self.endpoint.base_url,
-            api_key=str(key) if key else self.endpoint.api_key,
+            base_url=str(base_url).strip().rstrip("/") if base_url else self.endpoint.base_url,
+            api_key=None if token is not None else key,
+            bearer_token=token,
         )
 
     def _for_wire(self, request: ModelRequest) -> ModelRequest:
@@ -163,11 +206,18 @@ class DeclaredCaller:
 
         return formatted
 
-    def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None) -> str:
+    def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None, endpoint: Endpoint) -> str:
         template = view.url
+        if template is not None and BASE_URL in self.given and f"${{{BASE_URL}}}" not in template:
+            # The address is the session's; of what is declared, only the usual path after it counts.
+            whole = base.url if base is not None else endpoint.base_url
+            path = whole.removeprefix(endpoint.base_url)
+            return whole if path and template.partition("?")[0].endswith(path) else endpoint.base_url
         if template is None:
             if base is None:
                 raise ConfigError(f"adapter {view.name!r} has no url")
+            if not endpoint.base_url:
+                raise ConfigError(f"adapter {view.name!r} needs a base_url")
             return base.url
         url = values.text(template)
         if url is None:
@@ -196,8 +246,7 @@ class DeclaredCaller:
             text = _filled(value, values, view)
             if text is not None and text is not False:
                 declared[name] = str(text)
-        for name, text in _raw_headers(self.declaration.raw, values):
-            declared[name] = text
+        declared.update(_raw_headers(self.declaration.raw, values))
         return merge_headers(usual, declared, endpoint.headers, request.headers)
 
     # --- the answer -----------------------------------------------------------------------------------------------
@@ -252,13 +301,26 @@ def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
     return value
 
 
-def _raw_headers(raw: list[str], values: EnvValues) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _raw_headers(raw: list[str], values: EnvValues) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for meaning, text in _arguments(raw, values):
+        if meaning == "header":
+            name, _, content = text.partition(":")
+            found[name.strip()] = content.strip()
+    return found
+
+
+def _said(raw: list[str], values: EnvValues) -> dict[str, str]:
+    """The arguments of curl by what they mean; of several with one meaning, the last."""
+    return dict(_arguments(raw, values))
+
+
+def _arguments(raw: list[str], values: EnvValues) -> Iterator[tuple[str, str]]:
+    """Meaning and value of each argument; those whose optional value is not there are left out."""
     at = 0
     while at < len(raw):
         meaning, count = RAW_FLAGS[raw[at]]
-        if meaning == "header" and (text := values.text(raw[at + 1])) is not None:
-            name, _, content = text.partition(":")
-            found.append((name.strip(), content.strip()))
+        text = values.text(raw[at + 1]) if count else ""
+        if text is not None:
+            yield meaning, text
         at += 1 + count
-    return found
