@@ -210,3 +210,249 @@ async def test_limits_and_proxy_of_an_adapter_are_its_own(tmp_path: Path) -> Non
             assert "sent no answer within 0.3 s" in await failure(server, model="far/m")
 
     assert proxy.requests[0].path == "http://far.invalid/v1/chat/completions"
+
+
+# --- settings ----------------------------------------------------------------------------------------------------
+
+
+async def sent_temperature(server: RunningServer, model: ModelServer, session: str, **send: Any) -> float:
+    model.replies.append(said("ok"))
+    await server.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi", **send})
+    return model.requests[-1].json["temperature"]
+
+
+async def test_settings_of_message_and_session_reach_the_request_and_outlive_a_resume(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        for round_trip in range(2):
+            text = config(model.url)
+            async with running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server:
+                wire = server.wire
+                if round_trip:
+                    await wire.call("session.resume", {"sessionId": "s"})
+                    assert await sent_temperature(server, model, "s") == 0.25
+                    continue
+                await wire.call("session.create", {"sessionId": "s", "adapterSettings": {"temperature": 1}})
+                assert await sent_temperature(server, model, "s") == 1
+                assert await sent_temperature(server, model, "s", adapterSettings={"temperature": 1.5}) == 1.5
+                assert await sent_temperature(server, model, "s") == 1
+                update = {"sessionId": "s", "adapterSettings": {"temperature": 0.25}}
+                await wire.call("session.options.update", update)
+                assert await sent_temperature(server, model, "s") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"temprature": 1}, "there is no setting 'temprature'; settings: "),
+        ({"temperature": 3}, "setting 'temperature': expected at most 2"),
+        ({"temperature": "hot"}, "setting 'temperature': expected a number, got str"),
+        ({"model": "small"}, "setting 'model' cannot be set"),
+    ],
+)
+async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
+    tmp_path: Path, settings: JsonObject, expected: str
+) -> None:
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
+        error = await server.wire.refused("session.create", {"model": "work/small", "adapterSettings": settings})
+        provider = {"type": "work", "baseUrl": "http://127.0.0.1:1"}
+        other = await server.wire.refused("session.create", {"provider": provider, "adapterSettings": settings})
+        assert expected in error["message"]
+        assert expected in other["message"]
+        assert expected in await failure(server, {"adapterSettings": settings})
+
+
+async def test_settings_for_an_adapter_without_any_are_refused(tmp_path: Path) -> None:
+    text = '[adapters.bare]\ntype = "openai"\nbase_url = "http://127.0.0.1:1"\nmodels = ["m"]\n'
+    settings = {"temperature": 1}
+    async with running_server(tmp_path, config=text) as server:
+        error = await server.wire.refused("session.create", {"model": "bare/m", "adapterSettings": settings})
+        assert "there is no setting 'temperature': adapter 'bare' declares none" in error["message"]
+        assert "adapter 'openai' declares none" in await failure(server, {"adapterSettings": settings})
+
+
+# --- our own methods ----------------------------------------------------------------------------------------------
+
+
+async def test_adapters_are_listed_and_those_that_are_wrong_say_why(tmp_path: Path) -> None:
+    write(tmp_path, "bad.toml", 'extends = "nothing"\n')
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
+        adapters = (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]
+
+    by_name = {one["name"]: one for one in adapters}
+    assert by_name["work"] == {"name": "work", "title": "Work", "origin": "configuration"}
+    assert by_name["anthropic"] == {"name": "anthropic", "title": "anthropic", "origin": "built-in"}
+    assert by_name["bad"]["origin"] == "home"
+    assert by_name["bad"]["problem"].startswith("unknown adapter 'nothing'")
+
+
+async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: Path) -> None:
+    text = config("http://user:hidden@127.0.0.1:1") + (
+        '\n[adapters.work.body]\nauth_token = "hidden"\ndeep = {api_key = "hidden", kept = 1}\n'
+        '[adapters.work.schema."reasoning.effort"]\norder = 1\nmapping = "parameters"\ntype = "enum"\n'
+        'choices = ["low", {id = "high", formatted_name = "High"}]\ndefault = "low"\n'
+    )
+    text = text.replace('team = "cmd:', 'plain = {value = "hidden", literal = true}\nteam = "cmd:')
+    async with running_server(tmp_path, config=text, env={"WORK_KEY": "hidden"}) as server:
+        result = await server.wire.call("jumpseat.adapters.get", {"name": "work"})
+        unknown = await server.wire.refused("jumpseat.adapters.get", {"name": "nothing"})
+
+    adapter = result["adapter"]
+    assert "hidden" not in json.dumps(adapter)
+    assert unknown["message"].startswith("unknown adapter 'nothing', expected one of ")
+    assert (adapter["title"], adapter["wireName"], adapter["origin"]) == ("Work", "openai", "configuration")
+    assert (adapter["headers"], adapter["body"]) == (["X-Team"], {"deep": {"kept": 1}})
+    assert adapter["url"] == "http://127.0.0.1:1/special/chat/completions"
+    assert {one["name"]: one["source"] for one in adapter["env"]} == {
+        "api_key": "variable",
+        "base_url": "literal",
+        "plain": "literal",
+        "team": "command",
+    }
+    effort, model, temperature = adapter["settings"]
+    assert (effort["key"], effort["type"], effort["default"]) == ("reasoning.effort", "enum", "low")
+    assert [(one["id"], one["name"]) for one in effort["choices"]] == [("low", "low"), ("high", "High")]
+    assert (model["key"], model["default"], [one["id"] for one in model["choices"]]) == (
+        "model",
+        "large",
+        ["small", "large"],
+    )
+    assert (temperature["key"], temperature["default"], temperature["maximum"]) == ("temperature", 0.5, 2)
+
+
+async def test_an_adapter_that_a_client_registers_answers_a_session(tmp_path: Path) -> None:
+    async with ModelServer(said("Registered."), said("Again."), said("As a provider.")) as model:
+        declaration = {
+            "name": "theirs",
+            "extends": "openai_compatible",
+            "env": {"base_url": f"{model.url}/v1", "api_key": {"value": KEY, "literal": True}},
+            "headers": {"Authorization": "Token ${api_key}"},
+            "schema": {
+                "model": {"default": "m", "choices": ["m"]},
+                "top_k": {"type": "integer", "mapping": "parameters", "default": 4},
+            },
+        }
+        async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
+            call = server.wire.call
+            result = await call("jumpseat.adapters.register", {"declaration": declaration})
+            assert [one["key"] for one in result["adapter"]["settings"]] == ["model", "top_k"]
+            assert KEY not in json.dumps(result)
+            assert await ask(server, model="theirs/m") == "Registered."
+            assert [one["id"] for one in (await call("models.list", {}))["models"]] == ["theirs/m"]
+
+            await call("jumpseat.adapters.register", {"declaration": {**declaration, "parameters": {"seed": 1}}})
+            assert await ask(server, model="theirs/m") == "Again."
+            assert await ask(server, provider={"type": "theirs"}) == "As a provider."
+
+    first, second, third = [one.json for one in model.requests]
+    assert (first["model"], first["top_k"], "seed" in first) == ("m", 4, False)
+    assert (second["seed"], third["model"]) == (1, "m")
+    assert {one.headers["authorization"] for one in model.requests} == {f"Token {KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "expected"),
+    [
+        ({"extends": "openai"}, "the declaration needs a name"),
+        ({"name": "openai", "extends": "openai"}, "there is an adapter 'openai' already"),
+        ({"name": "a/b", "extends": "openai"}, "an adapter cannot be called 'a/b'"),
+        ({"name": "x", "extends": "nothing"}, "unknown adapter 'nothing'"),
+        ({"name": "x", "url": "http://h"}, "adapter 'x' needs a wire"),
+        ({"name": "x", "extends": "openai", "raw": ["--upload-file", "y"]}, "'--upload-file' is not supported"),
+        (
+            {"name": "x", "extends": "openai", "opts": {"timeouts": {"idle": "long"}}},
+            "expected a number of seconds",
+        ),
+    ],
+)
+async def test_a_declaration_that_cannot_work_is_refused_and_not_kept(
+    tmp_path: Path, declaration: JsonObject, expected: str
+) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("jumpseat.adapters.register", {"declaration": declaration})
+        names = [one["name"] for one in (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]]
+
+    assert expected in error["message"]
+    assert "x" not in names
+
+
+async def test_a_model_is_asked_once_outside_of_any_session(tmp_path: Path) -> None:
+    answer = {
+        "model": "large-1",
+        "choices": [{"message": {"role": "assistant", "content": "Short."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+    }
+    async with (
+        ModelServer(*[json_reply(answer)] * 3) as model,
+        running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
+    ):
+        call = server.wire.call
+        one = {"adapter": "work", "model": "small", "prompt": "hi", "settings": {"temperature": 1}}
+        result = await call("jumpseat.complete", one)
+        said_before = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": "b"},
+            {"role": "user", "content": "c"},
+        ]
+        await call("jumpseat.complete", {"messages": said_before})
+        provider = {"type": "openai", "baseUrl": f"{model.url}/own", "apiKey": "k"}
+        await call("jumpseat.complete", {"provider": provider, "model": "m", "prompt": "hi"})
+        sessions = (await call("session.list", {}))["sessions"]
+
+    first, second, third = model.requests
+    assert (result["text"], result["model"], result["stopReason"]) == ("Short.", "large-1", "end_turn")
+    assert (result["usage"]["inputTokens"], result["usage"]["outputTokens"]) == (7, 3)
+    assert (first.json["model"], first.json["temperature"], first.json["stream"]) == ("small", 1, False)
+    assert [(m["role"], m["content"]) for m in second.json["messages"]] == [
+        (m["role"], m["content"]) for m in said_before
+    ]
+    assert (third.path, third.json["model"], sessions) == ("/own/chat/completions", "m", [])
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"adapter": "work"}, "expected either prompt or messages"),
+        ({"prompt": "a", "messages": []}, "expected either prompt or messages"),
+        ({"messages": [{"role": "assistant", "content": "a"}]}, "expected the user's as the last one"),
+        ({"adapter": "work", "provider": {"type": "openai"}, "prompt": "a"}, "not both"),
+        ({"adapter": "nothing", "prompt": "a"}, "unknown adapter 'nothing'"),
+        ({"adapter": "work", "prompt": "a", "settings": {"heat": 1}}, "there is no setting 'heat'"),
+        ({"adapter": "work", "prompt": "a"}, "cannot connect to http://127.0.0.1:1/special"),
+    ],
+)
+async def test_a_single_call_that_cannot_work_says_why(tmp_path: Path, params: JsonObject, expected: str) -> None:
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
+        error = await server.wire.refused("jumpseat.complete", params)
+
+    assert expected in error["message"]
+
+
+async def test_a_single_call_is_read_by_the_handler_that_is_there_for_it(tmp_path: Path) -> None:
+    async with ModelServer(json_reply({"whole": "Inline."}), json_reply({"failed": "No."})) as model:
+        write(
+            tmp_path,
+            "mine.py",
+            f"""
+import json
+
+def inline_output(adapter, data, context=None):
+    body = json.loads(data["body"])
+    if "failed" in body:
+        return {{"status": "error", "output": body["failed"]}}
+    return {{"status": "success", "output": body["whole"]}}
+
+ADAPTER = {{
+    "extends": "openai_compatible",
+    "env": {{"base_url": "{model.url}"}},
+    "handlers": {{"inline_output": inline_output, "tokens": lambda adapter, data: {{"input": 5, "output": 2}}}},
+}}
+""",
+        )
+        async with running_server(tmp_path) as server:
+            params = {"adapter": "mine", "model": "m", "prompt": "hi"}
+            result = await server.wire.call("jumpseat.complete", params)
+            error = await server.wire.refused("jumpseat.complete", params)
+
+    assert (result["text"], result["usage"]["inputTokens"]) == ("Inline.", 5)
+    assert "No." in error["message"]

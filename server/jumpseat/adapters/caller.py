@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -10,7 +10,7 @@ import anyio
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange
 from jumpseat.agent.model import ModelRequest
-from jumpseat.errors import ProviderAuthError
+from jumpseat.errors import InvalidRequestError, ProviderAuthError
 
 
 class Caller(Protocol):
@@ -64,6 +64,8 @@ class WireCaller:
         return signature(self.wire)
 
     async def begin(self, request: ModelRequest) -> Exchange:
+        if request.settings:
+            raise no_settings(self.wire.name, request.settings)
         endpoint = self.endpoint
         if self.token is not None:
             endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
@@ -72,6 +74,13 @@ class WireCaller:
         return Exchange(
             replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
         )
+
+
+def no_settings(adapter: str, settings: Iterable[str]) -> InvalidRequestError:
+    """What to say to settings for an adapter that has none."""
+    return InvalidRequestError(
+        f"there is no setting {next(iter(settings))!r}: adapter {adapter!r} declares none; extend it with a schema"
+    )
 
 
 def signature(wire: Adapter) -> str:

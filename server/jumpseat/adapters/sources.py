@@ -29,7 +29,7 @@ from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import AskedToken, WireCaller
+from jumpseat.adapters.caller import AskedToken, WireCaller, no_settings
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
@@ -137,6 +137,34 @@ class Models:
             if (selection := _selection_id(model)) in ids:
                 raise InvalidRequestError(f"models: {selection!r} is given twice")
             ids.add(selection)
+        if settings.adapter_settings:
+            self._check_adapter_settings(settings)
+
+    def _check_adapter_settings(self, settings: SessionSettings) -> None:
+        """Judge them where it is known without asking anybody which adapter they are for."""
+        wanted = settings.adapter_settings
+        named = _named(settings, settings.model) if settings.model is not None else None
+        if named is not None:
+            provider = next((one for one in settings.providers if one.name == named.provider), None)
+        else:
+            provider = settings.provider
+        if provider is not None:
+            name = ALIASES.get(provider.type, provider.type)
+            plain = name in ADAPTERS
+            model = settings.model or provider.model_id or provider.wire_model
+        else:
+            prefix, _, model = (settings.model or "").partition("/")
+            config = self._adapters.get(prefix) or self._registered.get(prefix)
+            if config is None:
+                return
+            name, plain = prefix, self._is_plain(prefix, config)
+        if name == SCRIPTED:
+            return
+        if plain:
+            raise no_settings(name, wanted)
+        from jumpseat.adapters.declared.pipeline import check_settings
+
+        check_settings(self.callable_adapter(name).declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str) -> None:
         kind = ALIASES.get(provider.type, provider.type)
@@ -147,7 +175,7 @@ class Models:
             if not self.catalogue.has(kind):
                 names = ", ".join(sorted([*self.catalogue.names(), SCRIPTED]))
                 raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
-            self._callable(kind)
+            self.callable_adapter(kind)
             if provider.base_url and not _WEB_ADDRESS.match(provider.base_url):
                 raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
         if provider.wire_api == "responses" and kind not in RESPONSES:
@@ -460,7 +488,7 @@ class Models:
         ask_token: AskToken | None,
     ) -> Model:
         """A model of a declared adapter, of which the session says what it wants otherwise."""
-        known = self._callable(kind, await self.catalogue.ready(kind))
+        known = self.callable_adapter(kind, await self.catalogue.ready(kind))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")
@@ -518,7 +546,7 @@ class Models:
         )
 
     async def _from_declaration(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
-        known = self._callable(name, await self.catalogue.ready(name))
+        known = self.callable_adapter(name, await self.catalogue.ready(name))
         offers = known.offers()
         offer = _offered(offers, model)
         if offer is None:
@@ -604,18 +632,42 @@ class Models:
 
         return EnvResolver(self._environ)
 
-    def _callable(self, name: str, known: Known | None = None) -> Known:
+    def callable_adapter(self, name: str, known: Known | None = None) -> Known:
         """The declared adapter of that name.
 
         Raises:
             ConfigError: there is none, or none that can be called.
         """
         known = known or self.catalogue.get(name)
-        if known.declaration.type != "http":
-            raise ConfigError(f"adapter {name!r} is of type {known.declaration.type!r}, expected 'http'")
-        if known.wire is None and known.declaration.handler("parse_chat") is None:
-            raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
+        known.check_callable()
         return known
+
+    async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
+        """A model of one adapter, its first without ``model``.
+
+        Raises:
+            ConfigError: there is no such adapter or model.
+            InvalidRequestError: the settings are not for that adapter.
+        """
+        name = ALIASES.get(name, name)
+        for known in (self._adapters, self._registered, self._beside):
+            if name in known:
+                return await self._from_adapter(name, known[name], model, settings)
+        if name in ADAPTERS:
+            return await self._from_adapter(name, AdapterConfig(), model, settings)
+        return await self._from_declaration(name, model, settings)
+
+    def inline(self, resolved: ResolvedModel) -> ResolvedModel:
+        """The same model for calls that want a text and nothing else."""
+        from jumpseat.adapters.http import HttpModel
+
+        if isinstance(resolved.model, HttpModel) and not isinstance(resolved.model.caller, WireCaller):
+            from jumpseat.adapters.declared.pipeline import DeclaredCaller
+
+            caller = resolved.model.caller
+            if isinstance(caller, DeclaredCaller):
+                return replace(resolved, model=HttpModel(replace(caller, inline=True), self._http()))
+        return resolved
 
     def register(self, raw: Mapping[str, Any]) -> Known:
         """Take an adapter that a client declares.
@@ -627,7 +679,6 @@ class Models:
         if raw.get("name") == SCRIPTED or "/" in str(raw.get("name")):
             raise InvalidRequestError(f"an adapter cannot be called {raw.get('name')!r}")
         known = self.catalogue.register(raw)
-        self._callable(known.declaration.name)
         self._registered[known.declaration.name] = AdapterConfig()
         return known
 

@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -47,13 +47,17 @@ LIMITS: Final = "session_limits"
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only."""
+    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
+
+    ``adapter_settings`` win, one by one, over those of the session.
+    """
 
     text: str
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     response_format: ResponseFormat | None = None
+    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     delivery: events.Delivery = "idle"
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))

@@ -49,6 +49,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         attachments=_checked(params.attachments or []),
         agent_mode=params.agent_mode,
         headers=params.request_headers,
+        adapter_settings=params.adapter_settings,
         response_format=ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
         if wanted
         else None,

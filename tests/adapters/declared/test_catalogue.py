@@ -239,3 +239,19 @@ async def test_a_list_of_models_that_fails_says_so_without_its_text() -> None:
 
     with pytest.raises(ConfigError, match=r"adapter 'one': schema.model: its function failed \(OSError\)$"):
         await found.ready("one")
+
+
+def test_another_value_of_env_is_taken_as_it_says_and_not_as_the_one_before() -> None:
+    found = catalogue(
+        {
+            "one": {"extends": "openai", "env": {"api_key": {"value": "it is this", "literal": True}}},
+            "two": {"extends": "one", "env": {"api_key": {"optional": True}}},
+        }
+    )
+
+    assert found.get("one").declaration.env["api_key"] == {"value": "it is this", "literal": True}
+    assert found.get("two").declaration.env["api_key"] == {
+        "value": "it is this",
+        "literal": True,
+        "optional": True,
+    }

@@ -95,6 +95,18 @@ class Known:
     origin: str
     kind: str | None = None
 
+    def check_callable(self) -> None:
+        """Say why its models cannot be called.
+
+        Raises:
+            ConfigError: they cannot.
+        """
+        name, declaration = self.declaration.name, self.declaration
+        if declaration.type != "http":
+            raise ConfigError(f"adapter {name!r} is of type {declaration.type!r}, expected 'http'")
+        if self.wire is None and declaration.handler("parse_chat") is None:
+            raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
+
     def withholding_key(self) -> Known:
         """The same without its key."""
         env = {**self.declaration.env, API_KEY: WITHHELD}
@@ -170,6 +182,14 @@ class Catalogue:
             self._known[name] = self._resolve(name, 0, ())
         return self._known[name]
 
+    def origin(self, name: str) -> str:
+        """Where an adapter is declared, also one that is wrong; empty where it cannot even be read."""
+        try:
+            found = (layer(ALIASES.get(name, name)) for layer in self._layers())
+            return next((one.origin for one in found if one is not None), "")
+        except ConfigError:
+            return ""
+
     async def ready(self, name: str) -> Known:
         """The adapter of that name, with its list of models fetched where a function gives it.
 
@@ -223,7 +243,9 @@ class Catalogue:
         self._known.clear()
         self._ready.clear()
         try:
-            return self.get(name)
+            known = self.get(name)
+            known.check_callable()
+            return known
         except ConfigError:
             self._known.clear()
             if before is None:

@@ -116,7 +116,7 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     own["handlers"] = read_handlers(_table(where, "handlers", raw.get("handlers")), f"{where}.handlers")
     if base is not None:
         # By name of today on both sides, so that an old name replaces what a new one declared.
-        own = merged(base.model_dump(by_alias=True, exclude_unset=True), own)
+        own = merged(_without_replaced(base.model_dump(by_alias=True, exclude_unset=True), own), own)
     try:
         declaration = Declaration.model_validate(own)
     except ValidationError as error:
@@ -128,6 +128,18 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     check_raw(where, declaration.raw)
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
+
+
+def _without_replaced(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` without the entries of ``env`` for which ``own`` has another value: how the old one was to be taken
+    says nothing about the new one."""
+    below, above = base.get("env"), own.get("env")
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return base
+    new = cast("Mapping[str, Any]", above)
+    replaced = {name for name, entry in new.items() if not isinstance(entry, Mapping) or "value" in entry}
+    entries = cast("Mapping[str, Any]", below).items()
+    return {**base, "env": {name: entry for name, entry in entries if name not in replaced}}
 
 
 def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

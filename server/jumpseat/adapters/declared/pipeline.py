@@ -29,14 +29,14 @@ from jumpseat.adapters.declared.declaration import (
     network_of,
     timeouts_of,
 )
-from jumpseat.adapters.declared.decoder import HandlerDecoder, MetaDecoder
+from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
 from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelRequest
-from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderRequestError
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
@@ -48,7 +48,8 @@ class DeclaredCaller:
 
     ``given`` are values of ``env`` that a session brings; ``endpoint`` holds what else it says: headers, options,
     the user agent. ``token`` is asked before every call for what then goes instead of the key.
-    ``kind`` is the name by which the wire comes with the server.
+    ``kind`` is the name by which the wire comes with the server. ``inline`` calls want a text and nothing else,
+    which ``parse_inline`` reads where there is one.
     """
 
     declaration: Declaration
@@ -58,6 +59,7 @@ class DeclaredCaller:
     endpoint: Endpoint
     token: Callable[[], Awaitable[str]] | None = None
     kind: str | None = None
+    inline: bool = False
 
     @property
     def adapter_name(self) -> str:
@@ -123,6 +125,8 @@ class DeclaredCaller:
 
     def _apply_settings(self, view: AdapterView, request: ModelRequest) -> None:
         given = dict(request.settings)
+        if MODEL in given:
+            raise _not_the_model()
         if MODEL in view.schema:
             given[MODEL] = request.model
         containers: dict[str, Any] = {
@@ -253,6 +257,8 @@ class DeclaredCaller:
 
     def _decoder(self, view: AdapterView, request: ModelRequest) -> Any:
         handlers = self.declaration.handlers
+        if self.inline and "parse_inline" in handlers:
+            return InlineDecoder(view, handlers)
         if "parse_chat" in handlers:
             return HandlerDecoder(view, handlers, request)
         if self.wire is None:
@@ -270,6 +276,22 @@ class DeclaredCaller:
             await _ran(view, "on_exit", on_exit, view, data)
         if (teardown := handler("teardown")) is not None:
             await _ran(view, "teardown", teardown, view)
+
+
+def _not_the_model() -> InvalidRequestError:
+    return InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
+
+
+def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
+    """Judge what somebody wants to set.
+
+    Raises:
+        InvalidRequestError: something is unknown, disabled or wrong.
+    """
+    if MODEL in settings:
+        raise _not_the_model()
+    view = AdapterView(declaration, model)
+    values_of(view.schema, view, settings)
 
 
 async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
