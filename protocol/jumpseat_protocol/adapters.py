@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.sessions import ProviderConfig, ResponseFormatConfig
 from jumpseat_protocol.wire import WireModel
@@ -52,8 +52,8 @@ class AdapterSetting(WireModel):
     choices: list[AdapterChoice] = Field(default_factory=list[AdapterChoice])
     minimum: float | None = None
     maximum: float | None = None
-    optional: bool = False
-    enabled: bool = True
+    optional: StrictBool = False
+    enabled: StrictBool = True
     mapping: str | None = None
 
 
@@ -63,7 +63,7 @@ class AdapterEnvEntry(WireModel):
     name: str
     source: Literal["command", "file", "variable", "function", "path", "literal", "none"]
     detail: str | None = None
-    optional: bool = False
+    optional: StrictBool = False
 
 
 class AdapterDescription(WireModel):
@@ -84,7 +84,7 @@ class AdapterDescription(WireModel):
     headers: list[str]
     handlers: list[str]
     roles: dict[str, str]
-    features: dict[str, bool]
+    features: dict[str, StrictBool]
     parameters: dict[str, Any]
     body: dict[str, Any]
     opts: dict[str, Any]
