@@ -145,6 +145,32 @@ async def test_a_session_may_say_another_address_for_a_declared_adapter(tmp_path
     assert (second.headers["authorization"], second.json["model"]) == ("Bearer sessions-key", "small")
 
 
+async def test_whatever_is_called_like_a_secret_stays_with_the_declared_server(tmp_path: Path) -> None:
+    text = config("http://127.0.0.1:1").replace(
+        'X-Team = "${team}"', 'X-Team = "${team}"\nX-Token = "${work_token}"\nX-Auth = "hidden"'
+    )
+    text = text.replace('team = "cmd:', 'work_token = "hidden"\nteam = "cmd:')
+    async with (
+        ModelServer(said("one")) as model,
+        running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server,
+    ):
+        assert await ask(server, provider={"type": "work", "baseUrl": model.url}) == "one"
+
+    headers = model.requests[0].headers
+    assert (headers["x-team"], "x-token" in headers, "x-auth" in headers) == ("blue", False, False)
+
+
+async def test_a_function_of_a_schema_that_fails_ends_the_run_and_says_so(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "mine.py",
+        'ADAPTER = {"extends": "openai_compatible", "env": {"base_url": "http://127.0.0.1:1"},'
+        ' "schema": {"heat": {"mapping": "parameters", "default": lambda adapter: 1 / 0}}}',
+    )
+    async with running_server(tmp_path) as server:
+        assert "a function of its schema failed (ZeroDivisionError)" in await failure(server, model="mine/m")
+
+
 async def test_who_extends_openai_at_another_address_does_not_get_its_key_along(tmp_path: Path) -> None:
     async with ModelServer(said("Hello.")) as model:
         write(tmp_path, "near.toml", f'extends = "openai"\n[env]\nbase_url = "{model.url}/v1"\n')

@@ -164,7 +164,9 @@ class Models:
             raise no_settings(name, wanted)
         from jumpseat.adapters.declared.pipeline import check_settings
 
-        check_settings(self.callable_adapter(name).declaration, model or None, wanted)
+        self.callable_adapter(name)
+        if (known := self.catalogue.settled(name)) is not None:
+            check_settings(known.declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str) -> None:
         kind = ALIASES.get(provider.type, provider.type)
@@ -493,8 +495,8 @@ class Models:
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")
             if not known.is_at(provider.base_url):
-                # The key is for the declared server.
-                known = known.withholding_key()
+                # They are for the declared server.
+                known = known.withholding_secrets()
         if provider.api_key:
             given["api_key"] = provider.api_key
         options = {"api_version": provider.azure.api_version} if provider.azure else {}

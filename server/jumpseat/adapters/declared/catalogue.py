@@ -37,6 +37,7 @@ import anyio.to_thread
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
+from jumpseat.adapters.declared.env import SECRET_NAME
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
@@ -107,10 +108,17 @@ class Known:
         if self.wire is None and declaration.handler("parse_chat") is None:
             raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
 
-    def withholding_key(self) -> Known:
-        """The same without its key."""
-        env = {**self.declaration.env, API_KEY: WITHHELD}
-        return replace(self, declaration=self.declaration.model_copy(update={"env": env}))
+    def withholding_secrets(self) -> Known:
+        """The same without its key, and without all else that is called like a secret."""
+        declaration = self.declaration
+        env = {name: WITHHELD if SECRET_NAME.search(name) else raw for name, raw in declaration.env.items()}
+        headers = {
+            name: value
+            for name, value in declaration.headers.items()
+            if not SECRET_NAME.search(name) or (isinstance(value, str) and "${" in value)
+        }
+        update = {"env": {**env, API_KEY: WITHHELD}, "headers": headers}
+        return replace(self, declaration=declaration.model_copy(update=update))
 
     def is_at(self, url: str) -> bool:
         """Whether its declared address is on the same server as ``url``."""
@@ -189,6 +197,15 @@ class Catalogue:
             return next((one.origin for one in found if one is not None), "")
         except ConfigError:
             return ""
+
+    def settled(self, name: str) -> Known | None:
+        """The adapter of that name if nothing has to be fetched for it, else ``None``."""
+        known = self.get(name)
+        entry = known.declaration.settings.get(MODEL)
+        if entry is None or not (callable(entry.choices) or callable(entry.default)):
+            return known
+        kept = self._ready.get(known.declaration.name)
+        return kept[1] if kept is not None else None
 
     async def ready(self, name: str) -> Known:
         """The adapter of that name, with its list of models fetched where a function gives it.

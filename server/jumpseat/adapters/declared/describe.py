@@ -8,14 +8,13 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from jumpseat.adapters.declared.catalogue import BASE_URL, Known
-from jumpseat.adapters.declared.env import read_entry
+from jumpseat.adapters.declared.env import SECRET_NAME, read_entry
 from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.errors import ConfigError
 from jumpseat_protocol.adapters import AdapterChoice, AdapterDescription, AdapterEnvEntry, AdapterSetting
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
-_SECRET: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
 _CALLABLE: Final = object()
 
 
@@ -138,4 +137,4 @@ def _plain(value: Any, missing: Any = _CALLABLE) -> Any:
 
 def _is_secret(key: Any, value: Any) -> bool:
     """Numbers are none: ``max_tokens`` is a limit."""
-    return isinstance(value, str) and bool(_SECRET.search(str(key)))
+    return isinstance(value, str) and bool(SECRET_NAME.search(str(key)))

@@ -42,7 +42,8 @@ OUTPUT_LIMIT: Final = 1024 * 1024
 """Bytes that a command may print."""
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
-_SECRET_NAME: Final = re.compile(r"key|token|secret|password", re.IGNORECASE)
+SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
+"""What is called so is a secret: entries of ``env``, headers."""
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 
 Lookup: TypeAlias = Callable[[str], Any]
@@ -150,7 +151,7 @@ class EnvResolver:
                 missing[name] = Missing(found.reason, entry.optional)
                 continue
             values[name] = found
-            if outside or _SECRET_NAME.search(name):
+            if outside or SECRET_NAME.search(name):
                 secret.add(name)
         texts = frozenset(text for name in secret if (text := _as_text(values[name])))
         return EnvValues(adapter, values, missing, texts)

@@ -136,7 +136,7 @@ class DeclaredCaller:
             "opts": view.opts,
             "temp": view.temp,
         }
-        for key, value in values_of(view.schema, view, given).items():
+        for key, value in _values(view, given).items():
             if (mapping := view.schema[key].mapping) is not None:
                 if mapping.split(".")[0] not in containers:
                     raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {list(containers)}")
@@ -278,6 +278,17 @@ class DeclaredCaller:
             await _ran(view, "teardown", teardown, view)
 
 
+def _values(view: AdapterView, given: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return values_of(view.schema, view, given)
+    except JumpseatError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
+        ) from error
+
+
 def _not_the_model() -> InvalidRequestError:
     return InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
 
@@ -291,7 +302,7 @@ def check_settings(declaration: Declaration, model: str | None, settings: Mappin
     if MODEL in settings:
         raise _not_the_model()
     view = AdapterView(declaration, model)
-    values_of(view.schema, view, settings)
+    _values(view, settings)
 
 
 async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
@@ -314,7 +325,12 @@ async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
 def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
     """A value of a header or parameter with its placeholders filled in; functions are called first."""
     if callable(value):
-        value = value(view)
+        try:
+            value = value(view)
+        except Exception as error:
+            raise ConfigError(
+                f"adapter {view.name!r}: a function in place of a value failed ({type(error).__name__})"
+            ) from error
     if isinstance(value, str):
         return values.text(value)
     if isinstance(value, Mapping):
