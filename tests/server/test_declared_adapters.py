@@ -482,3 +482,13 @@ ADAPTER = {{
 
     assert (result["text"], result["usage"]["inputTokens"]) == ("Inline.", 5)
     assert "No." in error["message"]
+
+
+async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_allows_it(tmp_path: Path) -> None:
+    env = {"WORK_KEY": KEY, "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env=env) as server:
+        session = (await server.wire.call("session.create", {"model": "work/large"}))["sessionId"]
+        endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
+
+    assert (endpoint["type"], endpoint["wireApi"], endpoint["apiKey"]) == ("openai", "completions", KEY)
+    assert (endpoint["baseUrl"], endpoint["headers"]) == ("http://127.0.0.1:1/special", {"X-Team": "blue"})

@@ -81,7 +81,13 @@ class DeclaredCaller:
         endpoint = self._endpoint(values, self.endpoint.bearer_token)
         filled = ((name, _filled(value, values, view)) for name, value in view.headers.items())
         declared = {name: str(text) for name, text in filled if text is not None and text is not False}
-        return replace(endpoint, headers=merge_headers(declared, endpoint.headers))
+        base = self.wire.request(endpoint, ModelRequest("model", "", [])) if self.wire is not None else None
+        usual = base.url.removeprefix(endpoint.base_url) if base is not None else ""
+        return replace(
+            endpoint,
+            base_url=self._url(view, values, base, endpoint).removesuffix(usual),
+            headers=merge_headers(declared, endpoint.headers),
+        )
 
     async def begin(self, request: ModelRequest) -> Exchange:
         """Make the call ready.
