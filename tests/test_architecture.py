@@ -138,6 +138,20 @@ def test_starting_a_server_loads_no_provider_and_nothing_of_the_language_server_
     assert not loaded & HEAVY
 
 
+def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_path: Path) -> None:
+    code = (
+        "import anyio, sys; from pathlib import Path; from jumpseat.adapters.sources import Models;"
+        " from jumpseat.agent.settings import SessionSettings; from jumpseat.cli import Options;"
+        " from jumpseat.config import Config, AdapterConfig;"
+        " models = Models(Config(adapters={'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}),"
+        f" Options(environ={{}}, port=None), Path({str(tmp_path)!r}));"
+        " anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'));"
+        " anyio.run(models.list); print([name for name in sys.modules if '.declared' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
 def test_every_task_has_a_parent() -> None:
     loose = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
     wrong = [

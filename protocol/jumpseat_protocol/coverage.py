@@ -10,8 +10,11 @@ from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 
+OURS: Final = "jumpseat."
+"""What methods begin with that the Copilot SDK protocol has not."""
+
 STATES: Final[Mapping[str, frozenset[str]]] = {
-    "served": frozenset(CLIENT_REQUESTS),
+    "served": frozenset(name for name in CLIENT_REQUESTS if not name.startswith(OURS)),
     "neutral": frozenset(NEUTRAL_ANSWERS),
     "unsupported": frozenset(REFUSALS) | UNSUPPORTED_REQUESTS,
 }

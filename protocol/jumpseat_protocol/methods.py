@@ -93,6 +93,7 @@ _CORE: Final[Mapping[str, Method]] = {
 def _state_requests() -> Mapping[str, Method]:
     from jumpseat_protocol import (
         accounts,
+        adapters,
         agents,
         commands,
         elicitation,
@@ -207,6 +208,11 @@ def _state_requests() -> Mapping[str, Method]:
         "session.ui.handlePendingElicitation": Method(
             elicitation.HandlePendingElicitationParams, server.SuccessResult
         ),
+        # Ours, which the Copilot SDK protocol has not.
+        "jumpseat.adapters.list": Method(server.EmptyParams, adapters.AdaptersListResult),
+        "jumpseat.adapters.get": Method(adapters.AdapterGetParams, adapters.AdapterGetResult),
+        "jumpseat.adapters.register": Method(adapters.AdapterRegisterParams, adapters.AdapterGetResult),
+        "jumpseat.complete": Method(adapters.CompleteParams, adapters.CompleteResult),
     }
 
 

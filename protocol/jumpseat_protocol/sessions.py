@@ -241,13 +241,17 @@ ResponseFormatConfig: TypeAlias = JsonSchemaFormat | TextFormat
 
 
 class SessionOptions(WireModel):
-    """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was."""
+    """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was.
+
+    ``adapter_settings`` are values for the ``schema`` of the model's adapter, all of them.
+    """
 
     model: str | None = None
     client_name: OneLine | None = None
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
+    adapter_settings: dict[str, Any] | None = None
     tools: list[ClientTool] | None = None
     commands: list[ClientCommand] | None = None
     available_tools: list[str] | None = None
@@ -322,7 +326,8 @@ class SessionSendParams(WireModel):
     """A prompt. ``attachments.py`` knows what may be attached.
 
     ``request_headers`` go to the model provider with this prompt's calls and are never stored. ``tool_choice``
-    and ``hosted_tools`` are those of this prompt's run, in place of the session's.
+    and ``hosted_tools`` are those of this prompt's run, in place of the session's; ``adapter_settings`` hold for
+    this prompt's calls and win, one by one, over those of the session.
     """
 
     session_id: str
@@ -334,6 +339,7 @@ class SessionSendParams(WireModel):
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[ToolName | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
+    adapter_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class SessionSendResult(WireModel):

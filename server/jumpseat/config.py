@@ -9,6 +9,7 @@
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the key itself never stands in this file
     models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+                                        # a table may also be a whole declaration: docs/adapters.md
 
     [models.fast]                       # an alias
     adapter = "work"
@@ -33,9 +34,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from jumpseat.errors import ConfigError
 
@@ -65,6 +66,28 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
+DECLARED: Final = frozenset(
+    {
+        "available_tools",
+        "body",
+        "env",
+        "extends",
+        "features",
+        "formatted_name",
+        "meta",
+        "opts",
+        "parameters",
+        "raw",
+        "roles",
+        "schema",
+        "url",
+        "vendor",
+        "wire",
+    }
+)
+"""What a table of an adapter may say besides the short keys; it is judged when the adapter is first used."""
+
+
 class ModelConfig(_Section):
     """One model an adapter offers. Limits are in tokens."""
 
@@ -80,7 +103,7 @@ class AdapterConfig(_Section):
     """One configured adapter.
 
     ``options`` are the adapter's own, as its module describes them. ``script`` goes with ``type = "scripted"``: the
-    script's path.
+    script's path. ``declaration`` is what the table says besides, of :data:`DECLARED`.
     """
 
     type: str | None = None
@@ -90,6 +113,22 @@ class AdapterConfig(_Section):
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
+    declaration: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        table = cast("dict[str, Any]", raw)
+        declared = {key: value for key, value in table.items() if key in DECLARED}
+        if not declared:
+            return table
+        return {key: value for key, value in table.items() if key not in DECLARED} | {"declaration": declared}
+
+    def as_table(self) -> dict[str, Any]:
+        """The table as it stands in the file."""
+        return {**self.model_dump(exclude_unset=True, exclude={"declaration"}), **self.declaration}
 
     def model_list(self) -> list[ModelConfig]:
         """The models it declares, in the file's order."""
@@ -156,13 +195,25 @@ def load_config(home: Path) -> Config:
         )
         raise ConfigError(f"{path}: {problems}") from None
     for name, alias in config.models.items():
-        if alias.adapter not in {*config.adapters, *WELL_KNOWN, *KNOWN_BESIDE}:
+        if alias.adapter not in {*config.adapters, *WELL_KNOWN, *KNOWN_BESIDE, *adapter_files(home)}:
             raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
     for adapter in config.adapters.values():
         if adapter.script is not None:
             # Not Path.expanduser, which raises for an unknown user.
             adapter.script = str(home / os.path.expanduser(adapter.script))
     return config
+
+
+def adapter_files(home: Path | None) -> dict[str, Path]:
+    """The adapters that lie in ``home/adapters``, by name."""
+    if home is None:
+        return {}
+    try:
+        with os.scandir(home / "adapters") as entries:
+            files = sorted(entry.name for entry in entries if entry.is_file())
+    except OSError:
+        return {}
+    return {name.rpartition(".")[0]: home / "adapters" / name for name in files if name.endswith((".toml", ".py"))}
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 import anyio
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
-from jumpseat.adapters.sources import ALIASES, SCRIPTED, Models
+from jumpseat.adapters.sources import ALIASES, SCRIPTED, Models, whereabouts
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
@@ -26,6 +26,9 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Command
 from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.catalogue import Known
 
 COPILOT: Final = "copilot"
 ANSWER_TOKENS: Final = 256
@@ -56,7 +59,7 @@ def run(command: Command) -> int:
     """Do what ``command`` says; returns the exit code."""
     try:
         config = load_config(home_folder(command.options.environ))
-        models = Models(config, command.options)
+        models = Models(config, command.options, home_folder(command.options.environ))
         match command.name:
             case "adapters":
                 return _show_adapters(command, known_adapters(models, config, command.options.environ))
@@ -73,10 +76,13 @@ def run(command: Command) -> int:
 
 def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
     """All adapters: those that can be used first, then the built-in ones that wait for a key or a table."""
-    found = [
-        _configured(name, adapter, declared, name in config.adapters, environ)
-        for name, (adapter, declared) in models.configured().items()
-    ]
+    found: list[KnownAdapter] = []
+    for name, (adapter, models_of) in models.configured().items():
+        declared = models.declaration_of(name)
+        if declared is not None:
+            found.append(_declared(name, declared, environ))
+        else:
+            found.append(_configured(name, adapter, models_of, name in config.adapters, environ))
     there = {one.name for one in found}
     return found + [_built_in(name, environ) for name in sorted(ADAPTERS) if name not in there]
 
@@ -102,6 +108,31 @@ def _configured(
         usable=not (adapter.api_key_env and not has_key) and (kind == SCRIPTED or address is not None),
         models=len(declared),
     )
+
+
+def _declared(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapter:
+    declaration = known.declaration
+    texts = {key: _entry_text(value) for key, value in declaration.env.items()}
+    key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
+    # Commands, files and functions are not run to say that they are there.
+    key_env = key if key is not None and key.isidentifier() else None
+    choices: Any = declaration.settings["model"].choices if "model" in declaration.settings else None
+    return KnownAdapter(
+        name=name,
+        origin="config.toml" if known.origin == "configuration" else known.origin,
+        type=known.kind or name,
+        address=_place(address),
+        key_env=key_env,
+        has_key=bool(environ.get(key_env)) if key_env else None,
+        usable=True,
+        models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
+    )
+
+
+def _entry_text(raw: Any) -> str | None:
+    """What an entry of ``env`` says, where it says it in a text."""
+    value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
+    return value if isinstance(value, str) else None
 
 
 def _built_in(name: str, environ: Mapping[str, str]) -> KnownAdapter:
@@ -170,7 +201,7 @@ async def _show_models(command: Command, models: Models, config: Config) -> int:
             silent = [name for name, (_, declared) in configured.items() if not declared]
         elif command.adapter in configured:
             prefix = f"{command.adapter}/"
-            found = [one for one in models.declared() if one.id.startswith(prefix)]
+            found = [one for one in await models.declared() if one.id.startswith(prefix)]
             silent = [] if found else [command.adapter]
         elif command.adapter == COPILOT:
             found = await _of_copilot(models, config)
@@ -190,7 +221,7 @@ async def _show_models(command: Command, models: Models, config: Config) -> int:
 
 
 async def _of_copilot(models: Models, config: Config) -> list[ModelInfo]:
-    others = {*config.models, *(one.id for one in models.declared())}
+    others = {*config.models, *(one.id for one in await models.declared())}
     return [one for one in await models.list() if one.id not in others]
 
 
@@ -229,7 +260,7 @@ async def _check(command: Command, models: Models, config: Config) -> int:
     facts = Facts(name, command.model or "", name)
     try:
         resolved = await _to_check(models, config, name, command.model, environ)
-        facts = _facts(name, resolved, known_adapters(models, config, environ), environ)
+        facts = await _facts(name, resolved, known_adapters(models, config, environ), environ)
         with anyio.move_on_after(command.timeout_s) as limit:
             answer = await _ask(resolved)
             _print(f"{_called(facts)} works: asked for one word, it said {answer!r}.")
@@ -289,14 +320,17 @@ async def _ask(resolved: ResolvedModel) -> str:
     raise AssertionError("a model stream must end in Completed or raise")
 
 
-def _facts(name: str, resolved: ResolvedModel, known: list[KnownAdapter], environ: Mapping[str, str]) -> Facts:
+async def _facts(
+    name: str, resolved: ResolvedModel, known: list[KnownAdapter], environ: Mapping[str, str]
+) -> Facts:
     from jumpseat.adapters.http import HttpModel
 
     model = resolved.model
     key, address = None, name
     if isinstance(model, HttpModel):
-        key = model.endpoint.api_key or model.endpoint.bearer_token
-        address = _place(model.endpoint.base_url) or name
+        endpoint, _ = await whereabouts(model)
+        key = endpoint.api_key or endpoint.bearer_token
+        address = _place(endpoint.base_url) or name
     return Facts(
         adapter=name,
         model=resolved.wire_name,

@@ -11,6 +11,7 @@ import anyio
 import httpx
 import pytest
 
+from jumpseat.adapters.adapter import Network
 from jumpseat.adapters.http import HttpTransport
 from jumpseat.adapters.network import Proxies
 from jumpseat.errors import ProviderTransportError
@@ -117,6 +118,29 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_for_good(certifi
         await _ask(certificate)
 
     assert not caught.value.retryable
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("way", ["ca_file", "insecure", "client_cert"])
+@pytest.mark.usefixtures("no_certificate_variables")
+async def test_certificates_of_one_adapter_are_its_own(certificate: tuple[Path, Path], way: str) -> None:
+    cert, key = map(str, certificate)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    network = {
+        "ca_file": Network(ca_file=cert),
+        "insecure": Network(insecure=True),
+        "client_cert": Network(ca_file=cert, client_cert=cert, client_key=key),
+    }[way]
+    if way == "client_cert":
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cert)
+    with anyio.fail_after(5):
+        async with ModelServer(json_reply({"ok": True}), tls=context) as server, HttpTransport() as transport:
+            assert await transport.by(network).get_json(server.url, {}) == {"ok": True}
+            assert transport.by(network) is transport.by(network)
+            with pytest.raises(ProviderTransportError, match="cannot trust the certificate"):
+                await transport.get_json(server.url, {})
 
 
 @pytest.mark.anyio

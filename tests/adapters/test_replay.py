@@ -14,9 +14,9 @@ import anyio
 import pytest
 
 from jumpseat.adapters import load_adapter
-from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.adapter import Endpoint, Timeouts
 from jumpseat.adapters.caller import WireCaller
-from jumpseat.adapters.http import HttpModel, HttpTransport, Timeouts
+from jumpseat.adapters.http import HttpModel, HttpTransport
 from jumpseat.adapters.recorder import Recorder
 from jumpseat.adapters.recordings import open_for_recording, read_folder
 from jumpseat.adapters.replayer import Replayer

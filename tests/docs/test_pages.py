@@ -21,7 +21,8 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, load_config
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
-from tests.support.server import frame, running_server
+from tests.support.model_server import ModelServer, event_stream, json_reply
+from tests.support.server import RunningServer, frame, running_server
 from tests.support.sessions import make_session
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +88,7 @@ def test_the_script_in_the_adapters_page_is_a_script() -> None:
 
 
 def test_the_adapter_in_the_adapters_page_reads_and_writes() -> None:
-    (example,) = blocks("docs/adapters.md", "python")
+    (example,) = (one for one in blocks("docs/adapters.md", "python") if "class EchoAdapter" in one)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/adapters.md", "exec"), names)
     adapter = names["EchoAdapter"]()
@@ -97,6 +98,48 @@ def test_the_adapter_in_the_adapters_page_reads_and_writes() -> None:
     assert adapter.decoder(request).whole({"text": "hi"}) == [
         Completed(AssistantMessage([TextBlock("hi")]), stop_reason="end_turn")
     ]
+
+
+def lay(folder: Path, name: str, text: str) -> None:
+    (folder / "home" / "adapters").mkdir(parents=True)
+    (folder / "home" / "adapters" / name).write_text(text)
+
+
+async def answer_of(server: RunningServer, **send: Any) -> str:
+    await server.wire.call("session.create", {"sessionId": "s", "streaming": True})
+    result = await server.wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "hi", **send})
+    return result["response"]["data"]["content"]
+
+
+@pytest.mark.anyio
+async def test_the_adapter_in_toml_in_the_adapters_page_answers_a_session(tmp_path: Path) -> None:
+    (example,) = blocks("docs/adapters.md", "toml")
+    assert len(example.splitlines()) <= 21
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}
+    reply = event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
+    async with ModelServer(reply) as model:
+        example = example.replace("https://llm.example.com", model.url).replace("pass show work/llm", "echo a-key")
+        lay(tmp_path, "work.toml", example)
+        async with running_server(tmp_path, env={"WORK_TEAM": "blue"}) as server:
+            assert await answer_of(server, adapterSettings={"temperature": 0.2}) == "Hello."
+            models = (await server.wire.call("models.list", {}))["models"]
+
+    (request,) = model.requests
+    assert (request.headers["x-team"], request.headers["authorization"]) == ("blue", "Bearer a-key")
+    assert (request.json["model"], request.json["temperature"]) == ("large", 0.2)
+    assert [one["id"] for one in models] == ["work/large", "work/small"]
+
+
+@pytest.mark.anyio
+async def test_the_adapter_in_python_in_the_adapters_page_answers_a_session(tmp_path: Path) -> None:
+    (example,) = (one for one in blocks("docs/adapters.md", "python") if "ADAPTER = " in one)
+    async with ModelServer(json_reply({"answer": "42."})) as model:
+        lay(tmp_path, "answers.py", example.replace("https://answers.example.com", model.url))
+        async with running_server(tmp_path) as server:
+            assert await answer_of(server) == "42."
+
+    (request,) = model.requests
+    assert (request.path, request.json["team"]) == ("/ask", "blue")
 
 
 @pytest.mark.anyio

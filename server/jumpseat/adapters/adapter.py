@@ -31,6 +31,36 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits in seconds; ``None`` means none.
+
+    ``connect`` covers name, TCP and TLS. ``first_byte`` runs from the start of the call to the status and headers
+    of the answer: models that think say nothing for minutes. ``idle`` is the longest silence after that. ``total``
+    bounds the whole call; it is looked at when something arrives, so silence may stretch it by once ``idle``.
+    """
+
+    connect: float | None = 15.0
+    first_byte: float | None = 600.0
+    idle: float | None = 300.0
+    total: float | None = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a server is reached where that is not as the environment says.
+
+    ``proxy`` is a URL. ``insecure`` takes any certificate. ``ca_file`` holds the only authorities that are trusted,
+    ``client_cert`` and ``client_key`` are PEM files; a key may stand in the file of its certificate.
+    """
+
+    proxy: str | None = field(default=None, repr=False)
+    insecure: bool = False
+    ca_file: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HttpRequest:
     """One call: ``body`` is sent as JSON, with ``socket`` as a message on a WebSocket."""
 
@@ -92,12 +122,15 @@ class Exchange:
     """One call that is ready to be made, and what reads its answer.
 
     ``secrets`` must not appear in any error. ``ended`` is told how it went, after the answer, in every case.
+    ``timeouts`` and ``network`` are those of the call where they differ from the usual ones.
     """
 
     request: HttpRequest
     decoder: Decoder
     secrets: tuple[str, ...] = field(default=(), repr=False)
     ended: Callable[[Outcome], Awaitable[None]] | None = None
+    timeouts: Timeouts | None = None
+    network: Network | None = None
 
 
 class Adapter(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import anyio
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.errors import ProviderAuthError
+from jumpseat.errors import InvalidRequestError, ProviderAuthError
 
 
 class Caller(Protocol):
@@ -72,6 +72,8 @@ class WireCaller:
         return capabilities(self.wire.name, model)
 
     async def begin(self, request: ModelRequest) -> Exchange:
+        if request.settings:
+            raise no_settings(self.wire.name, request.settings)
         endpoint = self.endpoint
         if self.token is not None:
             endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
@@ -80,6 +82,13 @@ class WireCaller:
         return Exchange(
             replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
         )
+
+
+def no_settings(adapter: str, settings: Iterable[str]) -> InvalidRequestError:
+    """What to say to settings for an adapter that has none."""
+    return InvalidRequestError(
+        f"there is no setting {next(iter(settings))!r}: adapter {adapter!r} declares none; extend it with a schema"
+    )
 
 
 def signature(wire: Adapter) -> str:

@@ -12,7 +12,7 @@ import math
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
@@ -21,7 +21,7 @@ import anyio
 import httpx
 import orjson
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, HttpRequest, Outcome
+from jumpseat.adapters.adapter import Decoder, Endpoint, Exchange, HttpRequest, Network, Outcome, Timeouts
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Veil, failure_of_response
 from jumpseat.adapters.network import Proxies, tls_context
@@ -50,21 +50,6 @@ ENDED_GRACE_S: Final = 5.0
 """How long an adapter may take to tidy up after a call, also one that was cancelled."""
 
 _REUSE_S: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits in seconds; ``None`` means none.
-
-    ``connect`` covers name, TCP and TLS. ``first_byte`` runs from the start of the call to the status and headers
-    of the answer: models that think say nothing for minutes. ``idle`` is the longest silence after that. ``total``
-    bounds the whole call; it is looked at when something arrives, so silence may stretch it by once ``idle``.
-    """
-
-    connect: float | None = 15.0
-    first_byte: float | None = 600.0
-    idle: float | None = 300.0
-    total: float | None = 3600.0
 
 
 LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
@@ -104,6 +89,24 @@ class HttpTransport:
         self._client: httpx.AsyncClient | None = None
         self._route: httpx.AsyncBaseTransport | None = None
         self._detour = detour
+        self._network: Network | None = None
+        self._others: dict[Network, HttpTransport] = {}
+
+    def by(self, network: Network) -> HttpTransport:
+        """The connections that are made as ``network`` says. They are closed with this transport."""
+        if self._route is not None:
+            # Whoever makes the requests makes the connections too.
+            return self
+        if network not in self._others:
+            other = HttpTransport(
+                self.timeouts,
+                max_answer_bytes=self.max_answer_bytes,
+                max_body_bytes=self.max_body_bytes,
+                detour=self._detour,
+            )
+            other._network = network
+            self._others[network] = other
+        return self._others[network]
 
     def use(self, route: httpx.AsyncBaseTransport | None) -> None:
         """Send all further requests by ``route``; ``None`` means the network again. Those under way go on."""
@@ -117,6 +120,9 @@ class HttpTransport:
             await client.aclose()
         if self._detour is not None:
             await self._detour.aclose()
+        others, self._others = self._others, {}
+        for other in others.values():
+            await other.aclose()
 
     async def __aenter__(self) -> HttpTransport:
         return self
@@ -164,7 +170,7 @@ class HttpTransport:
         """
         if self._client is None:
             # trust_env is off because _Routes reads the environment, at no cost where TLS is never used.
-            route = self._route or _Routes()
+            route = self._route or _Routes(self._network)
             self._client = httpx.AsyncClient(
                 transport=self._detour.around(route) if self._detour else route, trust_env=False
             )
@@ -201,9 +207,9 @@ class HttpModel:
         return self._caller.capabilities(model)
 
     @property
-    def endpoint(self) -> Endpoint:
-        """Where and as whom the model is called."""
-        return self._caller.endpoint
+    def caller(self) -> Caller:
+        """What makes its calls ready."""
+        return self._caller
 
     async def written(self, request: ModelRequest) -> tuple[HttpRequest, Veil]:
         """The call that :meth:`stream` would make of ``request``, which is not made, and what hides its secrets.
@@ -242,13 +248,14 @@ class HttpModel:
         def veil() -> Veil:
             return _veil(endpoint, request, exchange)
 
-        answer = _Answer(veil, call.url, self._timeouts)
+        answer = _Answer(veil, call.url, exchange.timeouts or self._timeouts)
+        transport = self._transport if exchange.network is None else self._transport.by(exchange.network)
         try:
             async with _opened(
-                answer, self._transport, call.method, call.headers, content, request.session_id, socket=call.socket
+                answer, transport, call.method, call.headers, content, request.session_id, socket=call.socket
             ) as answer:
                 await answer.check_status()
-                events = _Events(answer, exchange.decoder, request, self._transport)
+                events = _Events(answer, exchange.decoder, request, transport)
                 yield events
                 if events.complete:
                     # Only now, so that the end of the answer never waits for the end of its transfer.
@@ -613,7 +620,8 @@ class _Routes(httpx.AsyncBaseTransport):
     model need not pay.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network | None = None) -> None:
+        self._network = network or Network()
         self._proxies = Proxies.from_environment()
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[tuple[str | None, bool], httpx.AsyncHTTPTransport] = {}
@@ -621,7 +629,7 @@ class _Routes(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.scheme not in ("http", "https"):
             raise httpx.UnsupportedProtocol("expected an http or https URL")
-        proxy = self._proxies.for_url(request.url)
+        proxy = self._network.proxy or self._proxies.for_url(request.url)
         secure = request.url.scheme == "https" or (proxy or "").startswith("https:")
         pool = self._pools.get((proxy, secure))
         if pool is None:
@@ -630,7 +638,7 @@ class _Routes(httpx.AsyncBaseTransport):
 
     def _pool(self, proxy: str | None, *, secure: bool) -> httpx.AsyncHTTPTransport:
         if secure and self._tls is None:
-            self._tls = tls_context()
+            self._tls = tls_context(self._network)
         # A pool without TLS only ever sees http addresses, so there is nothing it could fail to verify.
         verify = self._tls if secure and self._tls is not None else _no_tls()
         return httpx.AsyncHTTPTransport(
@@ -652,7 +660,7 @@ def _proxy(url: str, tls: ssl.SSLContext) -> httpx.Proxy:
         return httpx.Proxy(url, ssl_context=tls if url.startswith("https:") else None)
     except (ValueError, httpx.InvalidURL):
         # Without the URL, which may hold a password.
-        raise OSError("the environment names a proxy that is no http, https or socks5 URL") from None
+        raise OSError("the environment or the adapter names a proxy that is no http, https or socks5 URL") from None
 
 
 def _no_tls() -> ssl.SSLContext:

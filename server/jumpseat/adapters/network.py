@@ -13,6 +13,8 @@ from urllib.request import getproxies
 
 import httpx
 
+from jumpseat.adapters.adapter import Network
+
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
@@ -66,16 +68,21 @@ class Proxies:
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def tls_context() -> ssl.SSLContext:
+def tls_context(network: Network | None = None) -> ssl.SSLContext:
     """Whom to trust over TLS.
 
     ``SSL_CERT_FILE``, else ``REQUESTS_CA_BUNDLE``, else ``SSL_CERT_DIR`` replace the authorities that come with
-    httpx; ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as it does for Node.
+    httpx; ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as it does for Node. What ``network`` says
+    goes before all of them.
 
     Raises:
         OSError: a file that a variable names cannot be read as certificates; the text names the variable.
     """
     context: ssl.SSLContext | None = None
+    if network is not None and network.ca_file:
+        context = _load("--cacert", os.path.expanduser(network.ca_file), None)
+    elif network is not None and network.insecure:
+        context = ssl.create_default_context()
     for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR"):
         path = os.environ.get(variable)
         if path and context is None:
@@ -85,7 +92,22 @@ def tls_context() -> ssl.SSLContext:
     extra = os.environ.get("NODE_EXTRA_CA_CERTS")
     if extra:
         _load("NODE_EXTRA_CA_CERTS", extra, context)
+    if network is not None:
+        _adapt(context, network)
     return context
+
+
+def _adapt(context: ssl.SSLContext, network: Network) -> None:
+    if network.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if network.client_cert:
+        cert, _, password = network.client_cert.partition(":")
+        key = os.path.expanduser(network.client_key) if network.client_key else None
+        try:
+            context.load_cert_chain(os.path.expanduser(cert), key, password or None)
+        except OSError as error:
+            raise OSError(f"--cert names {cert!r}, which cannot be used: {error.strerror or error}") from None
 
 
 def _load(variable: str, path: str, context: ssl.SSLContext | None) -> ssl.SSLContext:

@@ -3,6 +3,7 @@
 Precedence: a model of a named provider of the session (``provider/id``); the session's one ``provider``; an alias;
 ``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
 adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
+Files in ``adapters`` of the home folder count as configured; what clients register or packages bring can be named.
 Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured;
 those of other providers' keys can be named as ``adapter/model``, and count as configured where nothing else is.
 Nothing is imported or asked over the network before a session needs it.
@@ -12,11 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
+import sys
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
@@ -24,12 +29,13 @@ from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import AskedToken, WireCaller
+from jumpseat.adapters.caller import AskedToken, WireCaller, no_settings
+from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig
+from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, adapter_files
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError, ProviderError
 from jumpseat_protocol.provider import ProviderEndpointResult
 from jumpseat_protocol.server import AuthStatusResult
@@ -42,7 +48,9 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.adapters.copilot_accounts import CopilotAccounts
-    from jumpseat.adapters.http import Detour, HttpTransport
+    from jumpseat.adapters.declared.catalogue import Catalogue, Known
+    from jumpseat.adapters.declared.env import EnvResolver
+    from jumpseat.adapters.http import Detour, HttpModel, HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel
     from jumpseat.agent.client import Client
@@ -86,11 +94,13 @@ class Models:
         self,
         config: Config,
         options: Options,
+        home: Path | None = None,
         mask: Callable[[str], str] = str,
         *,
         list_patience_s: float = LIST_PATIENCE_S,
     ) -> None:
-        """``mask`` takes out of recordings what is not to be told.
+        """``home`` is where the folder ``adapters`` of files with adapters may be; ``mask`` takes out of recordings
+        what is not to be told.
 
         Raises:
             ConfigError: the folder for recordings, or with them, is no good.
@@ -99,8 +109,13 @@ class Models:
         self._list_patience_s = list_patience_s
         self._environ = options.environ
         self._options = options
-        self._adapters = {**config.adapters, **_of_environ(WELL_KNOWN, options.environ, config)}
-        self._beside = _of_environ(KNOWN_BESIDE, options.environ, config)
+        self._home = home
+        self._files = adapter_files(home)
+        files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
+        configured = {**config.adapters, **files}
+        self._adapters = {**configured, **_of_environ(WELL_KNOWN, options.environ, configured)}
+        self._beside = _of_environ(KNOWN_BESIDE, options.environ, configured)
+        self._registered: dict[str, AdapterConfig] = {}
         self._transport: HttpTransport | None = None
         self.tunnel: Tunnel | None = None
         self._copilot: CopilotAccounts | None = None
@@ -129,6 +144,36 @@ class Models:
             if (selection := _selection_id(model)) in ids:
                 raise InvalidRequestError(f"models: {selection!r} is given twice")
             ids.add(selection)
+        if settings.adapter_settings:
+            self._check_adapter_settings(settings)
+
+    def _check_adapter_settings(self, settings: SessionSettings) -> None:
+        """Judge them where it is known without asking anybody which adapter they are for."""
+        wanted = settings.adapter_settings
+        named = _named(settings, settings.model) if settings.model is not None else None
+        if named is not None:
+            provider = next((one for one in settings.providers if one.name == named.provider), None)
+        else:
+            provider = settings.provider
+        if provider is not None:
+            name = ALIASES.get(provider.type, provider.type)
+            plain = name in ADAPTERS
+            model = settings.model or provider.model_id or provider.wire_model
+        else:
+            prefix, _, model = (settings.model or "").partition("/")
+            config = self._adapters.get(prefix) or self._registered.get(prefix)
+            if config is None:
+                return
+            name, plain = prefix, self._is_plain(prefix, config)
+        if name == SCRIPTED:
+            return
+        if plain:
+            raise no_settings(name, wanted)
+        from jumpseat.adapters.declared.pipeline import check_settings
+
+        self.callable_adapter(name)
+        if (known := self.catalogue.settled(name)) is not None:
+            check_settings(known.declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str) -> None:
         kind = ALIASES.get(provider.type, provider.type)
@@ -136,10 +181,16 @@ class Models:
             self._script(provider.script)
             return
         if kind not in ADAPTERS:
-            known = ", ".join(sorted([*ADAPTERS, SCRIPTED]))
-            raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {known}")
+            if not self.catalogue.has(kind):
+                names = ", ".join(sorted([*self.catalogue.names(), SCRIPTED]))
+                raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
+            self.callable_adapter(kind)
+            if provider.base_url and not _WEB_ADDRESS.match(provider.base_url):
+                raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
         if provider.wire_api == "responses" and kind not in RESPONSES:
             raise InvalidRequestError(f"{where}.wireApi 'responses' is no wire of provider type {provider.type!r}")
+        if kind not in ADAPTERS:
+            return
         if not provider.base_url:
             if load_adapter(kind).default_base_url is None:
                 raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
@@ -186,11 +237,11 @@ class Models:
             ProviderError: the Copilot API could not be asked.
         """
         found = [ModelInfo(id=name, name=name) for name in self._config.models]
-        found += self._declared_infos(self._adapters)
-        beside = self._declared_infos(self._beside)
+        found += await self._offered_infos({**self._adapters, **self._registered})
+        beside = await self._offered_infos({**self._beside, **self._installed()})
         login = login or await self._own_login()
         if login is None:
-            if not self._adapters and not self._beside:
+            if not self._adapters and not self._beside and not found and not beside:
                 raise _nothing_configured()
             return found + beside
         try:
@@ -208,9 +259,18 @@ class Models:
         adapters = {**self._adapters, **self._beside}
         return {name: (adapter, self._declared(name, adapter)) for name, adapter in adapters.items()}
 
-    def declared(self) -> list[ModelInfo]:
-        """The models that the configured adapters declare. Nobody is asked."""
-        return self._declared_infos({**self._adapters, **self._beside})
+    async def declared(self) -> list[ModelInfo]:
+        """The models that the configured adapters declare. No provider is asked."""
+        return await self._offered_infos({**self._adapters, **self._beside})
+
+    def declaration_of(self, name: str) -> Known | None:
+        """The declaration of a configured adapter; ``None`` where it is one of the server's, called as it is.
+
+        Raises:
+            ConfigError: it is wrong.
+        """
+        config = self._adapters.get(name) or self._beside.get(name)
+        return None if config is None or self._is_plain(name, config) else self.catalogue.get(name)
 
     async def auth_status(self) -> AuthStatusResult:
         """Who is logged in; without a login, whether there are configured providers."""
@@ -293,14 +353,14 @@ class Models:
         byok, wire_name = True, ""
         if settings.provider is not None and (settings.model is None or _named(settings, settings.model) is None):
             # Where it is, a provider knows without a model.
-            model = self._from_provider(settings.provider, DEFAULT_PROVIDER, settings, None)
+            model = await self._from_provider(settings.provider, DEFAULT_PROVIDER, settings, None)
         else:
             resolved = await self._resolve(settings)
             model, byok, wire_name = resolved.model, resolved.byok, resolved.wire_name
         if not isinstance(model, HttpModel):
             raise InvalidRequestError("the session's model has no endpoint")
-        endpoint, name = model.endpoint, model.adapter_name
-        family = ADAPTERS[name].family
+        endpoint, name = await whereabouts(model)
+        family = ADAPTERS[name].family if name in ADAPTERS else None
         if family is None:
             raise InvalidRequestError(
                 f"the session's model is behind the wire of {name}, which is no endpoint for clients"
@@ -350,17 +410,17 @@ class Models:
 
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
         if settings.model is not None and (model := _named(settings, settings.model)) is not None:
-            return self._from_registry(model, settings, ask_token)
+            return await self._from_registry(model, settings, ask_token)
         if settings.provider is not None:
-            return self._from_own_provider(settings.provider, settings, ask_token)
+            return await self._from_own_provider(settings.provider, settings, ask_token)
         name = settings.model or self._config.default_model
         login = settings.login or self._login_of_environment
         if name is None and login is None and settings.provider_models and not self._adapters:
-            return self._from_registry(settings.provider_models[0], settings, ask_token)
+            return await self._from_registry(settings.provider_models[0], settings, ask_token)
         login = login or await self._own_login()
         if name is None:
             if login is None or self._has_own_default():
-                return self._from_adapter(*self._default_adapter(), None, settings)
+                return await self._from_adapter(*self._default_adapter(), None, settings)
             return await self._from_copilot(login, None, settings)
         alias = self._config.models.get(name)
         if alias is not None:
@@ -368,41 +428,51 @@ class Models:
             if adapter is None:
                 key = {**WELL_KNOWN, **KNOWN_BESIDE}[alias.adapter][0]
                 raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
-            return self._from_adapter(alias.adapter, adapter, alias.model, settings)
+            return await self._from_adapter(alias.adapter, adapter, alias.model, settings)
         prefix, slash, model = name.partition("/")
         if slash and prefix in self._adapters:
-            return self._from_adapter(prefix, self._adapters[prefix], model, settings)
+            return await self._from_adapter(prefix, self._adapters[prefix], model, settings)
+        if slash and prefix in self._registered:
+            return await self._from_adapter(prefix, self._registered[prefix], model, settings)
         for adapter_name, adapter in self._adapters.items():
-            if any(one.id == name for one in self._declared(adapter_name, adapter)):
-                return self._from_adapter(adapter_name, adapter, name, settings)
-        if slash and prefix in self._beside and not (login is None and self._is_gateway()):
-            return self._from_adapter(prefix, self._beside[prefix], model, settings)
+            if any(one.id == name for one in await self._offers_or_none(adapter_name, adapter)):
+                return await self._from_adapter(adapter_name, adapter, name, settings)
+        if slash and not (login is None and self._is_gateway()):
+            beside = self._beside.get(prefix) or self._installed().get(prefix)
+            if beside is not None:
+                return await self._from_adapter(prefix, beside, model, settings)
         if login is not None:
             return await self._from_copilot(login, name, settings)
         adapters = self._adapters or self._beside
         if len(adapters) == 1:
-            return self._from_adapter(*next(iter(adapters.items())), name, settings)
+            return await self._from_adapter(*next(iter(adapters.items())), name, settings)
         if not adapters:
             raise _nothing_configured()
         raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(adapters)}")
 
-    def _from_own_provider(
+    async def _from_own_provider(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
         """The model of the session's one provider; without any name it can be looked at, but not called."""
         wire_name = provider.wire_model or provider.model_id or settings.model or ""
         if provider.type == SCRIPTED:
             wire_name = wire_name or SCRIPTED
-        info = ModelInfo(
+        known = ModelInfo(id="")
+        if ALIASES.get(provider.type, provider.type) not in (*ADAPTERS, SCRIPTED):
+            offer = _offered((await self.catalogue.ready(provider.type)).offers(), wire_name or None)
+            if offer is not None:
+                known, wire_name = offer.info, offer.wire_name
+        info = replace(
+            known,
             id=settings.model or wire_name,
-            context_window=provider.max_context_window_tokens,
-            max_prompt_tokens=provider.max_prompt_tokens,
-            max_output_tokens=provider.max_output_tokens,
+            context_window=provider.max_context_window_tokens or known.context_window,
+            max_prompt_tokens=provider.max_prompt_tokens or known.max_prompt_tokens,
+            max_output_tokens=provider.max_output_tokens or known.max_output_tokens,
         )
-        model = self._from_provider(provider, DEFAULT_PROVIDER, settings, ask_token)
+        model = await self._from_provider(provider, DEFAULT_PROVIDER, settings, ask_token)
         return ResolvedModel(model, wire_name, _overridden(info, provider.model_capabilities))
 
-    def _from_registry(
+    async def _from_registry(
         self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
         """A model of one of the session's named providers."""
@@ -410,17 +480,19 @@ class Models:
         if provider is None:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
         return ResolvedModel(
-            self._from_provider(provider, provider.name, settings, ask_token),
+            await self._from_provider(provider, provider.name, settings, ask_token),
             model.wire_model or model.model_id or model.id,
             _registered_info(model),
         )
 
-    def _from_provider(
+    async def _from_provider(
         self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None
     ) -> Model:
         kind = ALIASES.get(provider.type, provider.type)
         if kind == SCRIPTED:
             return self._script(provider.script)
+        if kind not in ADAPTERS:
+            return await self._from_declared_provider(kind, provider, name, settings, ask_token)
         if provider.wire_api == "responses":
             kind = RESPONSES.get(kind, kind)
         endpoint = Endpoint(
@@ -434,10 +506,42 @@ class Models:
         token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
         return self._http_model(kind, endpoint, token)
 
-    def _from_adapter(
+    async def _from_declared_provider(
+        self,
+        kind: str,
+        provider: ProviderConfig,
+        name: str,
+        settings: SessionSettings,
+        ask_token: AskToken | None,
+    ) -> Model:
+        """A model of a declared adapter, of which the session says what it wants otherwise."""
+        known = self.callable_adapter(kind, await self.catalogue.ready(kind))
+        given: dict[str, Any] = {}
+        if provider.base_url:
+            given["base_url"] = provider.base_url.rstrip("/")
+            if not known.is_at(provider.base_url):
+                # They are for the declared server.
+                known = known.withholding_secrets()
+        if provider.api_key:
+            given["api_key"] = provider.api_key
+        options = {"api_version": provider.azure.api_version} if provider.azure else {}
+        endpoint = Endpoint(
+            base_url="",
+            api_key=provider.api_key,
+            bearer_token=provider.bearer_token,
+            headers=provider.headers,
+            user_agent=_user_agent(settings.client_name),
+            options={**known.declaration.options, **options},
+        )
+        token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
+        return self._declared_model(known, given, endpoint, token)
+
+    async def _from_adapter(
         self, name: str, config: AdapterConfig, model: str | None, settings: SessionSettings
     ) -> ResolvedModel:
         kind = ALIASES.get(config.type or name, config.type or name)
+        if not self._is_plain(name, config):
+            return await self._from_declaration(name, model, settings)
         declared = self._declared(name, config)
         if model is None and declared:
             model = declared[0].id
@@ -467,6 +571,20 @@ class Models:
         return ResolvedModel(
             self._http_model(kind, endpoint), known.wire_model or known.id, _info(f"{name}/{known.id}", known)
         )
+
+    async def _from_declaration(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
+        known = self.callable_adapter(name, await self.catalogue.ready(name))
+        offers = known.offers()
+        offer = _offered(offers, model)
+        if offer is None:
+            if model is None:
+                raise ConfigError(f"adapter {name!r} declares no models: name one, or set default_model")
+            # A list lags behind its provider.
+            offer = Offer(model, model, ModelInfo(id=f"{name}/{model}", name=model))
+        endpoint = Endpoint(
+            base_url="", user_agent=_user_agent(settings.client_name), options=known.declaration.options
+        )
+        return ResolvedModel(self._declared_model(known, {}, endpoint), offer.wire_name, offer.info)
 
     async def _from_copilot(self, login: Login, name: str | None, settings: SessionSettings) -> ResolvedModel:
         from jumpseat.adapters.copilot import has_socket, wire_of
@@ -509,6 +627,104 @@ class Models:
         from jumpseat.adapters.http import HttpModel
 
         return HttpModel(WireCaller(load_adapter(adapter_name), endpoint, token, socket), self._http())
+
+    def _declared_model(
+        self,
+        known: Known,
+        given: Mapping[str, Any],
+        endpoint: Endpoint,
+        token: Callable[[], Awaitable[str]] | None = None,
+    ) -> Model:
+        from jumpseat.adapters.declared.pipeline import DeclaredCaller
+        from jumpseat.adapters.http import HttpModel
+
+        caller = DeclaredCaller(known.declaration, known.wire, self._resolver, given, endpoint, token, known.kind)
+        return HttpModel(caller, self._http())
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """All adapters that can be named."""
+        from jumpseat.adapters.declared.catalogue import Catalogue
+
+        tables = {
+            name: adapter.as_table()
+            for name, adapter in self._config.adapters.items()
+            if adapter.type != SCRIPTED and name != SCRIPTED
+        }
+        return Catalogue(tables, self._home)
+
+    @cached_property
+    def _resolver(self) -> EnvResolver:
+        from jumpseat.adapters.declared.env import EnvResolver
+
+        return EnvResolver(self._environ)
+
+    def callable_adapter(self, name: str, known: Known | None = None) -> Known:
+        """The declared adapter of that name.
+
+        Raises:
+            ConfigError: there is none, or none that can be called.
+        """
+        known = known or self.catalogue.get(name)
+        known.check_callable()
+        return known
+
+    async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
+        """A model of one adapter, its first without ``model``.
+
+        Raises:
+            ConfigError: there is no such adapter or model.
+            InvalidRequestError: the settings are not for that adapter.
+        """
+        name = ALIASES.get(name, name)
+        for known in (self._adapters, self._registered, self._beside):
+            if name in known:
+                return await self._from_adapter(name, known[name], model, settings)
+        if name in ADAPTERS:
+            return await self._from_adapter(name, AdapterConfig(), model, settings)
+        return await self._from_declaration(name, model, settings)
+
+    def inline(self, resolved: ResolvedModel) -> ResolvedModel:
+        """The same model for calls that want a text and nothing else."""
+        from jumpseat.adapters.http import HttpModel
+
+        if isinstance(resolved.model, HttpModel) and not isinstance(resolved.model.caller, WireCaller):
+            from jumpseat.adapters.declared.pipeline import DeclaredCaller
+
+            caller = resolved.model.caller
+            if isinstance(caller, DeclaredCaller):
+                return replace(resolved, model=HttpModel(replace(caller, inline=True), self._http()))
+        return resolved
+
+    def register(self, raw: Mapping[str, Any]) -> Known:
+        """Take an adapter that a client declares.
+
+        Raises:
+            InvalidRequestError: it has no name, or one that is taken.
+            ConfigError: the declaration is wrong, or cannot be called.
+        """
+        if raw.get("name") == SCRIPTED or "/" in str(raw.get("name")):
+            raise InvalidRequestError(f"an adapter cannot be called {raw.get('name')!r}")
+        known = self.catalogue.register(raw)
+        self._registered[known.declaration.name] = AdapterConfig()
+        return known
+
+    def _installed(self) -> dict[str, AdapterConfig]:
+        """What packages bring beside what is configured."""
+        if not _some_installed():
+            return {}
+        return {
+            name: AdapterConfig()
+            for name in sorted(self.catalogue.installed())
+            if name not in self._adapters and name not in ADAPTERS
+        }
+
+    def _is_plain(self, name: str, config: AdapterConfig) -> bool:
+        """Whether an adapter is one that comes with the server, called with nothing declared."""
+        if config.declaration:
+            return False
+        kind = ALIASES.get(config.type or name, config.type or name)
+        return (kind in ADAPTERS or kind == SCRIPTED) and kind not in self._files
 
     def _http(self) -> HttpTransport:
         from jumpseat.adapters.http import HttpTransport
@@ -570,12 +786,24 @@ class Models:
             return [ModelConfig(id=model)]
         return declared
 
-    def _declared_infos(self, adapters: Mapping[str, AdapterConfig]) -> list[ModelInfo]:
-        return [
-            _info(f"{name}/{one.id}", one)
-            for name, adapter in adapters.items()
-            for one in self._declared(name, adapter)
-        ]
+    async def _offers(self, name: str, config: AdapterConfig) -> list[Offer]:
+        if self._is_plain(name, config):
+            return [
+                Offer(one.id, one.wire_model or one.id, _info(f"{name}/{one.id}", one))
+                for one in self._declared(name, config)
+            ]
+        return (await self.catalogue.ready(name)).offers()
+
+    async def _offers_or_none(self, name: str, config: AdapterConfig) -> list[Offer]:
+        """The models of an adapter; one that is wrong must not hide the others."""
+        try:
+            return await self._offers(name, config)
+        except ConfigError as error:
+            log.warning("the models of adapter %r cannot be listed: %s", name, error)
+            return []
+
+    async def _offered_infos(self, adapters: Mapping[str, AdapterConfig]) -> list[ModelInfo]:
+        return [one.info for name, adapter in adapters.items() for one in await self._offers_or_none(name, adapter)]
 
     def _is_gateway(self) -> bool:
         """Whether the only adapter is a server of the user's own, whose names of models may have any prefix."""
@@ -583,7 +811,7 @@ class Models:
 
     def _has_own_default(self) -> bool:
         """Whether the configuration file, by naming adapters, means something other than the Copilot API."""
-        return bool(self._config.adapters)
+        return bool(self._config.adapters or self._files)
 
     def _default_adapter(self) -> tuple[str, AdapterConfig]:
         if self._adapters:
@@ -623,14 +851,46 @@ def _detour(options: Options, mask: Callable[[str], str]) -> Callable[[], Detour
 
 
 def _of_environ(
-    known: Mapping[str, tuple[str, str, str]], environ: Mapping[str, str], config: Config
+    known: Mapping[str, tuple[str, str, str]], environ: Mapping[str, str], configured: Mapping[str, AdapterConfig]
 ) -> dict[str, AdapterConfig]:
-    """The adapters whose keys or addresses are in the environment and which the file does not mention."""
+    """The adapters whose keys or addresses are in the environment and which are not configured."""
     return {
         name: AdapterConfig(base_url=environ.get(base_url) or None, api_key_env=key if environ.get(key) else None)
         for name, (key, base_url, _) in known.items()
-        if name not in config.adapters and (environ.get(key) or environ.get(base_url))
+        if name not in configured and (environ.get(key) or environ.get(base_url))
     }
+
+
+@cache
+def _some_installed() -> bool:
+    """Whether any installed package seems to bring adapters: a hundredth of the time that it takes to load them."""
+    group = b"[jumpseat.adapters]"
+    for folder in sys.path:
+        with suppress(OSError), os.scandir(folder or ".") as entries:
+            for entry in entries:
+                if entry.name.endswith((".dist-info", ".egg-info")):
+                    with suppress(OSError):
+                        if group in (Path(entry.path) / "entry_points.txt").read_bytes():
+                            return True
+    return False
+
+
+async def whereabouts(model: HttpModel) -> tuple[Endpoint, str]:
+    """Where and as whom a model is called, and by which wire."""
+    from jumpseat.adapters.declared.pipeline import DeclaredCaller
+
+    caller = model.caller
+    if isinstance(caller, DeclaredCaller):
+        return await caller.whereabouts(), caller.kind or caller.adapter_name
+    return caller.endpoint, caller.adapter_name
+
+
+def _offered(offers: list[Offer], name: str | None) -> Offer | None:
+    """The offer of that name, else the one that is called so at the provider; without a name the first."""
+    if name is None:
+        return offers[0] if offers else None
+    exact = (one for one in offers if one.id == name)
+    return next(exact, None) or next((one for one in offers if one.wire_name == name), None)
 
 
 def _selection_id(model: ProviderModelConfig) -> str:

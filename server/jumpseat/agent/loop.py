@@ -246,6 +246,7 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
         reasoning_summary=settings.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,
         response_format=format_for_call(settings, prompt),
+        settings={**settings.adapter_settings, **prompt.adapter_settings},
         headers=prompt.headers,
         session_id=session.id,
         interaction_id=prompt.interaction_id,

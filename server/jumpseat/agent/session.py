@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -55,8 +55,8 @@ LIMITS: Final = "session_limits"
 class Prompt:
     """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
 
-    ``called`` tells that the model has been called for it, ``repaired`` that it was told once what was wrong with
-    the form of its answer.
+    ``adapter_settings`` win, one by one, over those of the session. ``called`` tells that the model has been called
+    for it, ``repaired`` that it was told once what was wrong with the form of its answer.
     """
 
     text: str
@@ -68,6 +68,7 @@ class Prompt:
     response_format: ResponseFormatConfig | None = None
     repaired: bool = False
     called: bool = False
+    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     delivery: events.Delivery = "idle"
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))

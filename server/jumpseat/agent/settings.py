@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
@@ -26,6 +27,7 @@ from jumpseat_protocol.sessions import (
 class SessionSettings:
     """``model`` is the name the client asked for, ``None`` for the server's default.
 
+    ``adapter_settings`` are values for the ``schema`` of the model's adapter.
     ``provider``, ``providers`` and ``login`` hold secrets: they live here and in no file.
     """
 
@@ -43,6 +45,7 @@ class SessionSettings:
     web_sockets: bool | None = None
     custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     model_capabilities: ModelCapabilities | None = None
+    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     session_limits: SessionLimitsConfig | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None

@@ -72,7 +72,11 @@ def check_format(config: ResponseFormatConfig | None) -> None:
 
 def format_for_call(settings: SessionSettings, prompt: Prompt) -> ResponseFormat | None:
     """The form of the answers to ``prompt``: its own, else that of the session."""
-    config = prompt.response_format or settings.response_format
+    return format_of(prompt.response_format or settings.response_format)
+
+
+def format_of(config: ResponseFormatConfig | None) -> ResponseFormat | None:
+    """The form that a client asks for."""
     if not isinstance(config, JsonSchemaFormat):
         return None
     wanted = config.json_schema

@@ -73,6 +73,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "reasoning_effort",
         "reasoning_summary",
         "model_capabilities",
+        "adapter_settings",
         "client_name",
         "provider",
         "providers",

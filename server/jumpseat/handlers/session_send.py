@@ -55,6 +55,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         tool_choice=params.tool_choice,
         hosted_tools=params.hosted_tools,
         response_format=params.response_format,
+        adapter_settings=params.adapter_settings,
     )
     session.send(prompt, params.mode)
     return prompt

@@ -89,6 +89,8 @@ _CORE: Final[Mapping[str, Handler]] = {
 def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
         account_get_quota,
+        jumpseat_adapters,
+        jumpseat_complete,
         llm_inference,
         secrets,
         session_agent,
@@ -121,6 +123,10 @@ def _state_routes() -> Mapping[str, Handler]:
 
     return {
         "account.getQuota": account_get_quota.account_get_quota,
+        "jumpseat.adapters.list": jumpseat_adapters.adapters_list,
+        "jumpseat.adapters.get": jumpseat_adapters.adapters_get,
+        "jumpseat.adapters.register": jumpseat_adapters.adapters_register,
+        "jumpseat.complete": jumpseat_complete.complete,
         "tools.list": session_tools_metadata.tools_list,
         "user.settings.get": user_settings.settings_get,
         "user.settings.set": user_settings.settings_set,

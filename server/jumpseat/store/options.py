@@ -35,6 +35,7 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         session_limits=settings.session_limits,
         reasoning_summary=settings.reasoning_summary,
         model_capabilities=settings.model_capabilities,
+        adapter_settings=settings.adapter_settings or None,
         skip_custom_instructions=settings.skip_custom_instructions,
         instruction_directories=settings.instruction_directories,
         organization_custom_instructions=settings.organization_instructions,

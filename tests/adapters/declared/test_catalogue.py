@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS
+from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.declared.catalogue import Catalogue
 from jumpseat.errors import ConfigError, InvalidRequestError
+
+pytestmark = pytest.mark.anyio
 
 
 def catalogue(configured: Mapping[str, Mapping[str, Any]] | None = None, home: Path | None = None) -> Catalogue:
@@ -51,7 +53,7 @@ def test_a_file_in_the_home_folder_needs_twenty_lines_at_most(tmp_path: Path) ->
     assert known.declaration.name == "work"
     assert known.declaration.env["base_url"] == "https://llm.example.com/v1"
     assert known.wire is not None
-    assert known.wire.name == "openai"
+    assert (known.wire.name, known.kind) == ("work", "openai")
     assert known.origin == "home"
 
 
@@ -169,3 +171,87 @@ def test_a_declaration_that_is_wrong_is_not_kept() -> None:
 
     assert found.get("theirs").declaration.vendor == "good"
     assert not found.has("new")
+
+
+def test_a_wire_under_another_name_signs_with_that_name() -> None:
+    found = catalogue({"one": {"extends": "openai"}, "two": {"extends": "mistral"}, "three": {"extends": "one"}})
+
+    for name, kind in (("one", "openai"), ("two", "mistral"), ("three", "openai")):
+        known = found.get(name)
+        assert known.wire is not None
+        assert (known.wire.name, known.kind) == (name, kind)
+        assert isinstance(known.wire, type(load_adapter(kind)))
+    assert load_adapter("openai").name == "openai"
+
+
+@pytest.mark.parametrize(
+    ("table", "keeps_key"),
+    [
+        ({}, True),
+        ({"headers": {"A": "b"}}, True),
+        ({"url": "https://api.openai.com/v2/chat"}, True),
+        ({"url": "${base_url}/chat"}, True),
+        ({"url": "https://elsewhere.example/v1/chat/completions"}, False),
+        ({"env": {"base_url": "https://elsewhere.example/v1"}}, False),
+        ({"env": {"base_url": "http://api.openai.com/v1"}}, False),
+        ({"base_url": "https://elsewhere.example/v1"}, False),
+        ({"env": {"base_url": "ELSEWHERE_URL"}}, False),
+    ],
+)
+def test_the_key_of_a_known_server_stays_with_that_server(table: dict[str, Any], keeps_key: bool) -> None:
+    entry = catalogue({"one": {"extends": "openai", **table}}).get("one").declaration.env["api_key"]
+
+    assert (entry["value"] == "OPENAI_API_KEY") is keeps_key
+
+
+def test_a_table_of_a_type_does_not_take_over_the_table_that_is_called_like_the_type() -> None:
+    found = catalogue(
+        {
+            "openai": {"base_url": "https://proxy.example/v1", "headers": {"X": "1"}},
+            "by_type": {"type": "openai", "headers": {"Y": "2"}},
+            "by_name": {"extends": "openai", "headers": {"Y": "2"}},
+        }
+    )
+
+    assert found.get("by_type").declaration.headers == {"Y": "2"}
+    assert found.get("by_name").declaration.headers == {"X": "1", "Y": "2"}
+
+
+async def test_a_list_of_models_that_a_function_gives_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def choices(adapter: Any) -> list[str]:
+        asked.append(adapter.name)
+        return ["a", "b"]
+
+    found = catalogue({"one": {"extends": "openai", "schema": {"model": {"choices": choices, "default": "b"}}}})
+
+    for _ in range(2):
+        assert [offer.id for offer in (await found.ready("one")).offers()] == ["b", "a"]
+    assert asked == ["one"]
+
+
+async def test_a_list_of_models_that_fails_says_so_without_its_text() -> None:
+    def choices(_adapter: Any) -> list[str]:
+        raise OSError("the key is secret")
+
+    found = catalogue({"one": {"extends": "openai", "schema": {"model": {"choices": choices}}}})
+
+    with pytest.raises(ConfigError, match=r"adapter 'one': schema.model: its function failed \(OSError\)$"):
+        await found.ready("one")
+
+
+def test_another_value_of_env_is_taken_as_it_says_and_not_as_the_one_before() -> None:
+    found = catalogue(
+        {
+            "one": {"extends": "openai", "env": {"api_key": {"value": "it is this", "literal": True}}},
+            "two": {"extends": "one", "env": {"api_key": {"optional": True}}},
+        }
+    )
+
+    assert found.get("one").declaration.env["api_key"] == {"value": "it is this", "literal": True}
+    assert found.get("two").declaration.env["api_key"] == {
+        "value": "it is this",
+        "literal": True,
+        "optional": True,
+    }

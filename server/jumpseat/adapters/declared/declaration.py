@@ -21,11 +21,13 @@ The same in Python is a mapping ``ADAPTER``, where handlers may be functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.errors import ConfigError
@@ -54,12 +56,19 @@ RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
 """Arguments of curl that mean something to us too: what, and how many values follow."""
 
 
+TIMEOUTS: Final = "timeouts"
+"""In ``opts``."""
+
+_LIMITS: Final = ("connect", "first_byte", "idle", "total")
+
+
 class Declaration(BaseModel):
     """One adapter. Fields as CodeCompanion's adapters have them, but ``wire``.
 
     ``wire`` names the code that writes requests and reads answers where no handler does; ``env`` entries
     ``base_url`` and ``api_key`` are what a session's ``provider`` can override. ``url`` is for wires that do not
-    know it, or elsewhere than it is usual.
+    know it, or elsewhere than it is usual. ``options`` are those of the wire, as its module describes them.
+    ``opts.timeouts`` may say ``connect``, ``first_byte``, ``idle`` and ``total`` in seconds; 0 means no limit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, populate_by_name=True)
@@ -78,6 +87,7 @@ class Declaration(BaseModel):
     body: dict[str, Any] = Field(default_factory=dict[str, Any])
     raw: list[str] = Field(default_factory=list)
     opts: dict[str, Any] = Field(default_factory=dict[str, Any])
+    options: dict[str, Any] = Field(default_factory=dict[str, Any])
     settings: dict[str, SchemaEntry] = Field(default_factory=dict[str, SchemaEntry], alias="schema")
     handlers: dict[str, Any] = Field(default_factory=dict[str, Any])
     methods: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -106,7 +116,7 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     own["handlers"] = read_handlers(_table(where, "handlers", raw.get("handlers")), f"{where}.handlers")
     if base is not None:
         # By name of today on both sides, so that an old name replaces what a new one declared.
-        own = merged(base.model_dump(by_alias=True, exclude_unset=True), own)
+        own = merged(_without_replaced(base.model_dump(by_alias=True, exclude_unset=True), own), own)
     try:
         declaration = Declaration.model_validate(own)
     except ValidationError as error:
@@ -116,7 +126,20 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
         )
         raise ConfigError(f"{where}: {problems}") from None
     check_raw(where, declaration.raw)
+    timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
+
+
+def _without_replaced(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` without the entries of ``env`` for which ``own`` has another value: how the old one was to be taken
+    says nothing about the new one."""
+    below, above = base.get("env"), own.get("env")
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return base
+    new = cast("Mapping[str, Any]", above)
+    replaced = {name for name, entry in new.items() if not isinstance(entry, Mapping) or "value" in entry}
+    entries = cast("Mapping[str, Any]", below).items()
+    return {**base, "env": {name: entry for name, entry in entries if name not in replaced}}
 
 
 def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,6 +169,50 @@ def check_raw(where: str, raw: list[str]) -> None:
         if at + known[1] >= len(raw):
             raise ConfigError(f"{where}.raw: {raw[at]!r} needs a value")
         at += 1 + known[1]
+
+
+def network_of(said: Mapping[str, str]) -> Network | None:
+    """What arguments of curl, by their meanings, say about connections; ``None`` where nothing."""
+    proxy = said.get("proxy") or None
+    found = Network(
+        proxy=f"http://{proxy}" if proxy and "://" not in proxy else proxy,
+        insecure="insecure" in said,
+        ca_file=said.get("ca_file") or None,
+        client_cert=said.get("client_cert") or None,
+        client_key=said.get("client_key") or None,
+    )
+    return None if found == Network() else found
+
+
+def timeouts_of(where: str, opts: Any, said: Mapping[str, str]) -> Timeouts | None:
+    """The limits of ``opts.timeouts``, over them those of arguments of curl; ``None`` where there are none.
+
+    Raises:
+        ConfigError: one is unknown or no number of seconds.
+    """
+    if opts is None:
+        opts = {}
+    if not isinstance(opts, Mapping):
+        raise ConfigError(f"{where}.opts.timeouts: expected a table of {', '.join(_LIMITS)}")
+    limits: dict[str, float | None] = {}
+    for key, value in cast("Mapping[str, Any]", opts).items():
+        if key not in _LIMITS:
+            raise ConfigError(f"{where}.opts.timeouts: {key!r} is unknown, expected {', '.join(_LIMITS)}")
+        limits[key] = _seconds(f"{where}.opts.timeouts.{key}", value)
+    for key in ("connect", "total"):
+        if key in said:
+            limits[key] = _seconds(f"{where}.raw: the limit {key!r}", said[key])
+    return Timeouts(**limits) if limits else None
+
+
+def _seconds(place: str, value: Any) -> float | None:
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ConfigError(f"{place}: expected a number of seconds, got {value!r}")
+    return seconds or None
 
 
 def lookup(declaration: Declaration, path: str) -> Any:

@@ -148,6 +148,42 @@ class HandlerDecoder:
         return run_parser(self._view, self._handlers, name, *args)
 
 
+class InlineDecoder:
+    """Reads the one text of an answer with ``parse_inline``, and its tokens with ``parse_tokens``."""
+
+    def __init__(self, view: AdapterView, handlers: Mapping[str, Handler]) -> None:
+        self._view = view
+        self._handlers = handlers
+        self._text: list[str] = []
+        self._tokens: Any = None
+        self._said_anything = False
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        if data != DONE:
+            self._parse(f"data: {data}")
+        return []
+
+    def finish(self) -> list[ModelEvent]:
+        if not self._said_anything:
+            raise ProviderProtocolError("the provider's answer says nothing that the adapter's parse_inline reads")
+        text = "".join(self._text)
+        return [Completed(AssistantMessage([TextBlock(text)]), "end_turn", usage_of(self._tokens))]
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        self._parse({"status": 200, "body": orjson.dumps(body).decode()})
+        return self.finish()
+
+    def _parse(self, data: str | JsonObject) -> None:
+        result = as_object(run_parser(self._view, self._handlers, "parse_inline", data, {}))
+        if result:
+            self._said_anything = True
+            if result.get("status") == "error":
+                raise provider_error(as_text(result.get("output")) or "the provider reported an error")
+            self._text.append(as_text(result.get("output")))
+        if "parse_tokens" in self._handlers:
+            self._tokens = run_parser(self._view, self._handlers, "parse_tokens", data) or self._tokens
+
+
 class MetaDecoder:
     """The decoder of a wire, with handlers that read what it does not: extra fields of a delta, token counts."""
 

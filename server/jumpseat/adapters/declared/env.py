@@ -12,7 +12,7 @@ Each entry of ``env`` is one of these; the first that fits counts:
 A table says more: ``{value = "cmd:op read ...", optional = true, cache_s = 3600, timeout_s = 5}``. Without
 ``cache_s`` everything is looked up anew for every request. A text that looks like the name of a variable
 (``OPENAI_API_KEY``) and is none of the first five is a variable that is not set, not a key; ``literal = true``
-says otherwise.
+says otherwise, and ``variable = true`` that it is a variable whatever it looks like.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ OUTPUT_LIMIT: Final = 1024 * 1024
 """Bytes that a command may print."""
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
+"""What is called so is a secret: entries of ``env``, headers."""
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 
 Lookup: TypeAlias = Callable[[str], Any]
@@ -56,6 +58,7 @@ class EnvEntry(BaseModel):
     value: Any
     optional: bool = False
     literal: bool = False
+    variable: bool = False
     cache_s: float | None = Field(default=None, ge=0, allow_inf_nan=True)
     timeout_s: float = Field(default=COMMAND_TIMEOUT_S, gt=0)
 
@@ -78,7 +81,8 @@ class MissingValueError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class EnvValues:
-    """The values of one adapter for one request. ``secret`` are those that came from outside the declaration."""
+    """The values of one adapter for one request. ``secret`` are those that came from outside the declaration,
+    or are called like a secret."""
 
     adapter: str
     values: Mapping[str, Any] = field(repr=False)
@@ -147,7 +151,7 @@ class EnvResolver:
                 missing[name] = Missing(found.reason, entry.optional)
                 continue
             values[name] = found
-            if outside:
+            if outside or SECRET_NAME.search(name):
                 secret.add(name)
         texts = frozenset(text for name in secret if (text := _as_text(values[name])))
         return EnvValues(adapter, values, missing, texts)
@@ -168,6 +172,9 @@ class EnvResolver:
 
     async def _find(self, entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
         value = entry.value
+        if entry.variable:
+            found = self._environ.get(str(value))
+            return Missing(f"the environment variable {value!r} is not set") if found is None else found, True
         if isinstance(value, str) and not entry.literal:
             if value.startswith("cmd:"):
                 return await self._printed(value[4:].strip(), entry.timeout_s), True

@@ -14,7 +14,7 @@ After the answer come ``on_exit`` and ``teardown``.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -22,15 +22,22 @@ from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, 
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
-from jumpseat.adapters.declared.declaration import RAW_FLAGS, Declaration, merged
-from jumpseat.adapters.declared.decoder import HandlerDecoder, MetaDecoder
-from jumpseat.adapters.declared.env import EnvResolver, EnvValues
+from jumpseat.adapters.declared.declaration import (
+    RAW_FLAGS,
+    TIMEOUTS,
+    Declaration,
+    merged,
+    network_of,
+    timeouts_of,
+)
+from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
+from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderRequestError
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
@@ -40,8 +47,10 @@ API_KEY: Final = "api_key"
 class DeclaredCaller:
     """Calls the models of one declared adapter. ``wire`` is ``None`` where handlers do everything.
 
-    ``given`` are values of ``env`` that a session or the configuration brings; ``endpoint`` holds what else they
-    say: headers, options, the user agent.
+    ``given`` are values of ``env`` that a session brings; ``endpoint`` holds what else it says: headers, options,
+    the user agent. ``token`` is asked before every call for what then goes instead of the key.
+    ``kind`` is the name by which the wire comes with the server. ``inline`` calls want a text and nothing else,
+    which ``parse_inline`` reads where there is one.
     """
 
     declaration: Declaration
@@ -49,6 +58,9 @@ class DeclaredCaller:
     resolver: EnvResolver
     given: Mapping[str, Any]
     endpoint: Endpoint
+    token: Callable[[], Awaitable[str]] | None = None
+    kind: str | None = None
+    inline: bool = False
 
     @property
     def adapter_name(self) -> str:
@@ -69,6 +81,25 @@ class DeclaredCaller:
             can = replace(can, structured_output="always")
         return can
 
+    async def whereabouts(self) -> Endpoint:
+        """Where and as whom the models are called, as things are now, with the declared headers.
+
+        Raises:
+            ConfigError: a value is nowhere.
+        """
+        view = AdapterView(self.declaration)
+        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        endpoint = self._endpoint(values, self.endpoint.bearer_token)
+        filled = ((name, _filled(value, values, view)) for name, value in view.headers.items())
+        declared = {name: str(text) for name, text in filled if text is not None and text is not False}
+        base = self.wire.request(endpoint, ModelRequest("model", "", [])) if self.wire is not None else None
+        usual = base.url.removeprefix(endpoint.base_url) if base is not None else ""
+        return replace(
+            endpoint,
+            base_url=self._url(view, values, base, endpoint).removesuffix(usual),
+            headers=merge_headers(declared, endpoint.headers),
+        )
+
     async def begin(self, request: ModelRequest) -> Exchange:
         """Make the call ready.
 
@@ -82,24 +113,37 @@ class DeclaredCaller:
         self._apply_settings(view, request)
         if (setup := declaration.handler("setup")) is not None and await _ran(view, "setup", setup, view) is False:
             raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
-        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        given, token = self.given, self.endpoint.bearer_token
+        if self.token is not None:
+            token = await self.token()
+        if token is not None:
+            # Where a handler or a header wants the key, the token is it.
+            given = {**given, API_KEY: token}
+        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, given)
         view.env_replaced = dict(values.values)
-        endpoint = self._endpoint(values)
+        endpoint = self._endpoint(values, token)
         base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
         body = await self._body(view, request, values, base.body if base is not None else {})
-        url = self._url(view, values, base)
+        url = self._url(view, values, base, endpoint)
         headers = self._headers(view, request, values, base, endpoint)
+        said = _said(self.declaration.raw, values)
+        # Where a server is, is no secret, and errors should tell it.
+        secrets = values.secret - {str(values.values.get(BASE_URL))}
         return Exchange(
             HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
             self._decoder(view, request),
-            tuple(values.secret),
+            tuple(secrets),
             lambda outcome: self._ended(view, outcome),
+            timeouts_of(view.name, view.opts.get(TIMEOUTS), said),
+            network_of(said),
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
 
     def _apply_settings(self, view: AdapterView, request: ModelRequest) -> None:
         given = dict(request.settings)
+        if MODEL in given:
+            raise _not_the_model()
         if MODEL in view.schema:
             given[MODEL] = request.model
         containers: dict[str, Any] = {
@@ -109,18 +153,27 @@ class DeclaredCaller:
             "opts": view.opts,
             "temp": view.temp,
         }
-        for key, value in values_of(view.schema, view, given).items():
+        for key, value in _values(view, given).items():
             if (mapping := view.schema[key].mapping) is not None:
                 if mapping.split(".")[0] not in containers:
                     raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {list(containers)}")
                 put(containers, mapping, key, value)
 
-    def _endpoint(self, values: EnvValues) -> Endpoint:
+    def _endpoint(self, values: EnvValues, token: str | None) -> Endpoint:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
+        if self.wire is not None:
+            # A wire would call without.
+            for name in (BASE_URL, API_KEY):
+                missing = values.missing.get(name)
+                if missing is not None and not missing.optional:
+                    raise MissingValueError(values.adapter, name, missing.reason)
+        # Keys that come out of files bring their last line break along.
+        key = str(key).strip() if key else self.endpoint.api_key
         return replace(
             self.endpoint,
-            base_url=str(base_url).rstrip("/") if base_url else self.endpoint.base_url,
-            api_key=str(key) if key else self.endpoint.api_key,
+            base_url=str(base_url).strip().rstrip("/") if base_url else self.endpoint.base_url,
+            api_key=None if token is not None else key,
+            bearer_token=token,
         )
 
     def _for_wire(self, request: ModelRequest) -> ModelRequest:
@@ -174,11 +227,18 @@ class DeclaredCaller:
 
         return formatted
 
-    def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None) -> str:
+    def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None, endpoint: Endpoint) -> str:
         template = view.url
+        if template is not None and BASE_URL in self.given and f"${{{BASE_URL}}}" not in template:
+            # The address is the session's; of what is declared, only the usual path after it counts.
+            whole = base.url if base is not None else endpoint.base_url
+            path = whole.removeprefix(endpoint.base_url)
+            return whole if path and template.partition("?")[0].endswith(path) else endpoint.base_url
         if template is None:
             if base is None:
                 raise ConfigError(f"adapter {view.name!r} has no url")
+            if not endpoint.base_url:
+                raise ConfigError(f"adapter {view.name!r} needs a base_url")
             return base.url
         url = values.text(template)
         if url is None:
@@ -207,14 +267,15 @@ class DeclaredCaller:
             text = _filled(value, values, view)
             if text is not None and text is not False:
                 declared[name] = str(text)
-        for name, text in _raw_headers(self.declaration.raw, values):
-            declared[name] = text
+        declared.update(_raw_headers(self.declaration.raw, values))
         return merge_headers(usual, declared, endpoint.headers, request.headers)
 
     # --- the answer -----------------------------------------------------------------------------------------------
 
     def _decoder(self, view: AdapterView, request: ModelRequest) -> Any:
         handlers = self.declaration.handlers
+        if self.inline and "parse_inline" in handlers:
+            return InlineDecoder(view, handlers)
         if "parse_chat" in handlers:
             return HandlerDecoder(view, handlers, request)
         if self.wire is None:
@@ -232,6 +293,33 @@ class DeclaredCaller:
             await _ran(view, "on_exit", on_exit, view, data)
         if (teardown := handler("teardown")) is not None:
             await _ran(view, "teardown", teardown, view)
+
+
+def _values(view: AdapterView, given: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return values_of(view.schema, view, given)
+    except JumpseatError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
+        ) from error
+
+
+def _not_the_model() -> InvalidRequestError:
+    return InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
+
+
+def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
+    """Judge what somebody wants to set.
+
+    Raises:
+        InvalidRequestError: something is unknown, disabled or wrong.
+    """
+    if MODEL in settings:
+        raise _not_the_model()
+    view = AdapterView(declaration, model)
+    _values(view, settings)
 
 
 async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
@@ -254,7 +342,12 @@ async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
 def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
     """A value of a header or parameter with its placeholders filled in; functions are called first."""
     if callable(value):
-        value = value(view)
+        try:
+            value = value(view)
+        except Exception as error:
+            raise ConfigError(
+                f"adapter {view.name!r}: a function in place of a value failed ({type(error).__name__})"
+            ) from error
     if isinstance(value, str):
         return values.text(value)
     if isinstance(value, Mapping):
@@ -263,13 +356,26 @@ def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
     return value
 
 
-def _raw_headers(raw: list[str], values: EnvValues) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _raw_headers(raw: list[str], values: EnvValues) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for meaning, text in _arguments(raw, values):
+        if meaning == "header":
+            name, _, content = text.partition(":")
+            found[name.strip()] = content.strip()
+    return found
+
+
+def _said(raw: list[str], values: EnvValues) -> dict[str, str]:
+    """The arguments of curl by what they mean; of several with one meaning, the last."""
+    return dict(_arguments(raw, values))
+
+
+def _arguments(raw: list[str], values: EnvValues) -> Iterator[tuple[str, str]]:
+    """Meaning and value of each argument; those whose optional value is not there are left out."""
     at = 0
     while at < len(raw):
         meaning, count = RAW_FLAGS[raw[at]]
-        if meaning == "header" and (text := values.text(raw[at + 1])) is not None:
-            name, _, content = text.partition(":")
-            found.append((name.strip(), content.strip()))
+        text = values.text(raw[at + 1]) if count else ""
+        if text is not None:
+            yield meaning, text
         at += 1 + count
-    return found

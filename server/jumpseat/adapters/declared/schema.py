@@ -29,6 +29,9 @@ from jumpseat.errors import ConfigError, InvalidRequestError
 MODEL: Final = "model"
 """The entry that says which models there are and which is the default."""
 
+WIRE_MODEL: Final = "wire_model"
+"""In ``meta`` of a model: what its provider calls it, where that is not its id."""
+
 EntryType: TypeAlias = Literal["string", "number", "integer", "boolean", "enum", "list", "map"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jumpseat.adapters.declared.declaration import Declaration
-from jumpseat.adapters.declared.schema import MODEL, Choice, choices_of, default_of
+from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, choices_of, default_of
 from jumpseat.agent.blocks import JsonObject
 
 
@@ -62,7 +62,8 @@ class AdapterView:
             self.model = {"name": model, "vendor": self.vendor, "formatted_name": model, "opts": {}, "meta": {}}
             return
         name = model if model is not None else default_of(entry, self)
-        known = next((one for one in choices_of(MODEL, entry, self) if one.id == name), Choice(id=str(name)))
+        choices = choices_of(MODEL, entry, self)
+        known = next((one for one in choices if name in (one.id, one.meta.get(WIRE_MODEL))), Choice(id=str(name)))
         self.model = {
             "name": name,
             "vendor": self.vendor,

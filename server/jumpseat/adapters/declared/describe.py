@@ -1,0 +1,140 @@
+"""An adapter as others may see it: no functions, no secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from jumpseat.adapters.declared.catalogue import BASE_URL, Known
+from jumpseat.adapters.declared.env import SECRET_NAME, read_entry
+from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
+from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.errors import ConfigError
+from jumpseat_protocol.adapters import AdapterChoice, AdapterDescription, AdapterEnvEntry, AdapterSetting
+
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_CALLABLE: Final = object()
+
+
+def describe(known: Known, model: str | None = None) -> AdapterDescription:
+    """``known`` with the settings that go with ``model``, else with its default.
+
+    Raises:
+        ConfigError: a function that the declaration has in place of a value failed.
+    """
+    declaration = known.declaration
+    if model is None:
+        model = next((offer.id for offer in known.offers()), None)
+    view = AdapterView(declaration, model)
+    base_url = declaration.env.get(BASE_URL)
+    if isinstance(base_url, Mapping):
+        base_url = cast("Mapping[str, Any]", base_url).get("value")
+    return AdapterDescription(
+        name=declaration.name,
+        title=declaration.title,
+        origin=known.origin,
+        type=declaration.type,
+        vendor=declaration.vendor,
+        wire_name=known.kind,
+        base_url=_without_secrets(base_url),
+        url=_without_secrets(declaration.url),
+        env=[_env_entry(declaration.name, name, raw) for name, raw in declaration.env.items()],
+        headers=list(declaration.headers),
+        handlers=sorted(declaration.handlers),
+        roles=declaration.roles,
+        features=declaration.features,
+        parameters=_plain(declaration.parameters),
+        body=_plain(declaration.body),
+        opts=_plain(view.opts),
+        meta=_plain(declaration.meta),
+        settings=[_setting(known, view, key) for key in ordered(view.schema) if not key.startswith("_")],
+    )
+
+
+def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
+    entry = view.schema[key]
+    try:
+        # The view knows the chosen model in the place of the default.
+        default = known.declaration.settings[key].default if key == MODEL else default_of(entry, view)
+        choices = choices_of(key, entry, view)
+        enabled = is_enabled(entry, view)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"adapter {view.name!r}: schema.{key}: its function failed ({type(error).__name__})"
+        ) from error
+    return AdapterSetting(
+        key=key,
+        type=entry.type,
+        description=entry.desc,
+        default=_plain(default, None),
+        choices=[
+            AdapterChoice(
+                id=one.id,
+                name=one.formatted_name or one.id,
+                description=one.description,
+                meta=_plain(one.meta),
+                opts=_plain(one.opts),
+            )
+            for one in choices
+        ],
+        minimum=entry.minimum,
+        maximum=entry.maximum,
+        optional=entry.optional,
+        enabled=enabled,
+        mapping=entry.mapping,
+    )
+
+
+def _env_entry(adapter: str, name: str, raw: Any) -> AdapterEnvEntry:
+    entry = read_entry(f"{adapter}.env.{name}", raw)
+    value = entry.value
+    if entry.variable:
+        if not value:
+            return AdapterEnvEntry(name=name, source="none", optional=entry.optional)
+        return AdapterEnvEntry(name=name, source="variable", detail=str(value), optional=entry.optional)
+    if callable(value):
+        return AdapterEnvEntry(name=name, source="function", optional=entry.optional)
+    if isinstance(value, str) and not entry.literal:
+        if value.startswith("cmd:"):
+            return AdapterEnvEntry(name=name, source="command", optional=entry.optional)
+        if value.startswith("file:"):
+            return AdapterEnvEntry(name=name, source="file", optional=entry.optional)
+        if _VARIABLE.fullmatch(value):
+            detail = value if "_" in value else None
+            return AdapterEnvEntry(name=name, source="variable", detail=detail, optional=entry.optional)
+    return AdapterEnvEntry(name=name, source="literal", optional=entry.optional)
+
+
+def _without_secrets(url: Any) -> str | None:
+    """An address without user, password and query, which may be secret."""
+    if not isinstance(url, str):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _plain(value: Any, missing: Any = _CALLABLE) -> Any:
+    """``value`` as JSON: functions and values of secret names are left out."""
+    if isinstance(value, Mapping):
+        table = cast("Mapping[Any, Any]", value)
+        return {
+            str(key): plain
+            for key, item in table.items()
+            if not _is_secret(key, item) and (plain := _plain(item)) is not _CALLABLE
+        }
+    if isinstance(value, (list, tuple)):
+        items = cast("list[Any]", value)
+        return [plain for item in items if (plain := _plain(item)) is not _CALLABLE]
+    return value if value is None or isinstance(value, (str, int, float, bool)) else missing
+
+
+def _is_secret(key: Any, value: Any) -> bool:
+    """Numbers are none: ``max_tokens`` is a limit."""
+    return isinstance(value, str) and bool(SECRET_NAME.search(str(key)))

@@ -1,0 +1,494 @@
+"""Sessions whose model is behind a declared adapter: in the configuration, a file, or given by a client."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
+from tests.support.server import JsonObject, RunningServer, running_server
+
+pytestmark = pytest.mark.anyio
+
+KEY: Final = "key-of-a-test-0123456789"
+
+
+def said(text: str) -> Reply:
+    """An answer of chat completions."""
+    chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+    return event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    adapters = folder / "home" / "adapters"
+    adapters.mkdir(parents=True, exist_ok=True)
+    (adapters / name).write_text(text)
+
+
+async def ask(server: RunningServer, **options: Any) -> str:
+    """What a new session answers to a prompt."""
+    wire = server.wire
+    session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
+    answer = await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
+    return answer["response"]["data"]["content"]
+
+
+async def failure(server: RunningServer, prompt: JsonObject | None = None, **options: Any) -> str:
+    """The error in which a prompt of a new session ends."""
+    wire = server.wire
+    session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
+    await wire.call("session.send", {"sessionId": session, "prompt": "hi", **(prompt or {})})
+    event = await wire.event("session.error", session=session)
+    return event["data"]["message"]
+
+
+def config(url: str) -> str:
+    return f"""
+[retry]
+attempts = 1
+
+[adapters.work]
+extends = "openai"
+formatted_name = "Work"
+url = "{url}/special/chat/completions"
+
+[adapters.work.env]
+api_key = "WORK_KEY"
+team = "cmd:printf blue"
+
+[adapters.work.headers]
+X-Team = "${{team}}"
+
+[adapters.work.parameters]
+seed = 7
+
+[adapters.work.schema.model]
+default = "large"
+choices = [
+  {{id = "small", meta = {{context_window = 32000, max_tokens = 4000}}, opts = {{has_vision = true}}}},
+  "large",
+]
+
+[adapters.work.schema.temperature]
+mapping = "parameters"
+type = "number"
+default = 0.5
+maximum = 2
+"""
+
+
+async def test_a_declaration_in_the_configuration_is_called_as_it_says(tmp_path: Path) -> None:
+    async with (
+        ModelServer(said("Hello."), said("Hello again.")) as model,
+        running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
+    ):
+        assert await ask(server) == "Hello."
+        assert await ask(server, model="work/small") == "Hello again."
+
+    first, second = model.requests
+    assert first.path == "/special/chat/completions"
+    assert (first.headers["x-team"], first.headers["authorization"]) == ("blue", f"Bearer {KEY}")
+    assert (first.json["seed"], first.json["temperature"], first.json["model"]) == (7, 0.5, "large")
+    assert second.json["model"] == "small"
+    assert second.json["max_completion_tokens"] == 4000
+
+
+async def test_its_models_are_in_the_list(tmp_path: Path) -> None:
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
+        models = (await server.wire.call("models.list", {}))["models"]
+
+    assert [one["id"] for one in models] == ["work/large", "work/small"]
+    assert models[1]["capabilities"] == {
+        "supports": {"vision": True, "reasoningEffort": False},
+        "limits": {"max_context_window_tokens": 32000, "max_output_tokens": 4000},
+    }
+
+
+async def test_a_key_that_is_nowhere_ends_the_run_with_its_name(tmp_path: Path) -> None:
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
+        text = await failure(server)
+
+    assert "${api_key} has no value: the environment variable" in text
+    assert "WORK_KEY" in text
+
+
+async def test_short_keys_and_those_of_a_declaration_go_together(tmp_path: Path) -> None:
+    async with ModelServer(said("Hello.")) as model:
+        table = (
+            f'[adapters.work]\ntype = "openai"\nbase_url = "{model.url}/v1"\napi_key_env = "lower_key"\n'
+            'models = [{id = "m", wire_model = "wire-m"}]\nparameters = {seed = 7}\n'
+        )
+        async with running_server(tmp_path, config=table, env={"lower_key": f"{KEY}\n"}) as server:
+            assert await ask(server, model="m") == "Hello."
+
+    (request,) = model.requests
+    assert (request.path, request.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
+    assert (request.json["model"], request.json["seed"]) == ("wire-m", 7)
+
+
+async def test_a_session_may_say_another_address_for_a_declared_adapter(tmp_path: Path) -> None:
+    async with ModelServer(said("one"), said("two")) as model:
+        text = config("http://127.0.0.1:1")
+        async with running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server:
+            provider = {"type": "work", "baseUrl": f"{model.url}/v9/", "headers": {"X-Own": "yes"}}
+            assert await ask(server, provider=provider) == "one"
+            assert await ask(server, provider={**provider, "apiKey": "sessions-key"}, model="small") == "two"
+
+    first, second = model.requests
+    assert first.path == "/v9/chat/completions"
+    assert (first.headers["x-team"], first.headers["x-own"]) == ("blue", "yes")
+    # The declared key is for the declared server.
+    assert "authorization" not in first.headers
+    assert (second.headers["authorization"], second.json["model"]) == ("Bearer sessions-key", "small")
+
+
+async def test_whatever_is_called_like_a_secret_stays_with_the_declared_server(tmp_path: Path) -> None:
+    text = config("http://127.0.0.1:1").replace(
+        'X-Team = "${team}"', 'X-Team = "${team}"\nX-Token = "${work_token}"\nX-Auth = "hidden"'
+    )
+    text = text.replace('team = "cmd:', 'work_token = "hidden"\nteam = "cmd:')
+    async with (
+        ModelServer(said("one")) as model,
+        running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server,
+    ):
+        assert await ask(server, provider={"type": "work", "baseUrl": model.url}) == "one"
+
+    headers = model.requests[0].headers
+    assert (headers["x-team"], "x-token" in headers, "x-auth" in headers) == ("blue", False, False)
+
+
+async def test_a_function_of_a_schema_that_fails_ends_the_run_and_says_so(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "mine.py",
+        'ADAPTER = {"extends": "openai_compatible", "env": {"base_url": "http://127.0.0.1:1"},'
+        ' "schema": {"heat": {"mapping": "parameters", "default": lambda adapter: 1 / 0}}}',
+    )
+    async with running_server(tmp_path) as server:
+        assert "a function of its schema failed (ZeroDivisionError)" in await failure(server, model="mine/m")
+
+
+async def test_who_extends_openai_at_another_address_does_not_get_its_key_along(tmp_path: Path) -> None:
+    async with ModelServer(said("Hello.")) as model:
+        write(tmp_path, "near.toml", f'extends = "openai"\n[env]\nbase_url = "{model.url}/v1"\n')
+        async with running_server(tmp_path, env={"OPENAI_API_KEY": KEY}) as server:
+            assert await ask(server, model="near/m") == "Hello."
+
+    assert "authorization" not in model.requests[0].headers
+
+
+async def test_an_adapter_of_python_handlers_answers_a_session(tmp_path: Path) -> None:
+    async with ModelServer(json_reply({"reply": "Handled."})) as model:
+        write(
+            tmp_path,
+            "mine.py",
+            f"""
+import json
+
+def build_messages(adapter, messages):
+    return {{"prompt": messages[-1]["content"], "team": adapter.env_replaced["team"]}}
+
+def parse_chat(adapter, data, tools):
+    if isinstance(data, dict):
+        reply = json.loads(data["body"])["reply"]
+        return {{"status": "success", "output": {{"role": "assistant", "content": reply}}}}
+
+ADAPTER = {{
+    "url": "{model.url}/answer",
+    "env": {{"team": lambda adapter: "blue"}},
+    "schema": {{"model": {{"default": "m", "choices": lambda adapter: ["m", "n"]}}}},
+    "handlers": {{"request": {{"build_messages": build_messages}}, "response": {{"parse_chat": parse_chat}}}},
+}}
+""",
+        )
+        async with running_server(tmp_path) as server:
+            assert await ask(server) == "Handled."
+            models = (await server.wire.call("models.list", {}))["models"]
+
+    sent = model.requests[0].json
+    assert (sorted(sent), sent["team"]) == (["prompt", "team"], "blue")
+    assert "\n\nhi\n\n" in sent["prompt"]
+    assert [one["id"] for one in models] == ["mine/m", "mine/n"]
+
+
+async def test_a_declaration_that_is_wrong_ends_the_run_and_hides_no_other(tmp_path: Path) -> None:
+    write(tmp_path, "bad.toml", 'extends = "openai"\nheadres = 1\n')
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
+        text = await failure(server, model="bad/m")
+        models = (await server.wire.call("models.list", {}))["models"]
+
+    assert "bad.toml: headres: Extra inputs are not permitted" in text
+    assert [one["id"] for one in models] == ["work/large", "work/small"]
+
+
+async def test_limits_and_proxy_of_an_adapter_are_its_own(tmp_path: Path) -> None:
+    async with ModelServer(said("By proxy."), Reply(silent=True, ending="hang")) as proxy:
+        text = (
+            "[retry]\nattempts = 1\n"
+            '[adapters.far]\ntype = "openai"\nbase_url = "http://far.invalid/v1"\n'
+            f'raw = ["--proxy", "{proxy.url}"]\nopts = {{timeouts = {{first_byte = 0.3}}}}\n'
+        )
+        async with running_server(tmp_path, config=text) as server:
+            assert await ask(server, model="far/m") == "By proxy."
+            assert "sent no answer within 0.3 s" in await failure(server, model="far/m")
+
+    assert proxy.requests[0].path == "http://far.invalid/v1/chat/completions"
+
+
+# --- settings ----------------------------------------------------------------------------------------------------
+
+
+async def sent_temperature(server: RunningServer, model: ModelServer, session: str, **send: Any) -> float:
+    model.replies.append(said("ok"))
+    await server.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi", **send})
+    return model.requests[-1].json["temperature"]
+
+
+async def test_settings_of_message_and_session_reach_the_request_and_outlive_a_resume(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        for round_trip in range(2):
+            text = config(model.url)
+            async with running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server:
+                wire = server.wire
+                if round_trip:
+                    await wire.call("session.resume", {"sessionId": "s"})
+                    assert await sent_temperature(server, model, "s") == 0.25
+                    continue
+                await wire.call("session.create", {"sessionId": "s", "adapterSettings": {"temperature": 1}})
+                assert await sent_temperature(server, model, "s") == 1
+                assert await sent_temperature(server, model, "s", adapterSettings={"temperature": 1.5}) == 1.5
+                assert await sent_temperature(server, model, "s") == 1
+                update = {"sessionId": "s", "adapterSettings": {"temperature": 0.25}}
+                await wire.call("session.options.update", update)
+                assert await sent_temperature(server, model, "s") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"temprature": 1}, "there is no setting 'temprature'; settings: "),
+        ({"temperature": 3}, "setting 'temperature': expected at most 2"),
+        ({"temperature": "hot"}, "setting 'temperature': expected a number, got str"),
+        ({"model": "small"}, "setting 'model' cannot be set"),
+    ],
+)
+async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
+    tmp_path: Path, settings: JsonObject, expected: str
+) -> None:
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
+        error = await server.wire.refused("session.create", {"model": "work/small", "adapterSettings": settings})
+        provider = {"type": "work", "baseUrl": "http://127.0.0.1:1"}
+        other = await server.wire.refused("session.create", {"provider": provider, "adapterSettings": settings})
+        assert expected in error["message"]
+        assert expected in other["message"]
+        assert expected in await failure(server, {"adapterSettings": settings})
+
+
+async def test_settings_for_an_adapter_without_any_are_refused(tmp_path: Path) -> None:
+    text = '[adapters.bare]\ntype = "openai"\nbase_url = "http://127.0.0.1:1"\nmodels = ["m"]\n'
+    settings = {"temperature": 1}
+    async with running_server(tmp_path, config=text) as server:
+        error = await server.wire.refused("session.create", {"model": "bare/m", "adapterSettings": settings})
+        assert "there is no setting 'temperature': adapter 'bare' declares none" in error["message"]
+        assert "adapter 'openai' declares none" in await failure(server, {"adapterSettings": settings})
+
+
+# --- our own methods ----------------------------------------------------------------------------------------------
+
+
+async def test_adapters_are_listed_and_those_that_are_wrong_say_why(tmp_path: Path) -> None:
+    write(tmp_path, "bad.toml", 'extends = "nothing"\n')
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
+        adapters = (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]
+
+    by_name = {one["name"]: one for one in adapters}
+    assert by_name["work"] == {"name": "work", "title": "Work", "origin": "configuration"}
+    assert by_name["anthropic"] == {"name": "anthropic", "title": "anthropic", "origin": "built-in"}
+    assert by_name["bad"]["origin"] == "home"
+    assert by_name["bad"]["problem"].startswith("unknown adapter 'nothing'")
+
+
+async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: Path) -> None:
+    text = config("http://user:hidden@127.0.0.1:1") + (
+        '\n[adapters.work.body]\nauth_token = "hidden"\ndeep = {api_key = "hidden", kept = 1}\n'
+        '[adapters.work.schema."reasoning.effort"]\norder = 1\nmapping = "parameters"\ntype = "enum"\n'
+        'choices = ["low", {id = "high", formatted_name = "High"}]\ndefault = "low"\n'
+    )
+    text = text.replace('team = "cmd:', 'plain = {value = "hidden", literal = true}\nteam = "cmd:')
+    async with running_server(tmp_path, config=text, env={"WORK_KEY": "hidden"}) as server:
+        result = await server.wire.call("jumpseat.adapters.get", {"name": "work"})
+        unknown = await server.wire.refused("jumpseat.adapters.get", {"name": "nothing"})
+
+    adapter = result["adapter"]
+    assert "hidden" not in json.dumps(adapter)
+    assert unknown["message"].startswith("unknown adapter 'nothing', expected one of ")
+    assert (adapter["title"], adapter["wireName"], adapter["origin"]) == ("Work", "openai", "configuration")
+    assert (adapter["headers"], adapter["body"]) == (["X-Team"], {"deep": {"kept": 1}})
+    assert adapter["url"] == "http://127.0.0.1:1/special/chat/completions"
+    assert {one["name"]: one["source"] for one in adapter["env"]} == {
+        "api_key": "variable",
+        "base_url": "literal",
+        "plain": "literal",
+        "team": "command",
+    }
+    effort, model, temperature = adapter["settings"]
+    assert (effort["key"], effort["type"], effort["default"]) == ("reasoning.effort", "enum", "low")
+    assert [(one["id"], one["name"]) for one in effort["choices"]] == [("low", "low"), ("high", "High")]
+    assert (model["key"], model["default"], [one["id"] for one in model["choices"]]) == (
+        "model",
+        "large",
+        ["small", "large"],
+    )
+    assert (temperature["key"], temperature["default"], temperature["maximum"]) == ("temperature", 0.5, 2)
+
+
+async def test_an_adapter_that_a_client_registers_answers_a_session(tmp_path: Path) -> None:
+    async with ModelServer(said("Registered."), said("Again."), said("As a provider.")) as model:
+        declaration = {
+            "name": "theirs",
+            "extends": "openai_compatible",
+            "env": {"base_url": f"{model.url}/v1", "api_key": {"value": KEY, "literal": True}},
+            "headers": {"Authorization": "Token ${api_key}"},
+            "schema": {
+                "model": {"default": "m", "choices": ["m"]},
+                "top_k": {"type": "integer", "mapping": "parameters", "default": 4},
+            },
+        }
+        async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
+            call = server.wire.call
+            result = await call("jumpseat.adapters.register", {"declaration": declaration})
+            assert [one["key"] for one in result["adapter"]["settings"]] == ["model", "top_k"]
+            assert KEY not in json.dumps(result)
+            assert await ask(server, model="theirs/m") == "Registered."
+            assert [one["id"] for one in (await call("models.list", {}))["models"]] == ["theirs/m"]
+
+            await call("jumpseat.adapters.register", {"declaration": {**declaration, "parameters": {"seed": 1}}})
+            assert await ask(server, model="theirs/m") == "Again."
+            assert await ask(server, provider={"type": "theirs"}) == "As a provider."
+
+    first, second, third = [one.json for one in model.requests]
+    assert (first["model"], first["top_k"], "seed" in first) == ("m", 4, False)
+    assert (second["seed"], third["model"]) == (1, "m")
+    assert {one.headers["authorization"] for one in model.requests} == {f"Token {KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "expected"),
+    [
+        ({"extends": "openai"}, "the declaration needs a name"),
+        ({"name": "openai", "extends": "openai"}, "there is an adapter 'openai' already"),
+        ({"name": "a/b", "extends": "openai"}, "an adapter cannot be called 'a/b'"),
+        ({"name": "x", "extends": "nothing"}, "unknown adapter 'nothing'"),
+        ({"name": "x", "url": "http://h"}, "adapter 'x' needs a wire"),
+        ({"name": "x", "extends": "openai", "raw": ["--upload-file", "y"]}, "'--upload-file' is not supported"),
+        (
+            {"name": "x", "extends": "openai", "opts": {"timeouts": {"idle": "long"}}},
+            "expected a number of seconds",
+        ),
+    ],
+)
+async def test_a_declaration_that_cannot_work_is_refused_and_not_kept(
+    tmp_path: Path, declaration: JsonObject, expected: str
+) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("jumpseat.adapters.register", {"declaration": declaration})
+        names = [one["name"] for one in (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]]
+
+    assert expected in error["message"]
+    assert "x" not in names
+
+
+async def test_a_model_is_asked_once_outside_of_any_session(tmp_path: Path) -> None:
+    answer = {
+        "model": "large-1",
+        "choices": [{"message": {"role": "assistant", "content": "Short."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+    }
+    async with (
+        ModelServer(*[json_reply(answer)] * 3) as model,
+        running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
+    ):
+        call = server.wire.call
+        one = {"adapter": "work", "model": "small", "prompt": "hi", "settings": {"temperature": 1}}
+        result = await call("jumpseat.complete", one)
+        said_before = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": "b"},
+            {"role": "user", "content": "c"},
+        ]
+        await call("jumpseat.complete", {"messages": said_before})
+        provider = {"type": "openai", "baseUrl": f"{model.url}/own", "apiKey": "k"}
+        await call("jumpseat.complete", {"provider": provider, "model": "m", "prompt": "hi"})
+        sessions = (await call("session.list", {}))["sessions"]
+
+    first, second, third = model.requests
+    assert (result["text"], result["model"], result["stopReason"]) == ("Short.", "large-1", "end_turn")
+    assert (result["usage"]["inputTokens"], result["usage"]["outputTokens"]) == (7, 3)
+    assert (first.json["model"], first.json["temperature"], first.json["stream"]) == ("small", 1, False)
+    assert [(m["role"], m["content"]) for m in second.json["messages"]] == [
+        (m["role"], m["content"]) for m in said_before
+    ]
+    assert (third.path, third.json["model"], sessions) == ("/own/chat/completions", "m", [])
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"adapter": "work"}, "expected either prompt or messages"),
+        ({"prompt": "a", "messages": []}, "expected either prompt or messages"),
+        ({"messages": [{"role": "assistant", "content": "a"}]}, "expected the user's as the last one"),
+        ({"adapter": "work", "provider": {"type": "openai"}, "prompt": "a"}, "not both"),
+        ({"adapter": "nothing", "prompt": "a"}, "unknown adapter 'nothing'"),
+        ({"adapter": "work", "prompt": "a", "settings": {"heat": 1}}, "there is no setting 'heat'"),
+        ({"adapter": "work", "prompt": "a"}, "cannot connect to http://127.0.0.1:1/special"),
+    ],
+)
+async def test_a_single_call_that_cannot_work_says_why(tmp_path: Path, params: JsonObject, expected: str) -> None:
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
+        error = await server.wire.refused("jumpseat.complete", params)
+
+    assert expected in error["message"]
+
+
+async def test_a_single_call_is_read_by_the_handler_that_is_there_for_it(tmp_path: Path) -> None:
+    async with ModelServer(json_reply({"whole": "Inline."}), json_reply({"failed": "No."})) as model:
+        write(
+            tmp_path,
+            "mine.py",
+            f"""
+import json
+
+def inline_output(adapter, data, context=None):
+    body = json.loads(data["body"])
+    if "failed" in body:
+        return {{"status": "error", "output": body["failed"]}}
+    return {{"status": "success", "output": body["whole"]}}
+
+ADAPTER = {{
+    "extends": "openai_compatible",
+    "env": {{"base_url": "{model.url}"}},
+    "handlers": {{"inline_output": inline_output, "tokens": lambda adapter, data: {{"input": 5, "output": 2}}}},
+}}
+""",
+        )
+        async with running_server(tmp_path) as server:
+            params = {"adapter": "mine", "model": "m", "prompt": "hi"}
+            result = await server.wire.call("jumpseat.complete", params)
+            error = await server.wire.refused("jumpseat.complete", params)
+
+    assert (result["text"], result["usage"]["inputTokens"]) == ("Inline.", 5)
+    assert "No." in error["message"]
+
+
+async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_allows_it(tmp_path: Path) -> None:
+    env = {"WORK_KEY": KEY, "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
+    async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env=env) as server:
+        session = (await server.wire.call("session.create", {"model": "work/large"}))["sessionId"]
+        endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
+
+    assert (endpoint["type"], endpoint["wireApi"], endpoint["apiKey"]) == ("openai", "completions", KEY)
+    assert (endpoint["baseUrl"], endpoint["headers"]) == ("http://127.0.0.1:1/special", {"X-Team": "blue"})
