@@ -7,6 +7,7 @@ ever shown, only whether there is one.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ COPILOT: Final = "copilot"
 ANSWER_TOKENS: Final = 256
 """Enough for a model that must think first."""
 _GITHUB_TOKENS: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
 
 
@@ -114,8 +117,8 @@ def _declared(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapt
     declaration = known.declaration
     texts = {key: _entry_text(value) for key, value in declaration.env.items()}
     key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
-    # Commands, files and functions are not run to say that they are there.
-    key_env = key if key is not None and key.isidentifier() else None
+    # Commands, files and functions are not run to say that they are there, and a key is never shown.
+    key_env = key if key is not None and _VARIABLE.fullmatch(key) else None
     choices: Any = declaration.settings["model"].choices if "model" in declaration.settings else None
     return KnownAdapter(
         name=name,
@@ -124,7 +127,7 @@ def _declared(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapt
         address=_place(address),
         key_env=key_env,
         has_key=bool(environ.get(key_env)) if key_env else None,
-        usable=True,
+        usable=key_env is None or bool(environ.get(key_env)),
         models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
     )
 
@@ -198,7 +201,7 @@ async def _show_models(command: Command, models: Models, config: Config) -> int:
     try:
         if command.adapter is None:
             found = await models.list()
-            silent = [name for name, (_, declared) in configured.items() if not declared]
+            silent = [name for name in configured if not any(one.id.startswith(f"{name}/") for one in found)]
         elif command.adapter in configured:
             prefix = f"{command.adapter}/"
             found = [one for one in await models.declared() if one.id.startswith(prefix)]
@@ -291,6 +294,9 @@ async def _to_check(
         adapter, declared = configured[name]
         if model is None and declared:
             model = declared[0].id
+        if model is None:
+            ids = (one.id for one in await models.declared())
+            model = next((one.partition("/")[2] for one in ids if one.startswith(f"{name}/")), None)
         if model is None and (adapter.type or name) == SCRIPTED:
             model = SCRIPTED
         if model is None:

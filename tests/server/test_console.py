@@ -241,3 +241,19 @@ def test_wrong_arguments_of_a_command_are_one_line_on_stderr(tmp_path: Path, arg
     code, out, err = jumpseat(tmp_path, *argv)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("error: ")
+
+
+def test_a_declared_adapter_is_told_with_its_variable_and_never_with_its_key(tmp_path: Path) -> None:
+    adapters = tmp_path / "adapters"
+    adapters.mkdir()
+    (adapters / "mine.toml").write_text(
+        'extends = "openai"\n[env]\nbase_url = "http://127.0.0.1:9/v1"\napi_key = "MY_OWN_KEY"\n'
+        '[schema.model]\nchoices = ["a", "b"]\n'
+    )
+    (adapters / "plain.toml").write_text('extends = "openai"\n[env]\napi_key = "verysecretkey"\n')
+    _, out, _ = jumpseat(tmp_path, "adapters", "--json")
+    told = {one["name"]: one for one in json.loads(out)}
+
+    assert (told["mine"]["keyEnv"], told["mine"]["hasKey"], told["mine"]["models"]) == ("MY_OWN_KEY", False, 2)
+    assert (told["mine"]["origin"], told["mine"]["address"]) == ("home", "http://127.0.0.1:9/v1")
+    assert "verysecretkey" not in out
