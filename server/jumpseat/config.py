@@ -38,7 +38,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from jumpseat.errors import ConfigError
+from jumpseat.errors import ConfigError, validation_problems
 
 # Adapters that need no configuration where their key is in the environment: key, base URL, model.
 WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
@@ -189,11 +189,7 @@ def load_config(home: Path) -> Config:
     try:
         config = Config.model_validate(raw)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
-            for item in error.errors(include_input=False, include_url=False, include_context=False)
-        )
-        raise ConfigError(f"{path}: {problems}") from None
+        raise ConfigError(f"{path}: {'; '.join(validation_problems(error))}") from None
     for name, alias in config.models.items():
         if alias.adapter not in {*config.adapters, *WELL_KNOWN, *KNOWN_BESIDE, *adapter_files(home)}:
             raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
-from jumpseat.adapters.sources import ALIASES, SCRIPTED, Models, whereabouts
+from jumpseat.adapters.sources import SCRIPTED, Models, whereabouts
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest

@@ -29,6 +29,11 @@ They never hold a secret: adapters redact before they raise.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class JumpseatError(Exception):
     """Base of all errors that this server raises on purpose.
@@ -175,3 +180,14 @@ class ReplayError(ProviderError):
     """Offline, and no recording answers the request; the text shows how the nearest one differs."""
 
     error_type = "replay"
+
+
+def validation_problems(error: ValidationError, whole: str = "") -> list[str]:
+    """What does not fit a model, as ``where: what`` each; never the value, which may be a secret.
+
+    ``whole`` stands for the place where it is the value as such.
+    """
+    return [
+        f"{'.'.join(str(part) for part in item['loc']) or whole}: {item['msg']}"
+        for item in error.errors(include_input=False, include_url=False, include_context=False)
+    ]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters.failures import MASK, Veil, failure_of_event, failure_of_response
+from jumpseat.adapters.failures import Veil, failure_of_event, failure_of_response
+from jumpseat.agent.secrets import MASK
 from jumpseat.errors import (
     ProviderAuthError,
     ProviderContextError,

@@ -12,7 +12,7 @@ from jumpseat.errors import ConfigError
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter
 
-__all__ = ["ADAPTERS", "AdapterEntry", "load_adapter"]
+__all__ = ["ADAPTERS", "ALIASES", "AdapterEntry", "load_adapter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,9 @@ ADAPTERS: Final[Mapping[str, AdapterEntry]] = {
     "openrouter": AdapterEntry("jumpseat.adapters.openrouter", "OpenRouterAdapter"),
     "xai": AdapterEntry("jumpseat.adapters.compatible", "XaiAdapter"),
 }
+
+ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}
+"""Other names for adapters that come with the server."""
 
 
 def load_adapter(name: str) -> Adapter:

@@ -14,7 +14,7 @@ import anyio
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.openai import OpenAIAdapter
-from jumpseat.adapters.wire import as_list, as_object, as_text
+from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolMessage, UserMessage
 from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.errors import ProviderProtocolError
@@ -224,11 +224,11 @@ def model_from_wire(entry: JsonObject) -> ModelInfo | None:
         id=model_id,
         name=as_text(entry.get("name")) or model_id,
         vendor=as_text(entry.get("vendor")) or None,
-        vision=_flag(supports.get("vision")),
-        tools=_flag(supports.get("tool_calls")),
-        context_window=_limit(limits.get("max_context_window_tokens")),
-        max_prompt_tokens=_limit(limits.get("max_prompt_tokens")),
-        max_output_tokens=_limit(limits.get("max_output_tokens")),
+        vision=as_flag(supports.get("vision")),
+        tools=as_flag(supports.get("tool_calls")),
+        context_window=as_limit(limits.get("max_context_window_tokens")),
+        max_prompt_tokens=as_limit(limits.get("max_prompt_tokens")),
+        max_output_tokens=as_limit(limits.get("max_output_tokens")),
         reasoning_efforts=_texts(entry.get("supportedReasoningEfforts", supports.get("reasoning_effort"))),
         default_reasoning_effort=as_text(entry.get("defaultReasoningEffort")) or None,
         wires=wires,
@@ -248,14 +248,6 @@ def _has_images(request: ModelRequest) -> bool:
         elif isinstance(message, ToolMessage) and any(result.images for result in message.results):
             return True
     return False
-
-
-def _flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _limit(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

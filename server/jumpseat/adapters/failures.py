@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 import orjson
 
 from jumpseat.adapters.wire import as_list, as_object, one_line
+from jumpseat.agent.secrets import MASK
 from jumpseat.errors import (
     ProviderAuthError,
     ProviderContextError,
@@ -33,7 +34,6 @@ from jumpseat.errors import (
 MESSAGE_CHARS: Final = 1000
 """How much of a message is shown. It is cut by :meth:`Veil.over`, never before: half a key is a secret too."""
 
-MASK: Final = "[redacted]"
 
 _QUOTA_CODES: Final = frozenset(
     {

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from jumpseat.adapters.failures import MASK, Veil
+from jumpseat.adapters.failures import Veil
+from jumpseat.agent.secrets import MASK
 
 SHORTEST_IN_CONTENT: Final = 8
 """Secrets of fewer characters are words, such as ``ollama``: in content they are left alone."""

@@ -18,8 +18,8 @@ import anyio.to_thread
 import httpx
 import orjson
 
-from jumpseat.adapters.failures import MASK
 from jumpseat.adapters.recordings import Ending, Recording, read_folder
+from jumpseat.agent.secrets import MASK
 from jumpseat.errors import ConfigError, ProviderTransportError, ReplayError
 
 SHOWN_CHARS: Final = 60

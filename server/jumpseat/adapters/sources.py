@@ -20,14 +20,14 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 from pydantic import ValidationError
 
-from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import AskedToken, WireCaller, no_settings
 from jumpseat.adapters.offer import Offer
@@ -36,7 +36,14 @@ from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, adapter_files
-from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError, ProviderError
+from jumpseat.errors import (
+    ConfigError,
+    InvalidRequestError,
+    JumpseatError,
+    ProviderAuthError,
+    ProviderError,
+    validation_problems,
+)
 from jumpseat_protocol.provider import ProviderEndpointResult
 from jumpseat_protocol.server import AuthStatusResult
 from jumpseat_protocol.sessions import (
@@ -70,9 +77,6 @@ LIST_PATIENCE_S: Final = 3.0
 SCRIPTED: Final = "scripted"
 DEFAULT_PROVIDER: Final = "default"
 """What a session's one ``provider`` is called where its token is asked for."""
-
-ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}
-"""Other names for adapters."""
 
 _WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 
@@ -711,13 +715,26 @@ class Models:
 
     def _installed(self) -> dict[str, AdapterConfig]:
         """What packages bring beside what is configured."""
-        if not _some_installed():
+        if not self._some_installed:
             return {}
         return {
             name: AdapterConfig()
             for name in sorted(self.catalogue.installed())
             if name not in self._adapters and name not in ADAPTERS
         }
+
+    @cached_property
+    def _some_installed(self) -> bool:
+        """Whether an installed package seems to bring adapters; takes a hundredth of the time of loading them."""
+        group = b"[jumpseat.adapters]"
+        for folder in sys.path:
+            with suppress(OSError), os.scandir(folder or ".") as entries:
+                for entry in entries:
+                    if entry.name.endswith((".dist-info", ".egg-info")):
+                        with suppress(OSError):
+                            if group in (Path(entry.path) / "entry_points.txt").read_bytes():
+                                return True
+        return False
 
     def _is_plain(self, name: str, config: AdapterConfig) -> bool:
         """Whether an adapter is one that comes with the server, called with nothing declared."""
@@ -742,9 +759,7 @@ class Models:
             try:
                 return self._shared_script(repr(script), Script.model_validate(script))
             except ValidationError as error:
-                first = error.errors(include_input=False, include_url=False)[0]
-                where = ".".join(str(part) for part in first["loc"])
-                raise InvalidRequestError(f"provider.script.{where}: {first['msg']}") from None
+                raise InvalidRequestError(f"provider.script.{validation_problems(error)[0]}") from None
         return self._shared_script(script, load_script(script))
 
     def _shared_script(self, key: str, script: Any) -> ScriptedModel:
@@ -859,20 +874,6 @@ def _of_environ(
         for name, (key, base_url, _) in known.items()
         if name not in configured and (environ.get(key) or environ.get(base_url))
     }
-
-
-@cache
-def _some_installed() -> bool:
-    """Whether any installed package seems to bring adapters: a hundredth of the time that it takes to load them."""
-    group = b"[jumpseat.adapters]"
-    for folder in sys.path:
-        with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in entries:
-                if entry.name.endswith((".dist-info", ".egg-info")):
-                    with suppress(OSError):
-                        if group in (Path(entry.path) / "entry_points.txt").read_bytes():
-                            return True
-    return False
 
 
 async def whereabouts(model: HttpModel) -> tuple[Endpoint, str]:

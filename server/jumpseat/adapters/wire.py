@@ -99,6 +99,16 @@ def as_count(value: Any) -> int:
     return int(value) if isinstance(value, (int, float)) else 0
 
 
+def as_flag(value: Any) -> bool | None:
+    """``value`` if it is a truth, else unknown."""
+    return value if isinstance(value, bool) else None
+
+
+def as_limit(value: Any) -> int | None:
+    """``value`` if it is a positive number, else unknown."""
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+
+
 def merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:
     """Headers of all layers; a later layer wins, whatever the case of its names."""
     merged: dict[str, tuple[str, str]] = {}

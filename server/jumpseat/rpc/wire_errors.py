@@ -36,10 +36,7 @@ class InvalidParamsError(Exception):
     """The params of ``method`` do not fit its model. The text names fields and expectations, never values."""
 
     def __init__(self, method: str, error: ValidationError) -> None:
-        problems = [
-            f"{'.'.join(str(part) for part in item['loc']) or 'params'}: {item['msg']}"
-            for item in error.errors(include_input=False, include_url=False, include_context=False)
-        ]
+        problems = errors.validation_problems(error, "params")
         super().__init__(f"Invalid params for {method}: {'; '.join(problems[:5])}")
 
 

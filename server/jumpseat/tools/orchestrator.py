@@ -21,7 +21,7 @@ from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat.errors import InvalidRequestError, JumpseatError, validation_problems
 from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object, run_client_tool
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
@@ -238,10 +238,7 @@ class ToolOrchestrator:
         try:
             args = tool.args.model_validate(call.arguments)
         except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}"
-                for item in error.errors(include_input=False, include_url=False, include_context=False)
-            )
+            problems = "; ".join(validation_problems(error, "arguments"))
             return failure(f"Invalid arguments for `{tool.name}`: {problems}")
         ctx = ToolContext(
             call_id=call.id,

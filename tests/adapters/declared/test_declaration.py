@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters.declared.declaration import lookup, read_declaration
+from jumpseat.adapters.declared.declaration import read_declaration
 from jumpseat.adapters.declared.handlers import GROUPS, read_handlers
+from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.errors import ConfigError
 
 
@@ -124,8 +125,9 @@ def test_dotted_paths_lead_into_tables_and_entries_and_nowhere_else() -> None:
         {"name": "x", "opts": {"region": {"name": "eu"}}, "schema": {"model": {"default": "m"}}}, where="x"
     )
 
-    assert lookup(declaration, "schema.model.default") == "m"
-    assert lookup(declaration, "opts.region.name") == "eu"
-    assert lookup(declaration, "opts.region.name.more") is None
-    assert lookup(declaration, "schema.model.model_dump") is None
-    assert lookup(declaration, "nothing") is None
+    view = AdapterView(declaration)
+    assert view.lookup("schema.model.default") == "m"
+    assert view.lookup("opts.region.name") == "eu"
+    assert view.lookup("opts.region.name.more") is None
+    assert view.lookup("schema.model.model_dump") is None
+    assert view.lookup("nothing") is None

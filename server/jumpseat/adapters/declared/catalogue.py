@@ -34,7 +34,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
 from jumpseat.adapters.declared.env import SECRET_NAME
@@ -42,7 +42,7 @@ from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
-from jumpseat.adapters.wire import as_object
+from jumpseat.adapters.wire import as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import ConfigError, InvalidRequestError
 
@@ -54,9 +54,6 @@ BUILT_IN: Final = "built-in"
 
 PROTOCOLS: Final = ("http", "acp")
 """What ``type`` means in a declaration."""
-
-ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}
-"""Other names for adapters that come with the server."""
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
@@ -148,11 +145,11 @@ class Known:
             id=f"{self.declaration.name}/{choice.id}",
             name=choice.formatted_name or choice.id,
             vendor=self.declaration.vendor,
-            vision=_flag(opts.get("has_vision", opts.get("vision"))),
-            tools=_flag(opts.get("can_use_tools", opts.get("tools"))),
-            context_window=_limit(meta.get("context_window")),
-            max_prompt_tokens=_limit(meta.get("max_prompt_tokens")),
-            max_output_tokens=_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
+            vision=as_flag(opts.get("has_vision", opts.get("vision"))),
+            tools=as_flag(opts.get("can_use_tools", opts.get("tools"))),
+            context_window=as_limit(meta.get("context_window")),
+            max_prompt_tokens=as_limit(meta.get("max_prompt_tokens")),
+            max_output_tokens=as_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
         )
         return Offer(choice.id, name, info)
 
@@ -533,11 +530,3 @@ def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice]
         raise ConfigError(
             f"adapter {declaration.name!r}: schema.model: its function failed ({type(error).__name__})"
         ) from error
-
-
-def _flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _limit(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None

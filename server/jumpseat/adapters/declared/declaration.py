@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
-from jumpseat.errors import ConfigError
+from jumpseat.errors import ConfigError, validation_problems
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
     "--insecure": ("insecure", 0),
@@ -120,11 +120,7 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     try:
         declaration = Declaration.model_validate(own)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
-            for item in error.errors(include_input=False, include_url=False, include_context=False)
-        )
-        raise ConfigError(f"{where}: {problems}") from None
+        raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
     check_raw(where, declaration.raw)
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
@@ -213,19 +209,6 @@ def _seconds(place: str, value: Any) -> float | None:
     if not 0 <= seconds < math.inf:
         raise ConfigError(f"{place}: expected a number of seconds, got {value!r}")
     return seconds or None
-
-
-def lookup(declaration: Declaration, path: str) -> Any:
-    """What a dotted path (``schema.model.default``) leads to in a declaration, ``None`` where to nothing."""
-    node: Any = {**declaration.__dict__, "schema": declaration.settings}
-    for step in path.split("."):
-        if isinstance(node, Mapping):
-            node = cast("Mapping[str, Any]", node).get(step)
-        elif isinstance(node, BaseModel):
-            node = getattr(node, step, None) if step in type(node).model_fields else None
-        else:
-            return None
-    return node
 
 
 def _table(where: str, key: str, value: Any) -> Mapping[str, Any]:

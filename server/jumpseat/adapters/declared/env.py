@@ -34,7 +34,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from jumpseat.errors import ConfigError
+from jumpseat.errors import ConfigError, validation_problems
 
 COMMAND_TIMEOUT_S: Final = 20.0
 
@@ -245,8 +245,7 @@ def read_entry(where: str, raw: Any) -> EnvEntry:
     try:
         return EnvEntry.model_validate(dict(cast("Mapping[str, Any]", raw)))
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        raise ConfigError(f"{where}.{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+        raise ConfigError(f"{where}.{validation_problems(error)[0]}") from None
 
 
 async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeout_s: float) -> tuple[int, bytes]:

@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.errors import ConfigError, InvalidRequestError, validation_problems
 
 MODEL: Final = "model"
 """The entry that says which models there are and which is the default."""
@@ -125,9 +125,7 @@ def _choice(where: str, key: Any, value: Any) -> Choice:
     try:
         return Choice.model_validate({**cast("Mapping[str, Any]", value), "id": str(key)})
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}.choices.{key}.{place}: {first['msg']}") from None
+        raise ConfigError(f"{where}.choices.{key}.{validation_problems(error)[0]}") from None
 
 
 def check_value(key: str, entry: SchemaEntry, value: Any, view: Any) -> None:
