@@ -109,7 +109,10 @@ class SessionApproval(WireModel):
 
 
 class PermissionDecision(WireModel):
-    """A client's answer. Hosts that forward completed results send those kinds; they are accepted too."""
+    """A client's answer. Hosts that forward completed results send those kinds; they are accepted too.
+
+    ``modified_args`` take the place of the call's arguments where it is approved.
+    """
 
     kind: Literal[
         "approve-once",
@@ -133,6 +136,7 @@ class PermissionDecision(WireModel):
     approval: SessionApproval | None = None
     location_key: str | None = None
     domain: str | None = None
+    modified_args: dict[str, Any] | None = None
 
 
 class HandlePendingPermissionRequestParams(WireModel):

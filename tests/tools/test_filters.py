@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumpseat.tools.filters import ToolSource, offered
+from jumpseat.tools.filters import SourceName, offered
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_builtin_tool_is_offered_where_it_is_available_and_not_excluded(
 
 
 @pytest.mark.parametrize("source", ["builtin", "custom", "mcp"])
-def test_patterns_count_for_the_source_they_name(source: ToolSource) -> None:
+def test_patterns_count_for_the_source_they_name(source: SourceName) -> None:
     others = [f"{other}:*" for other in ("builtin", "custom", "mcp") if other != source]
 
     assert offered("a-b", source, [f"{source}:*"], others)

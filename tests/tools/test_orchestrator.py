@@ -255,6 +255,42 @@ async def test_a_rejection_with_feedback_is_told_to_the_model_and_the_turn_goes_
     assert made.client.payloads(events.ExternalToolRequested) == []
 
 
+async def test_a_call_that_the_user_changed_runs_as_changed_and_the_model_is_told(tasks: TaskGroup) -> None:
+    made = make_session(
+        tasks,
+        script=calls(("count", {"count": 3})),
+        builtin=[builtin("count", counted, permission=ReadPermission(intention="Count", path="/x"))],
+    )
+    made.send("go")
+    asked = await made.client.heard(events.PermissionRequested)
+    made.decide(asked, {"kind": "approve-once", "modifiedArgs": {"count": 2, "unit": "pears"}})
+    await made.idle()
+
+    assert result(made).result == events.ToolResult(content="2 pears")
+    assert result(made).effective_arguments == {"count": 2, "unit": "pears"}
+    assert len(made.client.payloads(events.PermissionRequested)) == 1
+    said = made.client.payloads(events.UserMessage)[-1]
+    assert said.source == "hook"
+    assert '{"count":3}' in said.content and '{"count":2,"unit":"pears"}' in said.content
+
+
+async def test_arguments_that_the_user_made_bad_are_answered_with_what_is_wrong(tasks: TaskGroup) -> None:
+    made = make_session(
+        tasks,
+        script=calls(("count", {"count": 3})),
+        builtin=[builtin("count", counted, permission=ReadPermission(intention="Count", path="/x"))],
+    )
+    made.send("go")
+    made.decide(
+        await made.client.heard(events.PermissionRequested),
+        {"kind": "approve-once", "modifiedArgs": {"count": "many"}},
+    )
+    await made.idle()
+
+    assert not result(made).success
+    assert "count" in told(made)[0] and told(made)[0].startswith("Invalid arguments for `count`")
+
+
 async def test_a_client_tool_is_started_then_asked_permission_for_then_run(tasks: TaskGroup) -> None:
     script = calls(("ask", {"q": 1}))
     made = make_session(tasks, script=script, tools=[ClientTool(name="ask", description="Ask")])

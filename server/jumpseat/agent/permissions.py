@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 import anyio
 
+from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
@@ -50,10 +51,14 @@ _REMEMBERED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model."""
+    """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model.
+
+    ``arguments`` are those an allowed call is to run with where a person has changed them.
+    """
 
     status: Literal["allowed", "denied", "rejected"]
     message: str = ""
+    arguments: JsonObject | None = None
 
 
 ALLOWED: Final = Verdict("allowed")
@@ -169,7 +174,7 @@ def _verdict(decision: PermissionDecision) -> Verdict:
             | "approved-for-session"
             | "approved-for-location"
         ):
-            return ALLOWED
+            return Verdict("allowed", arguments=decision.modified_args)
         case "reject" | "denied-interactively-by-user":
             if decision.feedback:
                 return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")

@@ -6,18 +6,73 @@ no time limit: handlers may wait for people.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
-from jumpseat.tools.tool import ToolOutcome
+from jumpseat.tools.filters import SourceName
+from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
 from jumpseat_protocol import events
+from jumpseat_protocol.permissions import CustomToolPermission
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject
 from jumpseat_protocol.wire import to_wire
+
+NO_ARGUMENTS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
+
+
+class ClientTools:
+    """The tools of all clients that are attached to a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def tools(self) -> Mapping[str, ToolOfClient]:
+        return {name: ToolOfClient(self._session, tool) for name, tool in self._session.client_tools().items()}
+
+    async def close(self, grace_s: float) -> None:
+        """Nothing runs here: an open call is withdrawn with the turn that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOfClient:
+    """One tool of a client."""
+
+    session: Session
+    definition: ClientTool
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def source(self) -> SourceName:
+        return "custom"
+
+    @property
+    def spec(self) -> ToolSpec:
+        tool = self.definition
+        return ToolSpec(tool.name, tool.description, tool.parameters or dict(NO_ARGUMENTS))
+
+    def summary(self, arguments: JsonObject) -> str | None:
+        """A client does not say."""
+        return None
+
+    async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
+        tool = self.definition
+        permission = None
+        if not tool.skip_permission:
+            permission = CustomToolPermission(
+                tool_name=tool.name, tool_description=tool.description, args=call.arguments
+            )
+        return Prepared(permission, partial(run_client_tool, self.session, tool, call))
 
 
 async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-ToolSource: TypeAlias = Literal["builtin", "custom", "mcp"]
+SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 
 
-def offered(name: str, source: ToolSource, available: Iterable[str] | None, excluded: Iterable[str]) -> bool:
+def offered(name: str, source: SourceName, available: Iterable[str] | None, excluded: Iterable[str]) -> bool:
     """Whether a tool is offered; ``available`` of ``None`` means all."""
     forms = {name, f"{source}:{name}", f"{source}:*"}
     if not forms.isdisjoint(excluded):

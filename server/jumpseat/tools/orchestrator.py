@@ -8,43 +8,48 @@ ends in exactly one ``tool.execution_complete``. Calls of one answer run at the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, TypeAlias
 
 import anyio
-from pydantic import ValidationError
 
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import InvalidRequestError, JumpseatError, validation_problems
-from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object, run_client_tool
+from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat.tools.builtin import BuiltinTools
+from jumpseat.tools.client_tools import ClientTools, object_of_outcome, outcome_of_object
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
 from jumpseat.tools.shell_syntax import parse_shell
 from jumpseat.tools.shells import GRACE_S, Shells
-from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Tool, ToolContext, ToolOutcome, ToolSource, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
-from jumpseat_protocol.permissions import CustomToolPermission, HookPermission, PermissionRequest
+from jumpseat_protocol.permissions import HookPermission, PermissionRequest
 from jumpseat_protocol.sessions import ClientTool
 
 log = logging.getLogger(__name__)
 
-NO_ARGUMENTS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
+MakeSource: TypeAlias = Callable[[Session], ToolSource]
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the tools of all sessions share: the built-in ones, and the environment of their child processes."""
+    """What the tools of all sessions share.
+
+    ``builtin`` are the built-in ones, ``environ`` is the environment of their child processes, and ``sources`` make
+    what else a session has tools from.
+    """
 
     builtin: tuple[BuiltinTool[Any], ...]
     environ: Mapping[str, str]
+    sources: tuple[MakeSource, ...] = ()
 
 
 class ToolOrchestrator:
@@ -54,15 +59,19 @@ class ToolOrchestrator:
         self._session = session
         self._environment = environment
         self._output_dir = output_dir
-        self._builtin = {tool.name: tool for tool in environment.builtin}
         self._shells = Shells(session.around.tasks)
+        self._builtin = BuiltinTools(session, environment.builtin)
+        # Of two tools with one name, that of the later source counts.
+        self._sources: list[ToolSource] = [
+            self._builtin,
+            *(make(session) for make in environment.sources),
+            ClientTools(session),
+        ]
 
     # --- what the model is offered ------------------------------------------------------------------------------
 
     def specs(self) -> list[ToolSpec]:
-        return [
-            tool.spec if isinstance(tool, BuiltinTool) else _client_spec(tool) for tool in self._offered().values()
-        ]
+        return [tool.spec for tool in self._offered().values()]
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._offered(settings))
@@ -73,40 +82,31 @@ class ToolOrchestrator:
         Raises:
             InvalidRequestError: naming the tool.
         """
+        builtin = {tool.name for tool in self._environment.builtin}
         for name, tool in tools.items():
-            if name in self._builtin and not tool.overrides_built_in_tool:
+            if name in builtin and not tool.overrides_built_in_tool:
                 raise InvalidRequestError(
                     f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"
                 )
 
-    def _offered(self, settings: SessionSettings | None = None) -> dict[str, BuiltinTool[Any] | ClientTool]:
+    def _offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
         settings = settings or self._session.settings
-        client_tools = self._session.client_tools()
-        out: dict[str, BuiltinTool[Any] | ClientTool] = {
+        every: dict[str, Tool] = {}
+        for source in self._sources:
+            for name, tool in source.tools().items():
+                every.pop(name, None)
+                every[name] = tool
+        return {
             name: tool
-            for name, tool in self._builtin.items()
-            if name not in client_tools
-            and self._has(tool.needs)
-            and offered(name, "builtin", settings.available_tools, settings.excluded_tools)
+            for name, tool in every.items()
+            if offered(name, tool.source, settings.available_tools, settings.excluded_tools)
         }
-        for name, tool in client_tools.items():
-            if offered(name, "custom", settings.available_tools, settings.excluded_tools):
-                out[name] = tool
-        return out
-
-    def _has(self, need: str | None) -> bool:
-        return need is None or self._session.user_input_client() is not None
 
     # --- what the user is shown ---------------------------------------------------------------------------------
 
     def intention(self, call: ToolUseBlock) -> str | None:
         tool = self._offered().get(call.name)
-        if not isinstance(tool, BuiltinTool):
-            return None
-        try:
-            return tool.intention(tool.args.model_validate(call.arguments))
-        except ValidationError:
-            return None
+        return None if tool is None or call.arguments is None else tool.summary(call.arguments)
 
     def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
         command = (call.arguments or {}).get("command") if call.name == "bash" else None
@@ -161,7 +161,11 @@ class ToolOrchestrator:
         return any(outcome.ends_turn for outcome in settled)
 
     async def close(self, grace_s: float | None = None) -> None:
-        await self._shells.close(GRACE_S if grace_s is None else grace_s)
+        grace_s = GRACE_S if grace_s is None else grace_s
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._shells.close, grace_s)
+            for source in self._sources:
+                tasks.start_soon(source.close, grace_s)
 
     async def _outcome(self, call: ToolUseBlock) -> ToolOutcome:
         """What ``call`` comes to, with what the hooks before and after it have to say."""
@@ -178,14 +182,13 @@ class ToolOrchestrator:
                 call = ToolUseBlock(call.id, call.name, text, before.modified_args)
             outcome = await self._execute(call, permission=before)
             outcome = await self._after(call, outcome)
-            if before.modified_args is not None:
-                outcome.arguments = before.modified_args
+            outcome.arguments = outcome.arguments or before.modified_args
         if before.additional_context:
             outcome.contexts.insert(0, before.additional_context)
         return outcome
 
     async def _after(self, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
-        hooks, arguments = self._session.hooks, call.arguments or {}
+        hooks, arguments = self._session.hooks, outcome.arguments or call.arguments or {}
         if outcome.ok:
             after = await hooks.post_tool_use(call.name, arguments, object_of_outcome(outcome))
             if after.modified_result is not None:
@@ -219,9 +222,7 @@ class ToolOrchestrator:
                 f"The arguments of `{call.name}` are not a JSON object. Send the call again with valid JSON."
             )
         try:
-            if isinstance(tool, BuiltinTool):
-                return await self._run_builtin(tool, call, permission)
-            return await self._run_client(tool, call, permission)
+            return await self._run(tool, call, permission)
         except JumpseatError:
             raise
         except Exception:
@@ -232,14 +233,7 @@ class ToolOrchestrator:
                 error="Tool execution failed",
             )
 
-    async def _run_builtin(
-        self, tool: BuiltinTool[Any], call: ToolUseBlock, permission: PreToolUseOutput | None
-    ) -> ToolOutcome:
-        try:
-            args = tool.args.model_validate(call.arguments)
-        except ValidationError as error:
-            problems = "; ".join(validation_problems(error, "arguments"))
-            return failure(f"Invalid arguments for `{tool.name}`: {problems}")
+    async def _run(self, tool: Tool, call: ToolUseBlock, permission: PreToolUseOutput | None) -> ToolOutcome:
         ctx = ToolContext(
             call_id=call.id,
             session_id=self._session.id,
@@ -252,40 +246,37 @@ class ToolOrchestrator:
                 self._session, call.id, question, choices, allow_freeform=freeform
             ),
         )
-        return await self._ask(tool.permission(ctx, args), call, permission) or await tool.run(ctx, args)
-
-    async def _run_client(
-        self, tool: ClientTool, call: ToolUseBlock, permission: PreToolUseOutput | None
-    ) -> ToolOutcome:
-        request = None
-        if not tool.skip_permission:
-            request = CustomToolPermission(
-                tool_name=tool.name, tool_description=tool.description, args=call.arguments
-            )
-        return await self._ask(request, call, permission) or await run_client_tool(self._session, tool, call)
-
-    async def _ask(
-        self, request: PermissionRequest | None, call: ToolUseBlock, permission: PreToolUseOutput | None
-    ) -> ToolOutcome | None:
-        """``None`` where the call may run, else what it comes to."""
-        decision = permission.permission_decision if permission is not None else None
-        if decision == "ask" and permission is not None:
-            request = HookPermission(
-                tool_name=call.name,
-                tool_args=call.arguments,
-                hook_message=permission.permission_decision_reason,
-            )
-        if request is None or decision == "allow":
-            return None
+        prepared = await tool.prepare(ctx, call)
+        if isinstance(prepared, ToolOutcome):
+            return prepared
+        request = _to_ask(prepared.permission, call, permission)
+        if request is None:
+            return await prepared.run()
         request.tool_call_id = call.id
         verdict = await self._session.permissions.decide(request)
         match verdict.status:
-            case "allowed":
-                return None
             case "denied":
                 return ToolOutcome(text=verdict.message, status="denied")
             case "rejected":
                 return ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
+            case "allowed":
+                if verdict.arguments is None or verdict.arguments == call.arguments:
+                    return await prepared.run()
+                return await self._run_changed(tool, ctx, call, verdict.arguments)
+
+    async def _run_changed(
+        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, arguments: JsonObject
+    ) -> ToolOutcome:
+        """Run ``call`` as a person has changed it, and tell the model that it was."""
+        text = canonical_json(arguments)
+        prepared = await tool.prepare(ctx, ToolUseBlock(call.id, call.name, text, arguments))
+        outcome = prepared if isinstance(prepared, ToolOutcome) else await prepared.run()
+        outcome.arguments = arguments
+        outcome.contexts.append(
+            f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
+            f" You sent: {canonical_json(call.arguments or {})} It ran with: {text}"
+        )
+        return outcome
 
     def _fit(self, text: str) -> str:
         # Before a file takes it: events are masked by the session.
@@ -330,5 +321,16 @@ class ToolOrchestrator:
         self._session.emit(events.ToolExecutionProgress(tool_call_id=call_id, progress_message=line))
 
 
-def _client_spec(tool: ClientTool) -> ToolSpec:
-    return ToolSpec(tool.name, tool.description, tool.parameters or dict(NO_ARGUMENTS))
+def _to_ask(
+    request: PermissionRequest | None, call: ToolUseBlock, permission: PreToolUseOutput | None
+) -> PermissionRequest | None:
+    """What is to be asked before ``call`` runs, as a hook would have it."""
+    if permission is None:
+        return request
+    if permission.permission_decision == "ask":
+        return HookPermission(
+            tool_name=call.name,
+            tool_args=call.arguments,
+            hook_message=permission.permission_decision_reason,
+        )
+    return None if permission.permission_decision == "allow" else request

@@ -1,24 +1,28 @@
-"""What a built-in tool is: a name, typed arguments, what it needs permission for, and a function.
+"""What a tool is, of whatever kind, and what a built-in one is.
 
-The arguments are a pydantic model whose field descriptions are the schema the model sees.
-What a call may touch is declared by ``permission`` and judged by the orchestrator before ``run`` is called:
-no tool asks for permission itself. Bad arguments, missing files and failing commands are outcomes for the
-model to read, never exceptions.
+To the orchestrator a tool is a name, a spec and :meth:`Tool.prepare`, which checks a call's arguments and says what
+the call needs permission for and how it is run; a :class:`ToolSource` gives a session some of its tools. A built-in
+tool is typed arguments (a pydantic model whose field descriptions are the schema the model sees) and a function.
+
+What a call may touch is declared and judged by the orchestrator before it runs: no tool asks for permission itself.
+Bad arguments, missing files and failing commands are outcomes for the model to read, never exceptions.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from jumpseat.agent.blocks import ImageBlock, JsonObject
+from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
+from jumpseat.errors import validation_problems
+from jumpseat.tools.filters import SourceName
 from jumpseat.tools.shells import Shells
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
@@ -85,6 +89,52 @@ class ToolContext:
         return self.cwd / os.path.expanduser(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call whose arguments are good: what it needs permission for (``None``: nothing), and how it is run."""
+
+    permission: PermissionRequest | None
+    run: Callable[[], Awaitable[ToolOutcome]]
+
+
+class Tool(Protocol):
+    """One tool of a session. ``source`` is what patterns like ``mcp:*`` mean."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def source(self) -> SourceName: ...
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model sees."""
+        ...
+
+    def summary(self, arguments: JsonObject) -> str | None:
+        """What a call is about to do, in a few words for the user."""
+        ...
+
+    async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
+        """Check a call whose arguments are a JSON object; an outcome instead where it cannot run.
+
+        Nothing is done yet, and nothing asked. Called again with other arguments where a person has changed them.
+        """
+        ...
+
+
+class ToolSource(Protocol):
+    """Where a session has some of its tools from: built-in ones, those of its clients, of servers, of files."""
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Those there are now, by name. Called often: no I/O."""
+        ...
+
+    async def close(self, grace_s: float) -> None:
+        """End what the tools have running; processes get ``grace_s`` seconds to do so by themselves."""
+        ...
+
+
 class ToolArgs(BaseModel):
     """Base of the argument models. Unknown arguments are ignored: models invent them."""
 
@@ -110,10 +160,32 @@ class BuiltinTool(Generic[A]):
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
     needs: Literal["user_input"] | None = None
 
-    @cached_property
+    @property
+    def source(self) -> SourceName:
+        return "builtin"
+
+    @property
     def spec(self) -> ToolSpec:
-        """What the model sees; worked out at first use."""
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> ToolSpec:
         return ToolSpec(self.name, self.description, _slim(self.args.model_json_schema(by_alias=True)))
+
+    def summary(self, arguments: JsonObject) -> str | None:
+        """What a call is about to do; nothing for one that cannot run."""
+        try:
+            return self.intention(self.args.model_validate(arguments))
+        except ValidationError:
+            return None
+
+    async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
+        try:
+            args = self.args.model_validate(call.arguments)
+        except ValidationError as error:
+            problems = "; ".join(validation_problems(error, "arguments"))
+            return failure(f"Invalid arguments for `{self.name}`: {problems}")
+        return Prepared(self.permission(ctx, args), partial(self.run, ctx, args))
 
 
 def _slim(schema: JsonObject) -> JsonObject:
