@@ -271,7 +271,8 @@ async def test_a_call_that_the_user_changed_runs_as_changed_and_the_model_is_tol
     assert len(made.client.payloads(events.PermissionRequested)) == 1
     said = made.client.payloads(events.UserMessage)[-1]
     assert said.source == "hook"
-    assert '{"count":3}' in said.content and '{"count":2,"unit":"pears"}' in said.content
+    assert '{"count":3}' in said.content
+    assert '{"count":2,"unit":"pears"}' in said.content
 
 
 async def test_arguments_that_the_user_made_bad_are_answered_with_what_is_wrong(tasks: TaskGroup) -> None:
@@ -288,7 +289,8 @@ async def test_arguments_that_the_user_made_bad_are_answered_with_what_is_wrong(
     await made.idle()
 
     assert not result(made).success
-    assert "count" in told(made)[0] and told(made)[0].startswith("Invalid arguments for `count`")
+    assert "count" in told(made)[0]
+    assert told(made)[0].startswith("Invalid arguments for `count`")
 
 
 async def test_a_client_tool_is_started_then_asked_permission_for_then_run(tasks: TaskGroup) -> None:
