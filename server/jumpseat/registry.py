@@ -27,9 +27,10 @@ from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.queue import QueuedCommand
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session import QueuedCommand, Session, Surroundings
+from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
@@ -216,12 +217,12 @@ class SessionRegistry:
         session = self._live.get(session_id)
         if session is None:
             return
-        attachment = session.attachments.get(client)
+        attachment = session.clients.get(client)
         # A client that hangs up right behind its request must not leave half a session behind.
         with anyio.CancelScope(shield=True):
             if attachment is not None:
                 await session.farewell(attachment)
-            if not session.attachments:
+            if not len(session.clients):
                 await self.close(session)
 
     def concerns(
@@ -229,7 +230,7 @@ class SessionRegistry:
     ) -> bool:
         """Whether ``client`` is one that answers ``question`` of a live session: it has the tool, or a handler."""
         session = self._live.get(session_id)
-        attachment = session.attachments.get(client) if session else None
+        attachment = session.clients.get(client) if session else None
         if attachment is None:
             return False
         if isinstance(question, events.ExternalToolRequested):
@@ -246,7 +247,7 @@ class SessionRegistry:
     def lost(self, client: Client) -> None:
         """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""
         for session in self._live.values():
-            session.detach(client)
+            session.clients.detach(client)
 
     async def close(self, session: Session, grace_s: float | None = None) -> None:
         """End a live session and keep it on disk; one that was never prompted leaves nothing behind."""

@@ -21,8 +21,8 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelRequest, TextDelta
+from jumpseat.agent.queue import Prompt
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError, ProviderTransportError
 from jumpseat_protocol import events

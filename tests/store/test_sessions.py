@@ -13,9 +13,9 @@ from anyio.abc import TaskGroup
 
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.client import Attachment
+from jumpseat.agent.queue import Prompt
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.registry import SessionRegistry

@@ -31,8 +31,9 @@ from jumpseat.agent.commands import run_queued
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import Model, ModelInfo
+from jumpseat.agent.queue import Prompt
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session import Prompt, Session, Surroundings
+from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
@@ -189,7 +190,7 @@ class MadeSession:
         self, asked: events.ExternalToolRequested, result: Any = None, *, error: str | None = None
     ) -> bool:
         """Answer a call of a client tool as a client does; whether somebody waited for it."""
-        return self.session.external_calls.answer(
+        return self.session.clients.external_calls.answer(
             asked.request_id,
             HandlePendingToolCallParams(
                 session_id=self.session.id, request_id=asked.request_id, result=result, error=error

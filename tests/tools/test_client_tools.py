@@ -239,4 +239,4 @@ async def test_the_question_names_the_call_and_is_closed_by_its_answer(tasks: Ta
         events.ExternalToolCompleted(request_id=asked.request_id)
     ]
     assert not made.answer_tool(asked, "again")
-    assert made.session.external_calls.open() == []
+    assert made.session.clients.external_calls.open() == []

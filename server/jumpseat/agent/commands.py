@@ -13,7 +13,8 @@ from typing import Final
 
 import anyio
 
-from jumpseat.agent.session import QueuedCommand, Session
+from jumpseat.agent.queue import QueuedCommand
+from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo
@@ -36,20 +37,20 @@ async def invoke(session: Session, name: str, args: str) -> str | None:
     Raises:
         InvalidRequestError: there is no such command, or it failed.
     """
-    brought = session.client_commands()
+    brought = session.clients.commands()
     own = next((one for one in brought if one.casefold() == name.casefold()), None)
     if own is None:
         builtin = BUILTINS.get(name.casefold())
         if builtin is None:
             raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
         return await builtin.run(session, args)
-    pending = session.ask_command(own, args)
+    pending = session.clients.ask_command(own, args)
     if pending is None:
         raise InvalidRequestError(f"the client that has {f'/{name}'!r} is gone")
     try:
         error = await pending.answer()
     finally:
-        session.command_calls.close(pending)
+        session.clients.command_calls.close(pending)
     if error is not None:
         raise InvalidRequestError(error)
     return None
@@ -62,7 +63,7 @@ async def run_queued(session: Session, command: QueuedCommand) -> bool:
     """
     try:
         session.emit(events.PendingMessagesModified())
-        if session.has_interest("command.queued"):
+        if session.clients.has_interest("command.queued"):
             return await _offer(session, command)
         shown = await invoke(session, *split(command.text))
         if shown is not None:
@@ -92,7 +93,7 @@ def split(text: str) -> tuple[str, str]:
 
 def available(session: Session, *, builtins: bool, clients: bool) -> list[SlashCommandInfo]:
     """The commands there are, by name."""
-    brought = session.client_commands()
+    brought = session.clients.commands()
     found = [_info(name, one.description or "", "client") for name, one in brought.items()] if clients else []
     hidden = {name.casefold() for name in brought}
     if builtins:
@@ -112,12 +113,12 @@ def _info(name: str, description: str, kind: CommandKind, hint: str | None = Non
 
 
 async def _offer(session: Session, command: QueuedCommand) -> bool:
-    pending = session.queued_commands.ask(command.text)
+    pending = session.clients.queued_commands.ask(command.text)
     try:
         session.emit(events.CommandQueued(request_id=pending.id, command=command.text))
         result = await pending.answer()
     finally:
-        session.queued_commands.close(pending)
+        session.clients.queued_commands.close(pending)
         session.emit(events.CommandCompleted(request_id=pending.id))
     return result.handled and result.stop_processing_queue
 

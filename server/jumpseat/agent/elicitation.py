@@ -16,9 +16,9 @@ async def elicit(session: Session, message: str, schema: dict[str, Any]) -> Elic
     Raises:
         InvalidRequestError: no attached client can show a form.
     """
-    if not session.can_elicit():
+    if not session.clients.can_elicit():
         raise InvalidRequestError("elicitation is not supported by any attached client")
-    pending = session.elicitations.ask(message)
+    pending = session.clients.elicitations.ask(message)
     result = ElicitationResult(action="cancel")
     try:
         session.emit(
@@ -28,7 +28,7 @@ async def elicit(session: Session, message: str, schema: dict[str, Any]) -> Elic
         )
         result = await pending.answer()
     finally:
-        session.elicitations.close(pending)
+        session.clients.elicitations.close(pending)
         # Also where nobody waits for the answer any more: clients that show the form take it away.
         session.emit(
             events.ElicitationCompleted(request_id=pending.id, action=result.action, content=result.content)

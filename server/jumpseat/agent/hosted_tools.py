@@ -12,7 +12,8 @@ from typing import Final
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import HostedTool, ToolSpec
-from jumpseat.agent.session import Prompt, Session
+from jumpseat.agent.queue import Prompt
+from jumpseat.agent.session import Session
 from jumpseat_protocol.events import SessionWarning
 
 ALIASES: Final[Mapping[str, str]] = {
@@ -37,7 +38,7 @@ def hosted_for_call(
     if not asked:
         return []
     can = resolved.model.capabilities(resolved.wire_name).hosted_tools
-    ours = {tool.name for tool in tools} - session.client_tools().keys()
+    ours = {tool.name for tool in tools} - session.clients.tools().keys()
     return [
         HostedTool(name, options)
         for name, options in asked.items()

@@ -28,8 +28,9 @@ from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDe
 from jumpseat.agent.portability import check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
+from jumpseat.agent.queue import Prompt
 from jumpseat.agent.secrets import MaskedStream, Secrets
-from jumpseat.agent.session import Prompt, Session
+from jumpseat.agent.session import Session
 from jumpseat.agent.structured import (
     RESPONSE_FORMAT,
     FinalToolModel,
@@ -143,7 +144,7 @@ async def _system_message(session: Session) -> str:
     instructions = session.around.read_instructions(session.settings)
     transformed: dict[str, str] = {}
     wanted = to_transform(config, cwd, instructions)
-    client = session.transform_client()
+    client = session.clients.transform_client()
     if wanted and client is not None:
         try:
             with anyio.fail_after(session.hooks.patience_s):
@@ -163,7 +164,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     """One model call and the tool calls of its answer."""
     limits.check(session)
     try:
-        resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
+        resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
     except JumpseatError as error:
         await _tell_error(session, error, recoverable=False)
         raise
@@ -192,7 +193,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     Raises:
         JumpseatError: the session's model cannot be had.
     """
-    resolved = await session.around.models.resolve(session.settings, ask_token=session.ask_token)
+    resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
     request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
     if text is not None:
         said = await wrapped(text, [], utc_now(), session.settings.cwd)

@@ -12,110 +12,33 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.clients import Clients
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import Conversation
 from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.metrics import Metrics
-from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.permissions import CANCELLED, Permissions
 from jumpseat.agent.portability import Portability
+from jumpseat.agent.queue import Prompt, QueuedCommand, QueueItem, forget
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import ClientCallError, InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import UserInputResponse
-from jumpseat_protocol.elicitation import ElicitationResult
-from jumpseat_protocol.sessions import (
-    ClientCommand,
-    ClientTool,
-    HostedToolConfig,
-    QueuedCommandResult,
-    ResponseFormatConfig,
-    ToolChoiceConfig,
-)
-from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 log = logging.getLogger(__name__)
 
 LIMITS: Final = "session_limits"
 """Where a message comes from that tells the model what it may still use up."""
-
-
-@dataclass(slots=True)
-class Prompt:
-    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
-
-    ``adapter_settings`` win, one by one, over those of the session. ``called`` tells that the model has been called
-    for it, ``repaired`` that it was told once what was wrong with the form of its answer.
-    """
-
-    text: str
-    attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    agent_mode: events.AgentMode | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    tool_choice: ToolChoiceConfig | None = None
-    hosted_tools: list[str | HostedToolConfig] | None = None
-    response_format: ResponseFormatConfig | None = None
-    repaired: bool = False
-    called: bool = False
-    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    delivery: events.Delivery = "idle"
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    run: Run = field(default_factory=lambda: Run())
-
-
-@dataclass(slots=True)
-class QueuedCommand:
-    """A slash command on its way through the queue, with its slash; ``display_text`` is shown for it."""
-
-    text: str
-    display_text: str
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    run: Run = field(default_factory=lambda: Run())
-
-
-QueueItem: TypeAlias = Prompt | QueuedCommand
-
-
-@dataclass(frozen=True, slots=True)
-class CommandCall:
-    """A client's command that runs there."""
-
-    client: Client
-    name: str
-
-
-@dataclass(slots=True)
-class Run:
-    """What became of a prompt or a command; complete when ``done`` is set.
-
-    What was slipped into a prompt shares its end.
-    """
-
-    done: anyio.Event = field(default_factory=anyio.Event)
-    aborted: bool = False
-    error: events.Event | None = None
-    answer: events.Event | None = None
-    idle: events.Event | None = None
-    slipped_in: list[Run] = field(default_factory=lambda: list[Run]())
-
-    def end(self) -> None:
-        """Tell all who wait for it; nothing changes from here on."""
-        for one in self.slipped_in:
-            one.aborted, one.error, one.answer, one.idle = self.aborted, self.error, self.answer, self.idle
-            one.done.set()
-        self.done.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +72,12 @@ class Session:
         self.started_at = started_at
         self.around = around
         self.conversation = Conversation()
-        self.attachments: dict[Client, Attachment] = {}
-        self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
-        self.user_inputs = PendingRequests[str, UserInputResponse]()
-        self.elicitations = PendingRequests[str, ElicitationResult]()
-        # Answered with what went wrong, if anything.
-        self.command_calls = PendingRequests[CommandCall, str | None]()
-        self.queued_commands = PendingRequests[str, QueuedCommandResult]()
-        self.hooks = Hooks(session_id, settings, self.emit, self._hook_client, around.patience_s)
+        self.clients = Clients(session_id, self.emit, self._tell)
+        self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, around.patience_s)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
-        self.permissions = Permissions(self.emit, self._can_ask_permission, self._may_run_unasked)
+        self.permissions = Permissions(self.emit, self.clients.can_ask_permission, self._may_run_unasked)
         self.tools: ToolRunner = around.make_tools(self)
-        self._interests: dict[str, tuple[Client, str]] = {}
         self.metrics = Metrics()
         # What the last model could not be given as it was; the client has been told.
         self.portability = Portability()
@@ -248,7 +164,7 @@ class Session:
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
         if self._feed is not None:
             self._feed.add(event, self.event_count)
-        for client in list(self.attachments) if only is None else [only]:
+        for client in self.clients if only is None else [only]:
             client.deliver(self.id, event)
 
     def _report_change(self) -> None:
@@ -257,7 +173,7 @@ class Session:
 
     async def drained(self) -> None:
         """Wait for the attached clients to keep up."""
-        for client in list(self.attachments):
+        for client in self.clients:
             await client.drained()
 
     @property
@@ -286,27 +202,7 @@ class Session:
                 that it replaces it.
         """
         self.tools.check(attachment.tools)
-        for other in self.attachments.values():
-            if other.client is attachment.client:
-                continue
-            both = sorted(other.tools.keys() & attachment.tools.keys())
-            if both:
-                raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
-        could, commands = self.can_elicit(), self.client_commands()
-        self.attachments[attachment.client] = attachment
-        self._tell_capabilities(could)
-        self._tell_commands(commands)
-
-    def detach(self, client: Client) -> None:
-        """Let a client leave. What it was asked stays open for whoever resumes the session."""
-        could, commands = self.can_elicit(), self.client_commands()
-        self.attachments.pop(client, None)
-        self._interests = {
-            handle: interest for handle, interest in self._interests.items() if interest[0] is not client
-        }
-        self._release_commands(client)
-        self._tell_capabilities(could)
-        self._tell_commands(commands)
+        self.clients.attach(attachment)
 
     async def farewell(self, attachment: Attachment) -> None:
         """Let a client leave that has said so; its hook is told while it is still there to be asked."""
@@ -314,77 +210,8 @@ class Session:
             attachment.leaving = True
             await self.hooks.session_end("complete", attachment.client)
         # It may have come back in the meantime.
-        if self.attachments.get(attachment.client) is attachment:
-            self.detach(attachment.client)
-
-    def can_elicit(self) -> bool:
-        """Whether an attached client can show a form."""
-        return any(one.handles_elicitation for one in self.attachments.values())
-
-    def _tell_capabilities(self, could_elicit: bool) -> None:
-        can = self.can_elicit()
-        # A client that is alone knows what it brought from the answer to its request.
-        if can != could_elicit and (len(self.attachments) > 1 or could_elicit):
-            self.emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
-        if not can:
-            self.elicitations.close_all(ElicitationResult(action="cancel"))
-
-    def client_commands(self) -> dict[str, ClientCommand]:
-        """The commands of all attached clients; of two with one name, that of the client that came last."""
-        return {name: command for one in self.attachments.values() for name, command in one.commands.items()}
-
-    def _tell_commands(self, before: dict[str, ClientCommand]) -> None:
-        now = self.client_commands()
-        # A client that is alone knows what it brought.
-        if now != before and (len(self.attachments) > 1 or before) and self.attachments:
-            infos = [events.CommandInfo(name=one.name, description=one.description) for one in now.values()]
-            self.emit(events.CommandsChanged(commands=infos))
-
-    def ask_command(self, name: str, args: str) -> Pending[CommandCall, str | None] | None:
-        """Have the client that brought a command run it; ``None`` where no attached one has.
-
-        Whoever asks must close the question.
-        """
-        client = next((one.client for one in self._latest_first() if name in one.commands), None)
-        if client is None:
-            return None
-        pending = self.command_calls.ask(CommandCall(client, name))
-        text = f"/{name} {args}".rstrip()
-        self._announce_ephemeral(
-            events.CommandExecute(request_id=pending.id, command=text, command_name=name, args=args), only=client
-        )
-        return pending
-
-    def _release_commands(self, client: Client) -> None:
-        """Let nobody wait for what a client that has gone was to run."""
-        for pending in self.command_calls.open():
-            if pending.question.client is client:
-                self.command_calls.answer(pending.id, "the client that has this command is gone")
-        if not self.has_interest("command.queued"):
-            self.queued_commands.close_all(QueuedCommandResult(handled=False))
-
-    def add_interest(self, client: Client, event_type: str) -> str:
-        """Note that a client answers events of a type; returns a handle to take that back with."""
-        handle = str(uuid.uuid4())
-        self._interests[handle] = (client, event_type)
-        return handle
-
-    def drop_interest(self, handle: str, event_type: str | None = None) -> bool:
-        """Take it back; ``False`` where there is no such handle (any more), or it is for another type."""
-        if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
-            return False
-        del self._interests[handle]
-        if not self.has_interest("command.queued"):
-            self.queued_commands.close_all(QueuedCommandResult(handled=False))
-        return True
-
-    def has_interest(self, event_type: str) -> bool:
-        """Whether a client answers events of a type."""
-        return any(wanted == event_type for _, wanted in self._interests.values())
-
-    def client_tools(self) -> dict[str, ClientTool]:
-        """The tools of all attached clients."""
-        return {name: tool for one in self.attachments.values() for name, tool in one.tools.items()}
+        if self.clients.get(attachment.client) is attachment:
+            self.clients.detach(attachment.client)
 
     def tool_question(self, request_id: str, call: ToolUseBlock) -> events.ExternalToolRequested:
         """What clients are asked when one of their tools is called."""
@@ -399,50 +226,16 @@ class Session:
 
     def is_stranded(self) -> bool:
         """Whether a run waits for a client that is gone."""
-        return not self.attachments and bool(self.open_questions())
+        return not len(self.clients) and bool(self.open_questions())
 
     def open_questions(self) -> list[events.ExternalToolRequested | events.PermissionRequested]:
         """What clients were asked to run and to permit, and nobody has answered yet."""
-        calls = [self.tool_question(one.id, one.question) for one in self.external_calls.open()]
+        calls = [self.tool_question(one.id, one.question) for one in self.clients.external_calls.open()]
         return [*calls, *(self.permissions.question(one) for one in self.permissions.pending.open())]
-
-    def _can_ask_permission(self) -> bool:
-        return any(one.handles_permissions for one in self.attachments.values())
 
     def _may_run_unasked(self) -> bool:
         """Whether the operator allows what no attached client can be asked about."""
-        old = any(one.protocol == 2 for one in self.attachments.values())
-        return self.around.allow_unasked or (self.around.allow_old_clients and old)
-
-    async def ask_token(self, provider_name: str) -> str:
-        """Have a client give the bearer token of a provider: the one that came last of those with callbacks.
-
-        Raises:
-            ClientCallError: there is none, or it failed.
-        """
-        client = next((one.client for one in self._latest_first() if one.has_tokens), None)
-        if client is None:
-            raise ClientCallError("no attached client gives tokens")
-        return await client.provider_token(self.id, provider_name)
-
-    def ask_for_tokens(self, client: Client) -> None:
-        """Count an attached client among those that give the tokens of providers."""
-        if (attachment := self.attachments.get(client)) is not None:
-            attachment.has_tokens = True
-
-    def user_input_client(self) -> Client | None:
-        """Who can put a question to a person: the client that came last of those that can."""
-        return next((one.client for one in self._latest_first() if one.handles_user_input), None)
-
-    def _hook_client(self) -> Client | None:
-        return next((one.client for one in self._latest_first() if one.has_hooks), None)
-
-    def transform_client(self) -> Client | None:
-        """Who rewrites sections of the system message: the client that came last of those that said they do."""
-        return next((one.client for one in self._latest_first() if one.has_transforms), None)
-
-    def _latest_first(self) -> Iterable[Attachment]:
-        return reversed(list(self.attachments.values()))
+        return self.around.allow_unasked or (self.around.allow_old_clients and self.clients.speak_old())
 
     def add_context(self, text: str, source: str = "hook") -> None:
         """Tell the model something that is not from the user; it comes in as a message of its own."""
@@ -498,7 +291,7 @@ class Session:
         source = self._queue or self._steering
         if not source:
             return False
-        _forget([source.pop()])
+        forget([source.pop()])
         self.emit(events.PendingMessagesModified())
         return True
 
@@ -539,8 +332,7 @@ class Session:
         await self.tools.close(grace_s)
         await stopped
         self.permissions.pending.close_all(CANCELLED)
-        self.elicitations.close_all(ElicitationResult(action="cancel"))
-        self.command_calls.close_all("the session was closed")
+        self.clients.close()
         self._log.sync_soon()
         if self._feed is not None:
             self._feed.close()
@@ -601,11 +393,14 @@ class Session:
 
     def _drop_waiting(self) -> None:
         waiting, self._queue = self._queue, deque()
-        _forget(waiting)
+        forget(waiting)
         self._drop_steering()
 
     def _drop_steering(self) -> None:
-        _forget(self.take_steering())
+        forget(self.take_steering())
+
+    def _tell(self, client: Client, payload: events.EventPayload) -> None:
+        self._announce_ephemeral(payload, client)
 
     def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
         payload = self.around.secrets.over(payload)
@@ -625,9 +420,3 @@ class Session:
         except StoreError as error:
             log.error("session %s: its error is not in the log: %s", self.id, error)
             return self._announce_ephemeral(payload)
-
-
-def _forget(items: Iterable[QueueItem]) -> None:
-    for item in items:
-        item.run.aborted = True
-        item.run.end()

@@ -30,7 +30,7 @@ from jumpseat.agent.model import (
     ToolChoice,
     ToolSpec,
 )
-from jumpseat.agent.session import Prompt
+from jumpseat.agent.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ResponseFormatError
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig

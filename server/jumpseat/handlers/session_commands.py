@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.agent import commands
-from jumpseat.agent.session import QueuedCommand
+from jumpseat.agent.queue import QueuedCommand
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.commands import (
@@ -60,11 +60,11 @@ def enqueue(ctx: Context, params: CommandEnqueueParams) -> CommandEnqueueResult:
 
 def handle_pending_command(ctx: Context, params: HandlePendingCommandParams) -> SuccessResult:
     """A client has run its command, or failed to. Fine also where nobody waits for it any more."""
-    ctx.registry.live(params.session_id).command_calls.answer(params.request_id, params.error)
+    ctx.registry.live(params.session_id).clients.command_calls.answer(params.request_id, params.error)
     return SuccessResult()
 
 
 def respond_to_queued_command(ctx: Context, params: RespondToQueuedCommandParams) -> SuccessResult:
     """The first answer for a queued command counts; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
-    return SuccessResult(success=session.queued_commands.answer(params.request_id, params.result))
+    return SuccessResult(success=session.clients.queued_commands.answer(params.request_id, params.result))

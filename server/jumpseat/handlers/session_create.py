@@ -75,5 +75,5 @@ def opened(ctx: Context, session: Session) -> SessionOpenedResult:
         workspace_path=str(ctx.registry.folder(session).path),
         start_time=session.started_at,
         mode=session.settings.mode,
-        capabilities=Capabilities(ui=UiCapabilities(elicitation=session.can_elicit())),
+        capabilities=Capabilities(ui=UiCapabilities(elicitation=session.clients.can_elicit())),
     )

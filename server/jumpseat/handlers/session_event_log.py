@@ -10,10 +10,10 @@ from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseIn
 def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Note that this client answers events of a type. All events are delivered either way."""
     session = ctx.registry.live(params.session_id)
-    return InterestResult(handle=session.add_interest(ctx.connection, params.event_type))
+    return InterestResult(handle=session.clients.add_interest(ctx.connection, params.event_type))
 
 
 def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:
     """Take it back; fine twice."""
-    ctx.registry.live(params.session_id).drop_interest(params.handle)
+    ctx.registry.live(params.session_id).clients.drop_interest(params.handle)
     return SuccessResult()

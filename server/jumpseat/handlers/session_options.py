@@ -41,8 +41,8 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     # A client that gives logins when asked says so when it opens the session.
     settings.login = login or settings.login
     if gives_tokens(params):
-        session.ask_for_tokens(ctx.connection)
-    attachment = session.attachments.get(ctx.connection)
+        session.clients.ask_for_tokens(ctx.connection)
+    attachment = session.clients.get(ctx.connection)
     if attachment is not None and params.system_message is not None:
         attachment.has_transforms = params.system_message.has_transforms()
     ctx.registry.keep_options(session)

@@ -30,7 +30,7 @@ def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
     ctx.models.check(wanted)
     settings.providers, settings.provider_models = wanted.providers, wanted.provider_models
     if any(one.has_bearer_token_provider for one in params.providers):
-        session.ask_for_tokens(ctx.connection)
+        session.clients.ask_for_tokens(ctx.connection)
     found = ctx.models.registered(replace(settings, provider_models=params.models))
     return ProviderAddResult(models=[to_wire(info) for info in found])
 

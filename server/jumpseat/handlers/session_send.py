@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from jumpseat.agent.session import Prompt
+from jumpseat.agent.queue import Prompt
 from jumpseat.agent.structured import check_format
 from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, TurnFailedError

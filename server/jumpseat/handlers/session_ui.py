@@ -15,7 +15,7 @@ DIRECT_AUTO_MODE_SWITCH = "auto_mode_switch.requested"
 def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams) -> SuccessResult:
     """The first answer to a question wins; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
-    return SuccessResult(success=session.user_inputs.answer(params.request_id, params.response))
+    return SuccessResult(success=session.clients.user_inputs.answer(params.request_id, params.response))
 
 
 async def elicitation(ctx: Context, params: ElicitationParams) -> ElicitationResult:
@@ -26,16 +26,16 @@ async def elicitation(ctx: Context, params: ElicitationParams) -> ElicitationRes
 def handle_pending_elicitation(ctx: Context, params: HandlePendingElicitationParams) -> SuccessResult:
     """The first answer to a form wins; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
-    return SuccessResult(success=session.elicitations.answer(params.request_id, params.result))
+    return SuccessResult(success=session.clients.elicitations.answer(params.request_id, params.result))
 
 
 def register_direct_auto_mode_switch_handler(ctx: Context, params: SessionParams) -> InterestResult:
     """Note that this client listens for the event and is not to be asked by a request, until it takes that back."""
     session = ctx.registry.live(params.session_id)
-    return InterestResult(handle=session.add_interest(ctx.connection, DIRECT_AUTO_MODE_SWITCH))
+    return InterestResult(handle=session.clients.add_interest(ctx.connection, DIRECT_AUTO_MODE_SWITCH))
 
 
 def unregister_direct_auto_mode_switch_handler(ctx: Context, params: ReleaseInterestParams) -> UnregisteredResult:
     """Take it back; a second time, or with another handle, there is nothing to take back."""
     session = ctx.registry.live(params.session_id)
-    return UnregisteredResult(unregistered=session.drop_interest(params.handle, DIRECT_AUTO_MODE_SWITCH))
+    return UnregisteredResult(unregistered=session.clients.drop_interest(params.handle, DIRECT_AUTO_MODE_SWITCH))

@@ -62,7 +62,7 @@ def _attach(ctx: Context, session_id: str) -> SessionsOpenResult:
         session = ctx.registry.live(session_id)
     except SessionNotFoundError:
         return NOT_FOUND
-    if ctx.connection not in session.attachments:
+    if ctx.connection not in session.clients:
         session.attach(Attachment(ctx.connection, protocol=ctx.connection.protocol or PROTOCOL_VERSION))
     return SessionsOpenResult(status="resumed", session_id=session_id, startup_prompts=[])
 

@@ -23,4 +23,4 @@ class BuiltinTools:
         """Nothing of their own: what commands they have running belongs to the session's shells."""
 
     def _has(self, need: str | None) -> bool:
-        return need is None or self._session.user_input_client() is not None
+        return need is None or self._session.clients.user_input_client() is not None

@@ -35,7 +35,7 @@ class ClientTools:
         self._session = session
 
     def tools(self) -> Mapping[str, ToolOfClient]:
-        return {name: ToolOfClient(self._session, tool) for name, tool in self._session.client_tools().items()}
+        return {name: ToolOfClient(self._session, tool) for name, tool in self._session.clients.tools().items()}
 
     async def close(self, grace_s: float) -> None:
         """Nothing runs here: an open call is withdrawn with the turn that made it."""
@@ -77,12 +77,12 @@ class ToolOfClient:
 
 async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
     """Ask the clients to run ``call`` and wait for the answer, as long as it takes."""
-    pending = session.external_calls.ask(call)
+    pending = session.clients.external_calls.ask(call)
     try:
         session.emit(session.tool_question(pending.id, call))
         answer = await pending.answer()
     finally:
-        session.external_calls.close(pending)
+        session.clients.external_calls.close(pending)
     session.emit(events.ExternalToolCompleted(request_id=pending.id))
     outcome = outcome_of(call, answer)
     outcome.ends_turn = outcome.ends_turn or (tool.is_terminal and outcome.ok)

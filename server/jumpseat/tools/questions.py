@@ -21,9 +21,9 @@ async def ask_user(
     Raises:
         ClientCallError: no client can ask, or the one that was asked failed.
     """
-    if session.user_input_client() is None:
+    if session.clients.user_input_client() is None:
         raise ClientCallError("no attached client can ask its user")
-    pending = session.user_inputs.ask(question)
+    pending = session.clients.user_inputs.ask(question)
     completed = events.UserInputCompleted(request_id=pending.id)
     try:
         session.emit(
@@ -39,15 +39,15 @@ async def ask_user(
         async with anyio.create_task_group() as tasks:
 
             async def ask() -> None:
-                while (client := session.user_input_client()) is not None:
+                while (client := session.clients.user_input_client()) is not None:
                     try:
                         answer = await client.ask_user(session.id, question, choices, allow_freeform=allow_freeform)
                     except ClientCallError as error:
                         failed.append(error)
-                        if client in session.attachments:
+                        if client in session.clients:
                             break
                     else:
-                        session.user_inputs.answer(pending.id, answer)
+                        session.clients.user_inputs.answer(pending.id, answer)
                         return
                 tasks.cancel_scope.cancel()
 
@@ -58,5 +58,5 @@ async def ask_user(
             return response
         raise failed[-1] if failed else ClientCallError("the question was withdrawn")
     finally:
-        session.user_inputs.close(pending)
+        session.clients.user_inputs.close(pending)
         session.emit(completed)

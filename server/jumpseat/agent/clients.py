@@ -1,0 +1,202 @@
+"""The clients that are attached to a session: what each brought, and what they have been asked.
+
+Several may be attached at once. Where one of them must be chosen, it is the one that came last of those that can.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.pending import Pending, PendingRequests
+from jumpseat.errors import ClientCallError, InvalidRequestError
+from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.elicitation import ElicitationResult
+from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
+from jumpseat_protocol.tools import HandlePendingToolCallParams
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """A client's command that runs there."""
+
+    client: Client
+    name: str
+
+
+class Clients:
+    """Those of one session. ``emit`` publishes an event to all of them, ``tell`` gives one to one of them only."""
+
+    def __init__(
+        self,
+        session_id: str,
+        emit: Callable[[events.EventPayload], object],
+        tell: Callable[[Client, events.EventPayload], object],
+    ) -> None:
+        self._session_id = session_id
+        self._emit = emit
+        self._tell = tell
+        self._attached: dict[Client, Attachment] = {}
+        self._interests: dict[str, tuple[Client, str]] = {}
+        self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
+        self.user_inputs = PendingRequests[str, UserInputResponse]()
+        self.elicitations = PendingRequests[str, ElicitationResult]()
+        # Answered with what went wrong, if anything.
+        self.command_calls = PendingRequests[CommandCall, str | None]()
+        self.queued_commands = PendingRequests[str, QueuedCommandResult]()
+
+    def __iter__(self) -> Iterator[Client]:
+        return iter(list(self._attached))
+
+    def __len__(self) -> int:
+        return len(self._attached)
+
+    def __contains__(self, client: Client) -> bool:
+        return client in self._attached
+
+    def get(self, client: Client) -> Attachment | None:
+        """What a client brought; ``None`` where it is not attached."""
+        return self._attached.get(client)
+
+    def speak_old(self) -> bool:
+        """Whether one speaks protocol 2."""
+        return any(one.protocol == 2 for one in self._attached.values())
+
+    def attach(self, attachment: Attachment) -> None:
+        """Let a client take part; attaching again replaces what it brought before.
+
+        Raises:
+            InvalidRequestError: a tool has the name of another client's tool.
+        """
+        for other in self._attached.values():
+            if other.client is attachment.client:
+                continue
+            both = sorted(other.tools.keys() & attachment.tools.keys())
+            if both:
+                raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
+        could, commands = self.can_elicit(), self.commands()
+        self._attached[attachment.client] = attachment
+        self._tell_capabilities(could)
+        self._tell_commands(commands)
+
+    def detach(self, client: Client) -> None:
+        """Let a client leave. What it was asked stays open for whoever resumes the session."""
+        could, commands = self.can_elicit(), self.commands()
+        self._attached.pop(client, None)
+        self._interests = {
+            handle: interest for handle, interest in self._interests.items() if interest[0] is not client
+        }
+        self._release_commands(client)
+        self._tell_capabilities(could)
+        self._tell_commands(commands)
+
+    def can_elicit(self) -> bool:
+        """Whether an attached client can show a form."""
+        return any(one.handles_elicitation for one in self._attached.values())
+
+    def can_ask_permission(self) -> bool:
+        """Whether an attached client answers permission requests."""
+        return any(one.handles_permissions for one in self._attached.values())
+
+    def tools(self) -> dict[str, ClientTool]:
+        """The tools of all attached clients."""
+        return {name: tool for one in self._attached.values() for name, tool in one.tools.items()}
+
+    def commands(self) -> dict[str, ClientCommand]:
+        """The commands of all attached clients; of two with one name, that of the client that came last."""
+        return {name: command for one in self._attached.values() for name, command in one.commands.items()}
+
+    def ask_command(self, name: str, args: str) -> Pending[CommandCall, str | None] | None:
+        """Have the client that brought a command run it; ``None`` where no attached one has.
+
+        Whoever asks must close the question.
+        """
+        client = next((one.client for one in self._latest_first() if name in one.commands), None)
+        if client is None:
+            return None
+        pending = self.command_calls.ask(CommandCall(client, name))
+        text = f"/{name} {args}".rstrip()
+        self._tell(client, events.CommandExecute(request_id=pending.id, command=text, command_name=name, args=args))
+        return pending
+
+    def add_interest(self, client: Client, event_type: str) -> str:
+        """Note that a client answers events of a type; returns a handle to take that back with."""
+        handle = str(uuid.uuid4())
+        self._interests[handle] = (client, event_type)
+        return handle
+
+    def drop_interest(self, handle: str, event_type: str | None = None) -> bool:
+        """Take it back; ``False`` where there is no such handle (any more), or it is for another type."""
+        if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
+            return False
+        del self._interests[handle]
+        if not self.has_interest("command.queued"):
+            self.queued_commands.close_all(QueuedCommandResult(handled=False))
+        return True
+
+    def has_interest(self, event_type: str) -> bool:
+        """Whether a client answers events of a type."""
+        return any(wanted == event_type for _, wanted in self._interests.values())
+
+    async def ask_token(self, provider_name: str) -> str:
+        """Have a client give the bearer token of a provider: the one that came last of those with callbacks.
+
+        Raises:
+            ClientCallError: there is none, or it failed.
+        """
+        client = next((one.client for one in self._latest_first() if one.has_tokens), None)
+        if client is None:
+            raise ClientCallError("no attached client gives tokens")
+        return await client.provider_token(self._session_id, provider_name)
+
+    def ask_for_tokens(self, client: Client) -> None:
+        """Count an attached client among those that give the tokens of providers."""
+        if (attachment := self._attached.get(client)) is not None:
+            attachment.has_tokens = True
+
+    def user_input_client(self) -> Client | None:
+        """Who can put a question to a person: the client that came last of those that can."""
+        return next((one.client for one in self._latest_first() if one.handles_user_input), None)
+
+    def hook_client(self) -> Client | None:
+        """Who runs hooks: the client that came last of those that have any."""
+        return next((one.client for one in self._latest_first() if one.has_hooks), None)
+
+    def transform_client(self) -> Client | None:
+        """Who rewrites sections of the system message: the client that came last of those that said they do."""
+        return next((one.client for one in self._latest_first() if one.has_transforms), None)
+
+    def _tell_capabilities(self, could_elicit: bool) -> None:
+        can = self.can_elicit()
+        # A client that is alone knows what it brought from the answer to its request.
+        if can != could_elicit and (len(self._attached) > 1 or could_elicit):
+            self._emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
+        if not can:
+            self.elicitations.close_all(ElicitationResult(action="cancel"))
+
+    def _tell_commands(self, before: dict[str, ClientCommand]) -> None:
+        now = self.commands()
+        # A client that is alone knows what it brought.
+        if now != before and (len(self._attached) > 1 or before) and self._attached:
+            infos = [events.CommandInfo(name=one.name, description=one.description) for one in now.values()]
+            self._emit(events.CommandsChanged(commands=infos))
+
+    def _release_commands(self, client: Client) -> None:
+        """Let nobody wait for what a client that has gone was to run."""
+        for pending in self.command_calls.open():
+            if pending.question.client is client:
+                self.command_calls.answer(pending.id, "the client that has this command is gone")
+        if not self.has_interest("command.queued"):
+            self.queued_commands.close_all(QueuedCommandResult(handled=False))
+
+    def _latest_first(self) -> Iterable[Attachment]:
+        return reversed(list(self._attached.values()))
+
+    def close(self) -> None:
+        """Let nobody wait for an answer any more."""
+        self.elicitations.close_all(ElicitationResult(action="cancel"))
+        self.command_calls.close_all("the session was closed")
