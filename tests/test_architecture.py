@@ -31,6 +31,8 @@ MAY_IMPORT = {
     "rpc": {"handlers", "errors"},
     "registry": {"agent", "errors", "store", "tools"},
     "config": {"errors"},
+    "script": {"adapters", "agent", "errors"},
+    "testing": {"adapters", "script"},
     "console": {"adapters", "agent", "cli", "config", "errors"},
     "cli": set[str](),
     "errors": set[str](),

@@ -19,6 +19,10 @@ def main() -> None:
         with suppress(BrokenPipeError):
             sys.stdout.buffer.write(encoded())
         return
+    if sys.argv[1:2] == ["script"]:
+        from jumpseat.script.command import main as play_scripts
+
+        sys.exit(play_scripts(sys.argv[2:]))
     if (command := parse_command(sys.argv[1:], os.environ)) is not None:
         from jumpseat.console import run as run_command
 

@@ -19,11 +19,16 @@ from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, load_config
+from jumpseat.script.command import main as play_scripts
+from jumpseat.script.steps import STEPS
+from jumpseat.script.steps import Script as PlayedScript
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.model_server import ModelServer, event_stream, json_reply
 from tests.support.server import RunningServer, frame, running_server
 from tests.support.sessions import make_session
+
+pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -181,3 +186,22 @@ def test_every_link_to_a_file_of_ours_leads_somewhere(page: str) -> None:
 def test_the_pages_name_only_files_that_exist() -> None:
     named = re.findall(r"`((?:server|protocol|clients|tests)/[\w./]+\.\w+)`", "".join(p.read_text() for p in PAGES))
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_script_in_the_page_about_scripts_goes_as_written(tmp_path: Path) -> None:
+    (example,) = blocks("docs/script.md", "yaml")
+    (tmp_path / "hello.script.yaml").write_text(example)
+    assert play_scripts([str(tmp_path / "hello.script.yaml")]) == 0
+
+
+def test_the_tests_in_the_page_about_scripts_pass(pytester: pytest.Pytester) -> None:
+    conftest, test = blocks("docs/script.md", "python")
+    backend = '@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n'
+    pytester.makepyfile(conftest=f"import pytest\n{conftest}{backend}", test_mine=test)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_the_page_about_scripts_names_every_step_and_field() -> None:
+    page = (ROOT / "docs/script.md").read_text()
+    for name in [*STEPS, *(one for one in PlayedScript.model_fields if one != "steps")]:
+        assert f"`{name}" in page, name

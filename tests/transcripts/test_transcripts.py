@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jumpseat.script.transcript import encoded, read, write
 from tests.transcripts import quotes
-from tests.transcripts.play import FOLDER, UPDATE, check, encoded, read, transcripts, write
+from tests.transcripts.play import FOLDER, UPDATE, check, transcripts
 
 PLAIN = FOLDER / "plain.jsonl"
 

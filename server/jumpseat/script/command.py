@@ -1,0 +1,137 @@
+"""``jumpseat script``: plays files and says what did not go as written.
+
+Exit code 0: all as written; 1: something was not; 2: a file or an argument is wrong, or the server cannot be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import anyio
+
+from jumpseat.script.patterns import ScriptError
+from jumpseat.script.play import OUR_SERVER, Outcome, Playing, play
+from jumpseat.script.steps import load_script
+from jumpseat.script.transcript import TranscriptError, difference, is_transcript, play_transcript, read, write
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    files: list[Path]
+    server: list[str] | None
+    keep: Path | None
+    update: bool
+    verbose: bool
+    json: bool
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        _say(f"error: {message}")
+        sys.exit(2)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Play what the arguments name; returns the exit code."""
+    arguments = _parse(argv)
+    wrong = False
+    outcomes: list[Outcome] = []
+    for path in arguments.files:
+        try:
+            outcome = anyio.run(_play, path, arguments)
+        except ScriptError as error:
+            _say(f"error: {path.name}: {error}")
+            wrong = True
+        else:
+            outcomes.append(outcome)
+            if not arguments.json:
+                _show(outcome, arguments)
+    if arguments.json:
+        _print(json.dumps([_as_json(one) for one in outcomes], ensure_ascii=False, indent=2))
+    if wrong:
+        return 2
+    return 0 if all(one.ok for one in outcomes) else 1
+
+
+def _parse(argv: Sequence[str]) -> _Arguments:
+    parser = _Parser(
+        prog="jumpseat script",
+        allow_abbrev=False,
+        description="Play scripts of JSON-RPC messages with any server, and say what it did wrong.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a script or a recorded transcript")
+    parser.add_argument("--server", type=shlex.split, metavar="COMMAND", help="the server to play with")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="put the server's files here and leave them")
+    parser.add_argument("--update", action="store_true", help="write a transcript's server lines anew")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the whole conversation")
+    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+    known = parser.parse_args(argv)
+    return _Arguments(**vars(known))
+
+
+async def _play(path: Path, arguments: _Arguments) -> Outcome:
+    if is_transcript(path):
+        return await _play_transcript(path, arguments)
+    if arguments.update:
+        raise ScriptError("only transcripts can be written anew, and this is a script")
+    keep = arguments.keep
+    if keep is not None:
+        keep = (keep if len(arguments.files) == 1 else keep / path.stem).resolve()
+    return await play(load_script(path), path.stem, Playing(arguments.server, keep))
+
+
+async def _play_transcript(path: Path, arguments: _Arguments) -> Outcome:
+    recorded = read(path)
+    started = time.monotonic()
+    outcome = Outcome(path.stem, len(recorded))
+    with tempfile.TemporaryDirectory(prefix="jumpseat-script-") as folder:
+        try:
+            played = await play_transcript(recorded, Path(folder), arguments.server or OUR_SERVER)
+        except TranscriptError as error:
+            outcome.failures.append(str(error))
+        else:
+            if arguments.update:
+                write(path, played)
+            elif text := difference(recorded, played):
+                outcome.failures.append(text)
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _show(outcome: Outcome, arguments: _Arguments) -> None:
+    how = "ok    " if outcome.ok else "FAILED"
+    _print(f"{how} {outcome.name} ({outcome.steps} steps, {outcome.seconds:.2f} s)")
+    for failure in outcome.failures:
+        _print("  " + failure.replace("\n", "\n  "))
+    if arguments.verbose:
+        for one in outcome.conversation:
+            _print(f"  {one.direction} {json.dumps(one.message, ensure_ascii=False)}")
+        if outcome.stderr.strip():
+            _print("  stderr: " + outcome.stderr.strip().replace("\n", "\n  "))
+
+
+def _as_json(outcome: Outcome) -> dict[str, object]:
+    return {
+        "name": outcome.name,
+        "ok": outcome.ok,
+        "steps": outcome.steps,
+        "seconds": round(outcome.seconds, 3),
+        "failures": outcome.failures,
+    }
+
+
+def _print(text: str) -> None:
+    print(text)  # noqa: T201 - this is what the command is for
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201

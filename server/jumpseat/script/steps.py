@@ -1,0 +1,246 @@
+"""The script file: its head, its steps, and reading it.
+
+YAML or JSON holds one object with ``steps``; JSON lines hold one step a line, the head in the first line where
+there is one. See ``docs/script.md`` for what every step means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+
+from jumpseat.adapters.scripted import Script as ModelScript
+from jumpseat.errors import validation_problems
+from jumpseat.script.patterns import ScriptError, check_pattern
+
+Framing: TypeAlias = Literal["content-length", "lines"]
+
+
+class _Part(BaseModel):
+    """Base of the file's parts: a misspelt field is an error, not a silent nothing."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class _Step(_Part):
+    within: float | None = Field(default=None, gt=0, le=600)
+
+
+class Call(_Step):
+    """Send a request and wait for its answer."""
+
+    call: str
+    params: Any = None
+    result: Any = "<any>"
+    error: Any = None
+
+
+class Send(_Step):
+    """Send a message as it stands and do not wait."""
+
+    send: dict[str, Any]
+
+
+class Raw(_Step):
+    """Send bytes that need not be a message."""
+
+    raw: str
+
+
+class Expect(_Step):
+    """Wait for a message."""
+
+    expect: Any
+
+
+class Events(_Step):
+    """Wait for events of a session, in this order; with ``only``, for these and no others."""
+
+    events: list[Any] = Field(min_length=1)
+    session: str | None = None
+    only: bool = False
+    ignore: list[str] = Field(default_factory=list[str])
+
+
+class AnyOrder(_Step):
+    """Wait for events of a session, in any order."""
+
+    events_in_any_order: list[Any] = Field(min_length=1)
+    session: str | None = None
+
+
+class Answer(_Step):
+    """Wait for a request of the server and answer it."""
+
+    answer: str
+    params: Any = Field(default_factory=dict[str, Any])
+    result: Any = None
+    error: Any = None
+
+
+class Never(_Step):
+    """Nothing like this has come since the step before, and nothing does for a moment."""
+
+    never: Any
+    seconds: float = Field(default=0.2, ge=0, le=60, alias="for")
+
+
+class Close(_Step):
+    """Hang up, and wait for the server to go with this exit code (``null``: any)."""
+
+    close: Literal[True]
+    exit: int | None = 0
+
+
+class Restart(_Step):
+    """Kill the server and start another one with the same files."""
+
+    restart: Literal[True]
+
+
+class Set(_Step):
+    """Keep a value under a name."""
+
+    set: dict[str, Any]
+
+
+STEPS: Final[Mapping[str, type[_Step]]] = {
+    "call": Call,
+    "send": Send,
+    "raw": Raw,
+    "expect": Expect,
+    "events": Events,
+    "events_in_any_order": AnyOrder,
+    "answer": Answer,
+    "never": Never,
+    "close": Close,
+    "restart": Restart,
+    "set": Set,
+}
+
+
+def _verb(value: Any) -> str | None:
+    if isinstance(value, dict):
+        return next((verb for verb in STEPS if verb in value), None)
+    return next((verb for verb, cls in STEPS.items() if isinstance(value, cls)), None)
+
+
+Step: TypeAlias = Annotated[
+    Annotated[Call, Tag("call")]
+    | Annotated[Send, Tag("send")]
+    | Annotated[Raw, Tag("raw")]
+    | Annotated[Expect, Tag("expect")]
+    | Annotated[Events, Tag("events")]
+    | Annotated[AnyOrder, Tag("events_in_any_order")]
+    | Annotated[Answer, Tag("answer")]
+    | Annotated[Never, Tag("never")]
+    | Annotated[Close, Tag("close")]
+    | Annotated[Restart, Tag("restart")]
+    | Annotated[Set, Tag("set")],
+    Discriminator(
+        _verb,
+        custom_error_type="no_such_step",
+        custom_error_message=f"a step has one of these: {', '.join(STEPS)}",
+    ),
+]
+
+
+class Script(_Part):
+    """A whole script.
+
+    ``server`` is the command to start (a shell-like text or a list); ours where it is left out. ``model`` is a
+    scripted model (see :mod:`jumpseat.adapters.scripted`) that is served over HTTP beside the server, as
+    ``${model}``. ``within`` is how many seconds a step may take. ``unchecked`` leaves out the rules that always
+    hold, ``strict`` adds the types of the protocol's schema.
+    """
+
+    name: str | None = None
+    server: str | list[str] | None = None
+    framing: Framing = "content-length"
+    within: float = Field(default=10, gt=0, le=600)
+    model: ModelScript | None = None
+    env: dict[str, str | None] = Field(default_factory=dict[str, str | None])
+    files: dict[str, str] = Field(default_factory=dict[str, str])
+    config: str | None = None
+    greet: bool = False
+    unchecked: bool = False
+    strict: bool = False
+    steps: list[Step]
+
+
+def parse_script(value: Any, name: str) -> Script:
+    """A script from an object at hand.
+
+    Raises:
+        ScriptError: it is none; the text says where.
+    """
+    try:
+        script = Script.model_validate(value)
+    except ValidationError as error:
+        problems = validation_problems(error, "the script")
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise ScriptError(f"{name} is not a script: {'; '.join(problems[:3])}{more}") from None
+    for number, step in enumerate(script.steps, 1):
+        for pattern in _patterns(step):
+            try:
+                check_pattern(pattern)
+            except ScriptError as error:
+                raise ScriptError(f"{name}, step {number}: {error}") from None
+    return script
+
+
+def load_script(path: Path) -> Script:
+    """Read a script file: ``.jsonl`` has a step a line, anything else is YAML (which JSON is too).
+
+    Raises:
+        ScriptError: it cannot be read, or is no script.
+    """
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8"
+        raise ScriptError(f"cannot read {str(path)!r}: {reason}") from None
+    if path.suffix == ".jsonl":
+        return parse_script(_of_lines(content, path), str(path))
+    import yaml
+
+    try:
+        value = yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        raise ScriptError(f"{str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}") from None
+    return parse_script({"steps": value} if isinstance(value, list) else value, str(path))
+
+
+def _of_lines(content: str, path: Path) -> dict[str, Any]:
+    values: list[Any] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            values += [json.loads(line)] if line.strip() else []
+        except ValueError as error:
+            raise ScriptError(f"{str(path)!r}, line {number}: {error}") from None
+    head: dict[str, Any] = {}
+    if values and isinstance(values[0], dict) and _verb(values[0]) is None:
+        head = cast("dict[str, Any]", values.pop(0))
+    return {**head, "steps": values}
+
+
+def _patterns(step: Step) -> Iterator[Any]:
+    match step:
+        case Call():
+            yield from (step.result, step.error)
+        case Expect():
+            yield step.expect
+        case Events():
+            yield from step.events
+        case AnyOrder():
+            yield from step.events_in_any_order
+        case Answer():
+            yield step.params
+        case Never():
+            yield step.never
+        case _:
+            pass

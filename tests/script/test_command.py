@@ -1,0 +1,136 @@
+"""``jumpseat script`` as a command, and the fixtures of ``jumpseat.testing`` in somebody's tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jumpseat.script.command import main
+from tests.transcripts.play import FOLDER
+
+pytest_plugins = ["pytester"]
+
+PING = "steps: [{call: ping, params: {message: x}, result: {message: 'pong: x'}}]\n"
+WRONG = "steps: [{call: ping, params: {message: x}, result: {message: 'pong: y'}}]\n"
+
+
+def test_the_command_plays_files_and_its_exit_code_tells_what_came_of_them(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(PING)
+    (tmp_path / "wrong.yaml").write_text(WRONG)
+    command = [sys.executable, "-m", "jumpseat", "script"]
+
+    good = subprocess.run([*command, "good.yaml"], cwd=tmp_path, capture_output=True, text=True)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert good.stdout.startswith("ok     good (1 steps, ")
+
+    both = subprocess.run([*command, "good.yaml", "wrong.yaml"], cwd=tmp_path, capture_output=True, text=True)
+    assert both.returncode == 1
+    assert 'message: expected "pong: y", got "pong: x"' in both.stdout
+
+
+def test_lines_of_json_are_a_script_too_with_the_head_in_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "lines.jsonl"
+    script.write_text('{"name": "in lines", "within": 5}\n\n{"call": "ping"}\n{"close": true}\n')
+    assert main([str(script), "--json"]) == 0
+    (outcome,) = json.loads(capsys.readouterr().out)
+    assert (outcome["name"], outcome["ok"], outcome["steps"]) == ("in lines", True, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("none.yaml", None, "cannot read"),
+        ("bad.yaml", "steps: [", "is not YAML"),
+        ("bad.jsonl", '{"call": "ping"}\n{', "line 2"),
+        ("odd.yaml", "steps: [{cal: ping}]", "is not a script: steps.0: a step has one of these"),
+        ("odd.jsonl", '{"->": {}}\n{"??": {}}', "line 2: not a line of a transcript"),
+    ],
+)
+def test_a_file_that_is_no_script_is_named_with_the_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert main([str(tmp_path / name)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_another_server_can_be_played_with_and_its_files_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "close.yaml").write_text(
+        "unchecked: true\nfiles: {a/b.txt: hello}\nsteps: [{close: true, exit: 7}]\n"
+    )
+    server = "sh -c 'cat a/b.txt >&2; cat >/dev/null; exit 7'"
+    arguments = [str(tmp_path / "close.yaml"), "--server", server, "--keep", str(tmp_path / "kept"), "-v"]
+    assert main(arguments) == 0
+    assert "stderr: hello" in capsys.readouterr().out
+    assert (tmp_path / "kept" / "a" / "b.txt").read_text() == "hello"
+
+
+def test_a_recorded_conversation_is_played_by_the_same_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(FOLDER / "plain.jsonl")]) == 0
+    changed = tmp_path / "changed.jsonl"
+    text = (FOLDER / "plain.jsonl").read_text()
+    changed.write_text(
+        text.replace('"streaming": true', '"streaming": false', 1).replace("user.message", "usr.message")
+    )
+    assert main([str(changed)]) == 1
+    assert "usr.message" in capsys.readouterr().out
+
+    assert main([str(changed), "--update"]) == 0
+    assert main([str(changed)]) == 0
+
+
+PLUGIN_TEST = """
+import anyio
+import pytest
+
+
+def test_a_script_at_hand(play_script):
+    play_script({"steps": [{"call": "ping"}]})
+
+
+def test_a_script_that_fails(play_script):
+    play_script({"steps": [{"call": "ping", "result": {"message": "no"}}]})
+
+
+@pytest.mark.anyio
+async def test_a_server_and_a_model(jumpseat_server, scripted_model, assert_events):
+    async with scripted_model(turns=[{"text": "Hi."}]) as model, jumpseat_server() as server:
+        provider = {"type": "openai", "baseUrl": model.url, "apiKey": "none"}
+        await server.call("session.create", {"sessionId": "s", "provider": provider, "model": "m"})
+        await server.call("session.send", {"sessionId": "s", "prompt": "go"})
+        with pytest.raises(AssertionError, match="no.such.method"):
+            await server.call("no.such.method")
+        assert await server.until(lambda: "session.idle" in str(server.incoming()), 10)
+        said = {"type": "assistant.message", "data": {"content": "Hi."}}
+        assert_events(server, "user.message", said, "session.idle")
+        assert_events(server, "session.idle", "user.message", in_order=False)
+        with pytest.raises(AssertionError, match="no event like"):
+            assert_events(server, "session.idle", "user.message")
+        assert model.requests[0]["model"] == "m"
+        assert server.problems == []
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+"""
+
+
+def test_the_fixtures_work_in_the_tests_of_others(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(PLUGIN_TEST)
+    (pytester.path / "good.script.yaml").write_text(PING)
+    (pytester.path / "wrong.script.yaml").write_text(WRONG)
+    result = pytester.runpytest_subprocess("-p", "jumpseat.testing", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(["*step 1 (call of ping): *", '*message: expected "pong: y", got "pong: x"*'])
