@@ -83,6 +83,7 @@ class ProviderConfig(WireModel):
 
     ``type`` is the name of an adapter; ``openai`` is the default. ``script`` goes with the scripted adapter.
     With ``has_bearer_token_provider`` the client is asked for a bearer token before every request.
+    ``tool_protocol`` is how its models call tools: as the provider has it, or as XML in their text.
     """
 
     type: str = "openai"
@@ -99,6 +100,7 @@ class ProviderConfig(WireModel):
     max_context_window_tokens: int | None = None
     model_capabilities: ModelCapabilities | None = None
     azure: AzureOptions | None = None
+    tool_protocol: Literal["native", "xml"] | None = None
     script: dict[str, Any] | str | None = None
 
 
@@ -120,6 +122,7 @@ class ProviderModelConfig(WireModel):
     max_output_tokens: int | None = None
     max_context_window_tokens: int | None = None
     capabilities: ModelCapabilities | None = None
+    tool_protocol: Literal["native", "xml"] | None = None
 
 
 class SystemMessageSection(WireModel):

@@ -8,6 +8,7 @@
     type = "openai"                     # which adapter it is; default: the table's own name
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the key itself never stands in this file
+    tool_protocol = "xml"               # for servers and models without function calling: docs/xml-tools.md
     models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
                                         # a table may also be a whole declaration: docs/adapters.md
 
@@ -34,7 +35,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -95,6 +96,7 @@ class ModelConfig(_Section):
     name: str | None = None
     wire_model: str | None = None
     vision: bool | None = None
+    tool_protocol: Literal["native", "xml"] | None = None
     context_window: int | None = None
     max_output_tokens: int | None = None
 
@@ -111,6 +113,7 @@ class AdapterConfig(_Section):
     api_key_env: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    tool_protocol: Literal["native", "xml"] | None = None
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
     declaration: dict[str, Any] = Field(default_factory=dict[str, Any])

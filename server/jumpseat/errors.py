@@ -18,6 +18,7 @@
         ├── ProviderQuotaError       402, or a 429 that says the quota is used up
         ├── ProviderContextError     the conversation is too long for the model
         ├── ProviderRequestError     another 4xx: the provider refuses the request
+        │   └── ProviderToolsError   it refuses it because its model cannot call tools
         ├── ProviderOverloadedError  5xx
         ├── ProviderTransportError   no connection, a time-out, a connection that broke
         ├── ProviderProtocolError    an answer that is not what the provider's wire promises
@@ -149,6 +150,10 @@ class ProviderContextError(ProviderError):
 
 class ProviderRequestError(ProviderError):
     """Another 4xx: the provider refuses the request."""
+
+
+class ProviderToolsError(ProviderRequestError):
+    """The provider refuses the request because its model cannot call tools."""
 
 
 class ProviderOverloadedError(ProviderError):

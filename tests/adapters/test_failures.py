@@ -17,6 +17,7 @@ from jumpseat.errors import (
     ProviderQuotaError,
     ProviderRateLimitError,
     ProviderRequestError,
+    ProviderToolsError,
 )
 
 
@@ -336,3 +337,41 @@ def test_a_long_message_is_cut_after_its_secrets_are_covered_so_that_no_half_of_
         error = Veil(["top-secret-key"]).over(of(503, f"{'x' * length} top-secret-key and more"))
         assert "top" not in str(error)
         assert len(str(error)) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": "registry.ollama.ai/library/tiny:latest does not support tools"}),
+        (404, {"error": {"message": "No endpoints found that support tool use. See the docs.", "code": 404}}),
+        (400, {"error": {"message": "`tools` is not supported with this model", "type": "invalid_request_error"}}),
+        (400, {"error": {"message": "tool calling is not supported with this model"}}),
+        (400, {"object": "error", "message": '"auto" tool choice requires --enable-auto-tool-choice to be set'}),
+        (500, {"error": {"code": 500, "message": "tools param requires --jinja flag", "type": "server_error"}}),
+        (400, [{"error": {"code": 400, "message": "Function calling is not enabled for models/tiny"}}]),
+        (400, {"error": {"message": "tiny-reasoner does not support Function Calling"}}),
+        (400, {"message": "This model doesn't support tool use in streaming mode."}),
+        (400, {"error": {"message": "Unsupported parameter: 'tools'", "code": "unsupported_parameter"}}),
+        (422, {"detail": "Tool use has not been enabled, because it is unsupported by tiny."}),
+    ],
+)
+def test_a_refusal_of_all_tools_is_a_kind_of_its_own(status: int, body: Any) -> None:
+    error = of(status, body)
+    assert type(error) is ProviderToolsError
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tools[0].function.parameters: 'oneOf' is not supported",
+        "tools.1.type: 'web_search' is not supported",
+        "Hosted tool 'web_search' is not supported with tiny",
+        "Invalid schema for function 'add': 'format' is not permitted",
+        "Tool 'add' is not allowed twice",
+        "Images are not supported by this model",
+        "messages with role 'tool' must follow a message with 'tool_calls'",
+    ],
+)
+def test_a_refusal_of_one_tool_is_no_refusal_of_all(text: str) -> None:
+    assert type(of(400, {"error": {"message": text}})) is ProviderRequestError

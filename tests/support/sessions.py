@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -152,6 +152,9 @@ class OneModel:
 
     model: Model
     info: ModelInfo = field(default_factory=lambda: ModelInfo(MODEL))
+
+    def refuses_tools(self, resolved: ResolvedModel) -> None:
+        self.info = replace(self.info, tools=False)
 
     def check(self, settings: SessionSettings) -> None:
         pass

@@ -29,6 +29,7 @@ from jumpseat.errors import (
     ProviderQuotaError,
     ProviderRateLimitError,
     ProviderRequestError,
+    ProviderToolsError,
 )
 
 MESSAGE_CHARS: Final = 1000
@@ -128,6 +129,18 @@ _CONTEXT_TEXT: Final = re.compile(
 _QUOTA_TEXT: Final = re.compile(
     r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)",
     re.IGNORECASE | re.DOTALL,
+)
+# Tools as such, not one of them nor something in its definition.
+_TOOLS: Final = (
+    r"(?<!hosted )(?:\btools?\b(?!\[|\.\w| ['\"`])|\btool[ _-](?:use|calls?|calling)\b"
+    r"|\bfunction[ _-]?call(?:s|ing)?\b|\bfunctions\b(?!\[|\.\w))"
+)
+_NOT: Final = r"(?:not|n't|un)[ -]?(?:yet )?(?:be )?(?:support|enabled|available|allowed)"
+# Ollama, OpenRouter, OpenAI and its likes, Gemini and Mistral; then vLLM and llama.cpp, started without tools.
+_NO_TOOLS_TEXT: Final = re.compile(
+    rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_TOOLS}|no endpoints found that support {_TOOLS}"
+    r"|requires --enable-auto-tool-choice|tools? param(?:eter)? requires --jinja",
+    re.IGNORECASE,
 )
 # Tokens that give themselves away by their form; providers echo keys, and not only the one that was sent.
 _TOKEN_SHAPES: Final = re.compile(
@@ -315,6 +328,8 @@ def _kind(
         return ProviderContextError, None
     if status == 413 or (status in (None, 400, 422, 500) and _CONTEXT_TEXT.search(text)):
         return ProviderContextError, None
+    if status in (None, 400, 404, 422, 500, 501) and _NO_TOOLS_TEXT.search(text):
+        return ProviderToolsError, None
     if status in (401, 403) or (status == 400 and "api_key_invalid" in codes):
         return ProviderAuthError, None
     if status == 429 or (status is None and codes & _RATE_CODES):

@@ -125,6 +125,8 @@ class Models:
         self._copilot: CopilotAccounts | None = None
         self._gh_login: Login | None = None
         self._scripts: dict[str, ScriptedModel] = {}
+        # Adapter, address and name of each.
+        self._refusing_tools: set[tuple[str, str, str]] = set()
         self._make_detour = _detour(options, mask)
 
     # --- what sessions need -------------------------------------------------------------------------------------
@@ -220,7 +222,13 @@ class Models:
         found = await self._resolve(settings, ask_token)
         if not found.wire_name:
             raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
-        return replace(found, info=_overridden(found.info, settings.model_capabilities))
+        info = _overridden(found.info, settings.model_capabilities)
+        if self._refusing_tools and _identity(found) in self._refusing_tools:
+            info = replace(info, tools=False)
+        return replace(found, info=info)
+
+    def refuses_tools(self, resolved: ResolvedModel) -> None:
+        self._refusing_tools.add(_identity(resolved))
 
     def registered(self, settings: SessionSettings) -> list[ModelInfo]:
         """The models that the session brings of its own, as ``provider/id``."""
@@ -463,12 +471,16 @@ class Models:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
         if ALIASES.get(provider.type, provider.type) not in (*ADAPTERS, SCRIPTED):
-            offer = _offered((await self.catalogue.ready(provider.type)).offers(), wire_name or None)
+            declared = await self.catalogue.ready(provider.type)
+            offer = _offered(declared.offers(), wire_name or None)
+            if offer is None and wire_name:
+                offer = declared.unlisted(wire_name)
             if offer is not None:
                 known, wire_name = offer.info, offer.wire_name
         info = replace(
             known,
             id=settings.model or wire_name,
+            tool_protocol=provider.tool_protocol or known.tool_protocol,
             context_window=provider.max_context_window_tokens or known.context_window,
             max_prompt_tokens=provider.max_prompt_tokens or known.max_prompt_tokens,
             max_output_tokens=provider.max_output_tokens or known.max_output_tokens,
@@ -483,10 +495,11 @@ class Models:
         provider = next((one for one in settings.providers if one.name == model.provider), None)
         if provider is None:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
+        info = _registered_info(model)
         return ResolvedModel(
             await self._from_provider(provider, provider.name, settings, ask_token),
             model.wire_model or model.model_id or model.id,
-            _registered_info(model),
+            replace(info, tool_protocol=info.tool_protocol or provider.tool_protocol),
         )
 
     async def _from_provider(
@@ -551,7 +564,9 @@ class Models:
             model = declared[0].id
         if kind == SCRIPTED:
             model = model or SCRIPTED
-            return ResolvedModel(self._script(config.script), model, ModelInfo(id=model))
+            known = next((one for one in declared if one.id == model), ModelConfig(id=model))
+            info = replace(_info(model, known), tool_protocol=known.tool_protocol or config.tool_protocol)
+            return ResolvedModel(self._script(config.script), model, info)
         if model is None:
             raise ConfigError(f"adapter {name!r} declares no models: name one, or set default_model")
         known = next((one for one in declared if one.id == model), ModelConfig(id=model))
@@ -572,9 +587,9 @@ class Models:
             user_agent=_user_agent(settings.client_name),
             options=config.options,
         )
-        return ResolvedModel(
-            self._http_model(kind, endpoint), known.wire_model or known.id, _info(f"{name}/{known.id}", known)
-        )
+        info = _info(f"{name}/{known.id}", known)
+        info = replace(info, tool_protocol=info.tool_protocol or config.tool_protocol)
+        return ResolvedModel(self._http_model(kind, endpoint), known.wire_model or known.id, info)
 
     async def _from_declaration(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
         known = self.callable_adapter(name, await self.catalogue.ready(name))
@@ -583,8 +598,7 @@ class Models:
         if offer is None:
             if model is None:
                 raise ConfigError(f"adapter {name!r} declares no models: name one, or set default_model")
-            # A list lags behind its provider.
-            offer = Offer(model, model, ModelInfo(id=f"{name}/{model}", name=model))
+            offer = known.unlisted(model)
         endpoint = Endpoint(
             base_url="", user_agent=_user_agent(settings.client_name), options=known.declaration.options
         )
@@ -876,6 +890,17 @@ def _of_environ(
     }
 
 
+def _identity(resolved: ResolvedModel) -> tuple[str, str, str]:
+    """What tells a model from those of the same name elsewhere."""
+    from jumpseat.adapters.http import HttpModel
+
+    address = ""
+    if isinstance(resolved.model, HttpModel):
+        caller = resolved.model.caller
+        address = caller.endpoint.base_url or str(getattr(caller, "given", {}).get("base_url", ""))
+    return resolved.model.adapter_name, address, resolved.wire_name
+
+
 async def whereabouts(model: HttpModel) -> tuple[Endpoint, str]:
     """Where and as whom a model is called, and by which wire."""
     from jumpseat.adapters.declared.pipeline import DeclaredCaller
@@ -917,6 +942,7 @@ def _registered_info(model: ProviderModelConfig) -> ModelInfo:
     info = ModelInfo(
         id=selection,
         name=model.name or selection,
+        tool_protocol=model.tool_protocol,
         context_window=model.max_context_window_tokens,
         max_prompt_tokens=model.max_prompt_tokens,
         max_output_tokens=model.max_output_tokens,
@@ -929,6 +955,7 @@ def _info(model_id: str, config: ModelConfig) -> ModelInfo:
         id=model_id,
         name=config.name or config.id,
         vision=config.vision,
+        tool_protocol=config.tool_protocol,
         context_window=config.context_window,
         max_output_tokens=config.max_output_tokens,
     )

@@ -71,7 +71,8 @@ class ToolUseBlock:
     """A call the model asks for.
 
     ``arguments_json`` is the exact text the model wrote: it is echoed to the model byte for byte.
-    ``arguments`` is the same text parsed, or ``None`` where it is not a JSON object.
+    ``arguments`` is the same text parsed, or ``None`` where it is not a JSON object. A call with a ``problem`` is
+    not run, but answered with it: how it is written is wrong, and the model can do better.
     """
 
     id: str
@@ -80,6 +81,7 @@ class ToolUseBlock:
     arguments: JsonObject | None
     provider: str | None = None
     provider_data: Any = None
+    problem: str | None = None
 
 
 @dataclass(slots=True)

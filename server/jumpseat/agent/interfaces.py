@@ -71,6 +71,10 @@ class ModelSource(Protocol):
         """
         ...
 
+    def refuses_tools(self, resolved: ResolvedModel) -> None:
+        """Keep in mind that the provider of a model does not let it call tools."""
+        ...
+
 
 class ToolRunner(Protocol):
     """All tools of one session."""

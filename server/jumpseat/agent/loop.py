@@ -24,7 +24,15 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.hosted_tools import hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from jumpseat.agent.model import (
+    Completed,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    as_sent,
+)
 from jumpseat.agent.portability import check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
@@ -33,7 +41,6 @@ from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Session
 from jumpseat.agent.structured import (
     RESPONSE_FORMAT,
-    FinalToolModel,
     able_to_answer,
     format_for_call,
     problems_of,
@@ -41,7 +48,15 @@ from jumpseat.agent.structured import (
 )
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.agent.tool_choice import choice_for_call
-from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ResponseFormatError, StoreError
+from jumpseat.agent.tool_protocol import able_to_call, without_native_tools
+from jumpseat.errors import (
+    ClientCallError,
+    JumpseatError,
+    ProviderError,
+    ProviderToolsError,
+    ResponseFormatError,
+    StoreError,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
@@ -169,11 +184,10 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await _tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
-    resolved = able_to_answer(resolved, request)
     prompt.called = True
     _tell_portability(session, resolved, request)
     tell_missing(session, prompt, resolved, request.hosted_tools)
-    answer = await _call_model(session, prompt, resolved, request, turn_id)
+    answer = await _ask_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
@@ -198,8 +212,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     if text is not None:
         said = await wrapped(text, [], utc_now(), session.settings.cwd)
         request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
-    able = able_to_answer(resolved, request).model
-    return resolved, able.asked(request) if isinstance(able, FinalToolModel) else request
+    return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
 
 
 def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
@@ -265,6 +278,24 @@ class _Answer:
     first_token_ms: int | None
 
 
+async def _ask_model(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
+) -> _Answer:
+    """The model's answer; a provider that refuses its tools is asked again without, and remembered."""
+    able = able_to_answer(able_to_call(resolved), request)
+    try:
+        return await _call_model(session, prompt, able, request, turn_id)
+    except ProviderToolsError as error:
+        other = without_native_tools(resolved) if request.tools else None
+        if other is None:
+            raise
+        text = f"{resolved.info.id} cannot call tools ({error}). From now on it calls them as XML in its text."
+        session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
+    answer = await _call_model(session, prompt, able_to_answer(able_to_call(other), request), request, turn_id)
+    session.around.models.refuses_tools(resolved)
+    return answer
+
+
 async def _call_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> _Answer:
@@ -294,6 +325,8 @@ async def _call_model(
                     duration_ms=_ms_since(started),
                 )
             )
+            if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
+                raise
             wait_s = None if shown.anything or wanted is not None else policy.wait_s(error, attempt)
             if wait_s is None and wanted is None:
                 said = await _tell_error(session, error, recoverable=error.retryable)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
@@ -113,11 +113,16 @@ class Usage:
     cost: float | None = None
 
 
+ToolProtocol: TypeAlias = Literal["native", "xml"]
+"""How a model is told of tools and calls them: as its provider's wire has it, or as XML in its text."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model; ``None`` means unknown. Limits are in tokens.
 
-    ``id`` is the name that clients use. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
+    ``id`` is the name that clients use. ``tools`` tells whether its provider lets it call tools; ``tool_protocol``
+    is what the user has decided. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
     requests of the plan, ``enabled`` tells whether it can be used as things are.
     """
 
@@ -126,6 +131,7 @@ class ModelInfo:
     vendor: str | None = None
     vision: bool | None = None
     tools: bool | None = None
+    tool_protocol: ToolProtocol | None = None
     context_window: int | None = None
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -198,3 +204,22 @@ class Model(Protocol):
             ProviderError: the call failed; its class and ``retryable`` say how.
         """
         ...
+
+
+@runtime_checkable
+class Rewriting(Protocol):
+    """A model that asks another one, ``inner``, in other words."""
+
+    @property
+    def inner(self) -> Model: ...
+
+    def asked(self, request: ModelRequest) -> ModelRequest:
+        """What ``inner`` is asked for ``request``."""
+        ...
+
+
+def as_sent(model: Model, request: ModelRequest) -> ModelRequest:
+    """What a provider is asked for ``request``, whatever stands before it."""
+    while isinstance(model, Rewriting):
+        request, model = model.asked(request), model.inner
+    return request

@@ -160,6 +160,10 @@ class FinalToolModel:
     def capabilities(self, model: str) -> Capabilities:
         return self._model.capabilities(model)
 
+    @property
+    def inner(self) -> Model:
+        return self._model
+
     def asked(self, request: ModelRequest) -> ModelRequest:
         """What the real model is asked for ``request``."""
         wanted = request.response_format

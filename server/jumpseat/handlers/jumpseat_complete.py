@@ -9,6 +9,7 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.structured import able_to_answer, format_of
+from jumpseat.agent.tool_protocol import able_to_call
 from jumpseat.errors import InvalidRequestError, ProviderProtocolError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.adapters import CompleteMessage, CompleteParams, CompleteResult, CompleteUsage
@@ -33,7 +34,7 @@ async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
         response_format=format_of(params.response_format),
         settings=params.settings,
     )
-    async with able_to_answer(resolved, request).model.stream(request) as events:
+    async with able_to_answer(able_to_call(resolved), request).model.stream(request) as events:
         async for event in events:
             if isinstance(event, Completed):
                 return _result(event, resolved)

@@ -217,6 +217,8 @@ class ToolOrchestrator:
                 f"Tool '{call.name}' does not exist."
                 + (f" Available tools that can be called are {names}." if names else "")
             )
+        if call.problem is not None:
+            return failure(call.problem)
         if call.arguments is None:
             return failure(
                 f"The arguments of `{call.name}` are not a JSON object. Send the call again with valid JSON."

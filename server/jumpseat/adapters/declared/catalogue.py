@@ -67,7 +67,10 @@ KEEP_CHOICES_S: Final = 1800.0
 CHOICES_WITHIN_S: Final = 5.0
 """How long such a function may take."""
 
-_SHORT: Final = ("type", "base_url", "api_key_env", "models")
+TOOL_PROTOCOL: Final = "tool_protocol"
+"""In ``opts``: how models call tools."""
+
+_SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
 
 Layer: TypeAlias = Callable[[str], "Found | None"]
 
@@ -138,8 +141,16 @@ class Known:
         choices.sort(key=lambda one: one.id != default)
         return [self._offer(choice) for choice in choices]
 
+    def unlisted(self, name: str) -> Offer:
+        """A model that it does not declare: a list lags behind its provider."""
+        return self._offer(Choice(id=name))
+
     def _offer(self, choice: Choice) -> Offer:
         meta, opts = {**self.declaration.meta, **choice.meta}, {**self.declaration.opts, **choice.opts}
+        if (protocol := opts.get(TOOL_PROTOCOL)) not in (None, "native", "xml"):
+            raise ConfigError(
+                f"adapter {self.declaration.name!r}: opts.{TOOL_PROTOCOL} {protocol!r}: expected 'native' or 'xml'"
+            )
         name = str(choice.meta.get(WIRE_MODEL) or choice.id)
         info = ModelInfo(
             id=f"{self.declaration.name}/{choice.id}",
@@ -147,6 +158,7 @@ class Known:
             vendor=self.declaration.vendor,
             vision=as_flag(opts.get("has_vision", opts.get("vision"))),
             tools=as_flag(opts.get("can_use_tools", opts.get("tools"))),
+            tool_protocol=protocol,
             context_window=as_limit(meta.get("context_window")),
             max_prompt_tokens=as_limit(meta.get("max_prompt_tokens")),
             max_output_tokens=as_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
@@ -433,6 +445,8 @@ def _written_out(where: str, raw: Mapping[str, Any], base: Known | None) -> dict
         env[API_KEY] = {"value": raw["api_key_env"], "variable": True}
     if env:
         own["env"] = env
+    if raw.get(TOOL_PROTOCOL):
+        own["opts"] = {**dict(own.get("opts") or {}), TOOL_PROTOCOL: raw[TOOL_PROTOCOL]}
     if raw.get("models"):
         schema = dict(own.get("schema") or {})
         schema[MODEL] = {**dict(schema.get(MODEL) or {}), "choices": [_choice(one) for one in raw["models"]]}
@@ -453,8 +467,9 @@ def _choice(model: Any) -> dict[str, Any]:
     choice: dict[str, Any] = {"id": model["id"], "meta": {k: v for k, v in meta.items() if v is not None}}
     if model.get("name"):
         choice["formatted_name"] = model["name"]
-    if model.get("vision") is not None:
-        choice["opts"] = {"has_vision": model["vision"]}
+    opts = {"has_vision": model.get("vision"), TOOL_PROTOCOL: model.get(TOOL_PROTOCOL)}
+    if opts := {key: value for key, value in opts.items() if value is not None}:
+        choice["opts"] = opts
     return choice
 
 

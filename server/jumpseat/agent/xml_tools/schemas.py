@@ -1,0 +1,93 @@
+"""What the XML protocol has to know of a JSON Schema: what kind of value stands where.
+
+Any schema will do: what is not understood counts as ``any``. References are followed within the schema only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from jumpseat.agent.blocks import JsonObject
+
+Kind: TypeAlias = Literal["string", "integer", "number", "boolean", "scalar", "object", "array", "any"]
+"""``scalar``: one of several kinds of single value; ``any``: nothing is known, or too much."""
+
+SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "scalar"})
+
+_MOST_HOPS: Final = 8
+
+
+def as_schema(value: Any) -> JsonObject:
+    """``value`` if it is a schema of the usual form, else one that says nothing."""
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def plain(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """``schema`` without references and without alternatives that are null or the only ones."""
+    for _ in range(_MOST_HOPS):
+        reference = schema.get("$ref")
+        variants = _variants(schema)
+        if isinstance(reference, str):
+            schema = {**_referred(reference, root), **{key: schema[key] for key in schema if key != "$ref"}}
+        elif len(variants) == 1:
+            rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
+            schema = {**variants[0], **rest}
+        else:
+            return schema
+    return {}
+
+
+def kind_of(schema: JsonObject, root: JsonObject) -> Kind:
+    """What kind of value ``schema`` asks for."""
+    schema = plain(schema, root)
+    variants = _variants(schema)
+    if variants:
+        kinds = {kind_of(one, root) if one is not schema else "any" for one in variants}
+        return "scalar" if kinds <= SCALARS else "any"
+    named: Any = schema.get("type")
+    listed = cast("list[Any]", named) if isinstance(named, list) else [named]
+    types = {one for one in listed if isinstance(one, str) and one != "null"}
+    if not types:
+        if "properties" in schema:
+            return "object"
+        if "items" in schema or "prefixItems" in schema:
+            return "array"
+        return "scalar" if "enum" in schema or "const" in schema else "any"
+    if len(types) == 1:
+        (only,) = types
+        return cast("Kind", only) if only in (*SCALARS, "object", "array") else "any"
+    return "scalar" if types <= SCALARS else "any"
+
+
+def properties_of(schema: JsonObject, root: JsonObject) -> Mapping[str, Any]:
+    """The properties that ``schema`` names."""
+    return as_schema(plain(schema, root).get("properties"))
+
+
+def property_of(schema: JsonObject, root: JsonObject, name: str) -> JsonObject:
+    """The schema of one property of an object."""
+    found = plain(schema, root)
+    return as_schema(as_schema(found.get("properties")).get(name, found.get("additionalProperties")))
+
+
+def items_of(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """The schema of the items of an array."""
+    return as_schema(plain(schema, root).get("items"))
+
+
+def _variants(schema: JsonObject) -> list[JsonObject]:
+    for key in ("anyOf", "oneOf", "allOf"):
+        listed: Any = schema.get(key)
+        if isinstance(listed, list) and listed:
+            return [as_schema(one) for one in cast("list[Any]", listed) if as_schema(one).get("type") != "null"]
+    return []
+
+
+def _referred(reference: str, root: JsonObject) -> JsonObject:
+    if not reference.startswith("#"):
+        return {}
+    found: Any = root
+    for part in reference[1:].split("/")[1:]:
+        found = as_schema(found).get(part.replace("~1", "/").replace("~0", "~"))
+    return as_schema(found)

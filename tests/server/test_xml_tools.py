@@ -1,0 +1,280 @@
+"""Models that call tools in their text: chosen or found out, run and approved like all others, and out of sight."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
+from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+ADD: Final = {
+    "name": "add",
+    "description": "Add two numbers.",
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "note": {"type": "string"}},
+        "required": ["a", "b"],
+    },
+}
+FREE: Final = {**ADD, "skipPermission": True}
+ONLY: Final = {"availableTools": ["custom:*"]}
+CALL: Final = '<tools><tool name="add"><a>1</a><b>2</b></tool></tools>'
+NO_TOOLS: Final = json_reply({"error": {"message": "tiny does not support tools"}}, status=400)
+
+
+def says(*pieces: str) -> Reply:
+    """A streamed answer of the OpenAI kind."""
+    chunks: list[JsonObject] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return event_stream(*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n")
+
+
+def data(events: list[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+async def asked(wire: Wire, session: str, *, result: Any = "3") -> list[JsonObject]:
+    """The events of one prompt; calls of the client's tools are answered with ``result``."""
+    since = seen = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+    while True:
+        message = await wire.until(
+            lambda one: _kind(one, session) in ("external_tool.requested", "session.idle"), since=seen
+        )
+        seen = wire.messages.index(message) + 1
+        if _kind(message, session) == "session.idle":
+            return wire.events(session, since=since)
+        answer = {"requestId": message["params"]["event"]["data"]["requestId"], "result": result}
+        await wire.call("session.tools.handlePendingToolCall", {"sessionId": session, **answer})
+
+
+def _kind(message: JsonObject, session: str) -> str | None:
+    params: JsonObject = message.get("params") or {}
+    return params["event"]["type"] if params.get("sessionId") == session and "event" in params else None
+
+
+async def made(ours: RunningServer, provider: JsonObject, **more: Any) -> str:
+    given: JsonObject = {"model": "tiny", "tools": [FREE], "streaming": True, **ONLY, **more}
+    return await ours.wire.create(provider, **given)
+
+
+async def test_a_call_in_the_text_runs_like_any_other_and_is_never_seen(tmp_path: Path) -> None:
+    pieces = [
+        "I'll a",
+        "dd.\n",
+        "```x",
+        "ml\n<too",
+        "ls>\n<tool name='add'><a>1</a>",
+        "<b>2</",
+        "b></tool></tools>\n``",
+    ]
+    async with ModelServer(says(*pieces, "`"), says("It is <3>.")) as model, running_server(tmp_path) as ours:
+        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        events = await asked(ours.wire, session)
+
+    first, second = [one.json for one in model.requests]
+    assert "tools" not in first
+    assert '<tool name="add">' in first["messages"][0]["content"]
+    (call,) = data(events, "assistant.message")[0]["toolRequests"]
+    assert (call["name"], call["arguments"]) == ("add", {"a": 1, "b": 2})
+    assert [one["content"] for one in data(events, "assistant.message")] == ["I'll add.\n", "It is <3>."]
+    shown = "".join(one["deltaContent"] for one in data(events, "assistant.message_delta"))
+    assert shown == "I'll add.\nIt is <3>."
+    assert data(events, "assistant.tool_call_delta")[0]["toolCallId"] == call["toolCallId"]
+    assert data(events, "tool.execution_complete")[0]["success"]
+    assert [one["role"] for one in second["messages"]] == ["system", "user", "assistant", "user"]
+    said = f'<tool_result name="add" id="{call["toolCallId"]}" status="success">\n3\n</tool_result>'
+    assert second["messages"][3]["content"] == said
+
+
+async def test_a_resumed_session_tells_the_model_the_same(tmp_path: Path) -> None:
+    async with ModelServer(says(CALL), says("3"), says("ok"), says("ok")) as model:
+        provider = {"baseUrl": model.url, "toolProtocol": "xml"}
+        async with running_server(tmp_path) as ours:
+            session = await made(ours, provider)
+            await asked(ours.wire, session)
+            await asked(ours.wire, session)
+        async with running_server(tmp_path) as ours:
+            again = {"sessionId": session, "provider": provider, "model": "tiny", "tools": [FREE], **ONLY}
+            await ours.wire.call("session.resume", again)
+            await asked(ours.wire, session)
+
+    before, after = model.requests[2].json["messages"], model.requests[3].json["messages"]
+    assert after[1 : len(before) - 1] == before[1:-1]
+
+
+async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_path: Path) -> None:
+    provider = {**scripted({"text": CALL}, {"text": "never"}), "toolProtocol": "xml"}
+    async with running_server(tmp_path) as ours:
+        wire = ours.wire
+        session = await made(ours, provider, tools=[ADD], requestPermission=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = await wire.event("permission.requested", session=session)
+        await wire.call(
+            "session.permissions.handlePendingPermissionRequest",
+            {"sessionId": session, "requestId": question["data"]["requestId"], "result": {"kind": "reject"}},
+        )
+        await wire.event("session.idle", session=session)
+        events = wire.events(session)
+
+    assert question["data"]["permissionRequest"]["args"] == {"a": 1, "b": 2}
+    assert data(events, "tool.execution_complete")[0]["error"]["code"] == "rejected"
+    assert len(data(events, "assistant.message")) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ('<tools><tool name="add"><a>1</a></add></tool></tools>', "</add> where </tool> was expected"),
+        (
+            '<tools><tool name="sub"/></tools>',
+            "Tool 'sub' does not exist. Available tools that can be called are add.",
+        ),
+        ('<tools><tool name="add"><a>1</a><note>x', "<note> is never closed"),
+        ('<tools><tool name="add">1 and 2</tool></tools>', "text where parameters were expected: '1 and 2'"),
+    ],
+)
+async def test_the_model_is_told_what_is_wrong_with_a_call(tmp_path: Path, written: str, told: str) -> None:
+    async with ModelServer(says(f"So: {written}"), says("Sorry.")) as model, running_server(tmp_path) as ours:
+        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        events = await asked(ours.wire, session)
+
+    (completed,) = data(events, "tool.execution_complete")
+    assert told in completed["error"]["message"]
+    assert [one["content"] for one in data(events, "assistant.message")] == ["So: ", "Sorry."]
+    _, said, result = [one["content"] for one in model.requests[1].json["messages"][1:]]
+    assert said.startswith("So: \n<t")
+    assert told in result
+    assert 'status="error"' in result
+
+
+CONFIG: Final = """
+[adapters.plain]
+type = "openai"
+base_url = "URL"
+tool_protocol = "xml"
+models = ["tiny", {id = "big", tool_protocol = "native"}]
+
+[adapters.other]
+type = "openai"
+base_url = "URL"
+models = ["big", {id = "tiny", tool_protocol = "xml"}]
+
+[adapters.declared]
+type = "openai"
+base_url = "URL"
+opts = {can_use_tools = false}
+models = ["tiny", {id = "big", tool_protocol = "native"}]
+
+[adapters.written]
+type = "openai"
+base_url = "URL"
+opts = {tool_protocol = "xml"}
+models = ["big"]
+"""
+
+
+async def test_the_configuration_says_which_models_call_tools_in_their_text(tmp_path: Path) -> None:
+    chosen = {
+        "plain/tiny": True,
+        "plain/big": False,
+        "plain/unlisted": True,
+        "other/tiny": True,
+        "other/big": False,
+        "declared/tiny": True,
+        "declared/big": False,
+        "declared/unlisted": True,
+        "written/unlisted": True,
+        "named/tiny": True,
+        "named/big": False,
+    }
+    async with ModelServer(*[says("ok")] * len(chosen)) as model:
+        config = CONFIG.replace("URL", model.url)
+        async with running_server(tmp_path, config=config) as ours:
+            for name in chosen:
+                named: JsonObject = {
+                    "providers": [{"name": "named", "baseUrl": model.url, "toolProtocol": "xml"}],
+                    "models": [{"id": "big", "provider": "named", "toolProtocol": "native"}],
+                }
+                params = {"model": name, "tools": [FREE], **ONLY, **(named if name.startswith("named") else {})}
+                session = (await ours.wire.call("session.create", params))["sessionId"]
+                assert data(await asked(ours.wire, session), "assistant.message")[0]["content"] == "ok"
+
+    assert {name: "tools" not in one.json for name, one in zip(chosen, model.requests, strict=True)} == chosen
+
+
+async def test_a_setting_that_is_none_is_named(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as ours:
+        refused = await ours.wire.refused("session.create", {"provider": {**scripted(), "toolProtocol": "yaml"}})
+    assert "toolProtocol" in refused["message"]
+
+
+async def test_a_provider_that_refuses_tools_is_asked_again_without_and_remembered(tmp_path: Path) -> None:
+    answers = [NO_TOOLS, says(CALL), says("3"), says("ok"), says("ok")]
+    async with (
+        ModelServer(*answers) as model,
+        ModelServer(says("fine")) as elsewhere,
+        running_server(tmp_path) as ours,
+    ):
+        session = await made(ours, {"baseUrl": model.url})
+        events = await asked(ours.wire, session)
+        assert data(await asked(ours.wire, session), "session.warning") == []
+        assert data(await asked(ours.wire, await made(ours, {"baseUrl": model.url})), "session.warning") == []
+        # A model of the same name on another server has refused nothing.
+        await asked(ours.wire, await made(ours, {"baseUrl": elsewhere.url}))
+
+    (warning,) = data(events, "session.warning")
+    assert warning["warningType"] == "tool_protocol"
+    assert "tiny does not support tools" in warning["message"]
+    assert data(events, "session.error") == []
+    assert [one["content"] for one in data(events, "assistant.message")] == ["", "3"]
+    assert ["tools" in one.json for one in model.requests] == [True, False, False, False, False]
+    assert "tools" in elsewhere.requests[0].json
+
+
+async def test_a_provider_that_refuses_what_is_left_too_is_believed_once_and_not_remembered(tmp_path: Path) -> None:
+    async with ModelServer(NO_TOOLS, NO_TOOLS, NO_TOOLS, says("ok")) as model, running_server(tmp_path) as ours:
+        session = await made(ours, {"baseUrl": model.url})
+        (error,) = data(await asked(ours.wire, session), "session.error")
+        await asked(ours.wire, session)
+
+    assert "tiny does not support tools" in error["message"]
+    assert ["tools" in one.json for one in model.requests] == [True, False, True, False]
+
+
+async def test_a_user_who_wants_function_calling_gets_the_refusal(tmp_path: Path) -> None:
+    async with ModelServer(NO_TOOLS) as model, running_server(tmp_path) as ours:
+        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "native"})
+        events = await asked(ours.wire, session)
+
+    assert (len(data(events, "session.error")), data(events, "session.warning")) == (1, [])
+
+
+async def test_an_answer_of_a_certain_form_is_asked_for_as_a_call_in_the_text(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    form = {"type": "json_schema", "jsonSchema": {"name": "sum", "schema": schema}}
+    final = '<tools><tool name="final_answer"><sum>3</sum></tool></tools>'
+    async with ModelServer(says(CALL), says(final)) as model, running_server(tmp_path) as ours:
+        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"}, responseFormat=form)
+        events = await asked(ours.wire, session)
+
+    assert "response_format" not in model.requests[0].json
+    assert data(events, "assistant.message")[-1]["content"] == '{"sum":3}'
+    assert data(events, "session.error") == []
+
+
+async def test_the_next_request_is_shown_as_it_would_be_sent(tmp_path: Path) -> None:
+    async with ModelServer(says("ok")) as model, running_server(tmp_path) as ours:
+        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        params = {"sessionId": session, "prompt": "go"}
+        body = (await ours.wire.call("jumpseat.session.nextRequest", params))["body"]
+        await asked(ours.wire, session)
+
+    assert body["messages"][0] == model.requests[0].json["messages"][0]
+    assert "tools" not in body
