@@ -84,6 +84,9 @@ class Outcome:
                 "said_before": self.joined(),
             }
         completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
+        for block in completed["message"]["blocks"]:
+            # Adapters tell what came; what is wrong with it is found elsewhere.
+            assert block.pop("problem", None) is None
         if completed["usage"]:
             # Hardly any provider tells these.
             if completed["usage"]["cost"] is None:

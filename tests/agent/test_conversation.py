@@ -78,7 +78,7 @@ def answer(message: AssistantMessage) -> events.AssistantMessage:
 
 
 def call(call_id: str, text: str = "{}", **fields: object) -> ToolUseBlock:
-    arguments = parse_arguments(text) or {}
+    arguments = parse_arguments(text)
     return ToolUseBlock(call_id, "add", text, arguments, **fields)  # pyright: ignore[reportArgumentType]
 
 

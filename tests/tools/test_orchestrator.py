@@ -104,18 +104,33 @@ async def test_where_there_are_no_tools_none_are_named(tasks: TaskGroup) -> None
     assert told(made) == ["Tool 'ask' does not exist."]
 
 
-@pytest.mark.parametrize("arguments", ["{oops", "[1]", '"text"', '{"count": 1,}'])
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [("{oops", ": "), ("[1]", " but a list"), ('"text"', " but a string"), ('{"count": 1', ": ")],
+)
 async def test_arguments_that_are_no_json_object_are_answered_and_the_model_sees_its_own_text_again(
     tasks: TaskGroup,
     arguments: str,
+    what: str,
 ) -> None:
     made = make_session(tasks, script=calls(("count", arguments)), builtin=[builtin("count", counted)])
     await made.ask("go")
 
-    assert told(made) == ["The arguments of `count` are not a JSON object. Send the call again with valid JSON."]
+    (text,) = told(made)
+    assert text.startswith(f"The arguments of `count` are not a JSON object{what}")
+    assert text.endswith(". Send the call again with valid JSON.")
     assert made.client.payloads(events.AssistantMessage)[0].tool_requests == [
         events.ToolRequest(tool_call_id="c1", name="count", arguments={}, arguments_json=arguments)
     ]
+
+
+async def test_arguments_whose_meaning_is_certain_are_mended_and_the_model_sees_them_so(tasks: TaskGroup) -> None:
+    made = make_session(tasks, script=calls(("count", '{"count": 1,}')), builtin=[builtin("count", counted)])
+    await made.ask("go")
+
+    assert told(made) == ["1 apples"]
+    (call,) = made.client.payloads(events.AssistantMessage)[0].tool_requests
+    assert (call.arguments, call.arguments_json) == ({"count": 1}, None)
 
 
 async def test_arguments_that_do_not_fit_the_schema_name_every_field(tasks: TaskGroup) -> None:

@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import (
+    arguments_text,
     as_count,
     as_list,
     as_object,
@@ -246,12 +247,10 @@ class OpenAIAdapter(BearerAdapter):
         return wire
 
     def tool_use_to_wire(self, block: ToolUseBlock) -> JsonObject:
-        # The text is what the model wrote, to the byte: a changed one breaks prompt caches and recorded matches.
-        arguments = block.arguments_json if block.arguments_json.strip() else "{}"
         call: JsonObject = {
             "id": block.id,
             "type": "function",
-            "function": {"name": block.name, "arguments": arguments},
+            "function": {"name": block.name, "arguments": arguments_text(block)},
         }
         if block.provider == self.name:
             # Signatures that a call must carry on its way back (Gemini behind this wire).

@@ -29,6 +29,7 @@ from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.openai import BearerAdapter, named_schema
 from jumpseat.adapters.wire import (
+    arguments_text,
     as_count,
     as_list,
     as_object,
@@ -171,14 +172,12 @@ class OpenAIResponsesAdapter(BearerAdapter):
                 case ToolUseBlock():
                     end_text()
                     items += before_call.pop(block.id, [])
-                    # The text is what the model wrote, to the byte: a changed one breaks caches.
-                    arguments = block.arguments_json if block.arguments_json.strip() else "{}"
                     items.append(
                         {
                             "type": "function_call",
                             "call_id": _call_id(block.id),
                             "name": block.name,
-                            "arguments": arguments,
+                            "arguments": arguments_text(block),
                         }
                     )
                 case HostedToolUseBlock() | HostedToolResultBlock():

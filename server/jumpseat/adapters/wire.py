@@ -15,6 +15,7 @@ from jumpseat.agent.blocks import (
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
+    ToolUseBlock,
 )
 from jumpseat.errors import ProviderProtocolError
 
@@ -63,6 +64,17 @@ def parse_arguments(text: str) -> JsonObject | None:
     except orjson.JSONDecodeError:
         return None
     return cast("JsonObject", value) if isinstance(value, dict) else None
+
+
+def arguments_text(block: ToolUseBlock) -> str:
+    """The arguments of a call as the JSON text of an object.
+
+    It is what the model wrote, to the byte: a changed text breaks prompt caches and recorded matches. One that is
+    no object goes in one, for servers that read it would refuse it, now and for the rest of the conversation.
+    """
+    if not block.arguments_json.strip():
+        return "{}"
+    return dump_json({"invalid_json": block.arguments_json}) if block.arguments is None else block.arguments_json
 
 
 def dump_json(value: Any) -> str:

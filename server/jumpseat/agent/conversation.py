@@ -136,8 +136,19 @@ def _assistant_blocks(payload: events.AssistantMessage) -> list[AssistantBlock]:
         raw: Any = request.arguments
         arguments = cast("JsonObject", raw) if isinstance(raw, dict) else None
         text = request.arguments_json if request.arguments_json is not None else canonical_json(arguments or {})
+        if not arguments and not _is_object(text):
+            arguments = None
         calls.append(ToolUseBlock(request.tool_call_id, request.name, text, arguments))
     return answer_blocks(payload, calls)
+
+
+def _is_object(text: str) -> bool:
+    if text.strip() in ("", "{}"):
+        return True
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolResultBlock:

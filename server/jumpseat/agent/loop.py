@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 import anyio
 
 from jumpseat.agent import limits, tokens
+from jumpseat.agent.arguments import mended
 from jumpseat.agent.attachments import as_logged
 from jumpseat.agent.blocks import TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.citations import citations_of
@@ -341,7 +342,7 @@ async def _call_model(
             await anyio.sleep(wait_s)
         else:
             return _Answer(
-                completed, shown.message_id, shown.reasoning_id, _ms_since(started), shown.first_token_ms
+                mended(completed), shown.message_id, shown.reasoning_id, _ms_since(started), shown.first_token_ms
             )
 
 

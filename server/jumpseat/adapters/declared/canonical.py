@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from jumpseat.adapters.wire import as_object, as_text, dump_json, hosted_as_text, parse_arguments
+from jumpseat.adapters.wire import arguments_text, as_object, as_text, dump_json, hosted_as_text, parse_arguments
 from jumpseat.agent.blocks import (
     AssistantMessage,
     DocumentBlock,
@@ -133,7 +133,7 @@ def call_of(position: int, use: ToolUseBlock) -> JsonObject:
         "_index": position,
         "id": use.id,
         "type": "function",
-        "function": {"name": use.name, "arguments": use.arguments_json},
+        "function": {"name": use.name, "arguments": arguments_text(use)},
     }
 
 
