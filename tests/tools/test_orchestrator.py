@@ -456,3 +456,17 @@ async def test_a_shell_call_tells_the_user_what_its_line_touches(tasks: TaskGrou
     )
     assert told(made) == ["Permission denied and could not request permission from user"]
     assert not (tmp_path / "out.txt").exists()
+
+
+async def test_arguments_that_do_not_fit_a_clients_schema_are_answered_and_the_client_is_not_asked(
+    tasks: TaskGroup,
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}
+    made = make_session(tasks, script=calls(("add", {"a": "x"})), tools=[tool("add", parameters=schema)])
+    await made.ask("go")
+
+    assert told(made) == [
+        "Invalid arguments for `add`: a: 'x' is not of type 'integer'; arguments: 'b' is a required property"
+    ]
+    assert made.client.payloads(events.ExternalToolRequested) == []
+    assert made.client.payloads(events.PermissionRequested) == []

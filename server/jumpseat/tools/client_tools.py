@@ -18,7 +18,8 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
+from jumpseat.tools.schema_check import misfits
+from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission
 from jumpseat_protocol.sessions import ClientTool
@@ -67,6 +68,8 @@ class ToolOfClient:
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
         tool = self.definition
+        if tool.parameters and (problems := misfits(call.arguments or {}, tool.parameters)):
+            return failure(f"Invalid arguments for `{tool.name}`: {'; '.join(problems)}")
         permission = None
         if not tool.skip_permission:
             permission = CustomToolPermission(

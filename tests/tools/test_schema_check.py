@@ -1,0 +1,112 @@
+"""Arguments and the schemas of tools: what does not fit is named, and no schema stands in a call's way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any, Final
+
+import pytest
+
+from jumpseat.tools.schema_check import MAX_PROBLEMS, MAX_VALUES, misfits
+
+SCHEMA: Final[dict[str, Any]] = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "minLength": 1, "description": "Where"},
+        "mode": {"type": "string", "enum": ["r", "w"]},
+        "limit": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}], "default": None},
+        "edits": {"type": "array", "items": {"$ref": "#/$defs/Edit"}, "maxItems": 3},
+        "flag": {"type": ["boolean", "null"]},
+        "extra": {"type": "object", "additionalProperties": {"type": "number"}},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+    "$defs": {"Edit": {"type": "object", "properties": {"old": {"type": "string"}}, "required": ["old"]}},
+}
+FITTING: Final[list[dict[str, Any]]] = [
+    {"path": "a"},
+    {"path": "a", "mode": "w", "limit": 3, "flag": None},
+    {"path": "a", "limit": None, "edits": [{"old": "x"}, {"old": "", "more": 1}], "extra": {"a": 1, "b": 2.5}},
+    {"path": "a", "limit": 2.0},
+]
+
+
+@pytest.mark.parametrize("arguments", FITTING)
+def test_what_fits_is_fine(arguments: dict[str, Any]) -> None:
+    assert misfits(arguments, SCHEMA) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problems"),
+    [
+        ({}, ["arguments: 'path' is a required property"]),
+        ({"path": 3}, ["path: 3 is not of type 'string'"]),
+        ({"path": "a", "mode": "x"}, ["mode: 'x' is not one of ['r', 'w']"]),
+        ({"path": "a", "edits": [{"old": "x"}, {}]}, ["edits.1: 'old' is a required property"]),
+        ({"path": "a", "flag": 1}, ["flag: 1 is not of type 'boolean', 'null'"]),
+        ({"path": "a", "extra": {"k": "v"}}, ["extra.k: 'v' is not of type 'number'"]),
+        (
+            {"path": "", "other": 1},
+            [
+                "path: '' should be non-empty",
+                "arguments: Additional properties are not allowed ('other' was unexpected)",
+            ],
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_place(arguments: dict[str, Any], problems: list[str]) -> None:
+    assert sorted(misfits(arguments, SCHEMA)) == sorted(problems)
+
+
+def test_problems_are_few_and_short() -> None:
+    many = misfits({"path": "x" * 5000, "edits": ["y" * 5000] * 100}, {**SCHEMA, "properties": {"path": False}})
+    assert all(len(one) < 250 for one in many)
+    numbers = {"type": "object", "additionalProperties": {"type": "number"}}
+    assert len(misfits({str(n): "x" for n in range(100)}, numbers)) == MAX_PROBLEMS
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"type": "object", "properties": ["path"]},
+        {"type": "object", "required": "path"},
+        {"$ref": "#/$defs/nowhere"},
+        {"$ref": "http://127.0.0.1:9/schema"},
+        {"$ref": "#"},
+        {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
+        {"$schema": "https://example.org/own", "vendorWord": {"type": 3}},
+        {"properties": {"path": {"type": "string", "pattern": "(a+)+$"}}},
+        {"patternProperties": {"(a+)+$": {"type": "string"}}, "additionalProperties": False},
+        {"properties": {"default": {"pattern": "(a+)+$"}, "path": {"enum": [{"pattern": "("}, "x"], "not": {}}}},
+        {"properties": {"path": {"pattern": "("}}},
+    ],
+)
+def test_a_schema_that_is_wrong_or_endless_or_dangerous_says_nothing_against_a_call(schema: dict[str, Any]) -> None:
+    arguments = {"a" * 40 + "!": "b", "other": 1, "default": "a" * 40 + "!"}
+    assert misfits(arguments, schema) == []
+
+
+def test_schemas_that_refer_to_themselves_take_no_more_than_their_time() -> None:
+    nested: Any = "x"
+    for _ in range(60):
+        nested = [nested]
+    two = [{"type": "number"}, {"type": "array", "items": {"$ref": "#/$defs/a"}}, {"items": {"$ref": "#/$defs/a"}}]
+    schema = {"$defs": {"a": {"anyOf": two}}, "properties": {"deep": {"$ref": "#/$defs/a"}}}
+    misfits({"deep": nested}, schema)
+    misfits({"many": [{"n": n} for n in range(MAX_VALUES)]}, {"properties": {"many": {"uniqueItems": True}}})
+
+
+def test_a_call_that_fits_does_not_load_the_judge() -> None:
+    code = (
+        "import json, sys\n"
+        "from jumpseat.tools.schema_check import misfits\n"
+        "schema, fitting = json.loads(sys.argv[1])\n"
+        "assert all(misfits(one, schema) == [] for one in fitting)\n"
+        "sys.exit('jsonschema' in sys.modules)\n"
+    )
+    given = json.dumps([SCHEMA, FITTING[:3]])
+    assert subprocess.run([sys.executable, "-c", code, given], check=False).returncode == 0
