@@ -120,6 +120,10 @@ class RecordingClient:
         """The wire names of all events so far."""
         return [event.type for event in self.events if event.persisted or not persisted_only]
 
+    async def news(self) -> None:
+        """Wait for the next event."""
+        await self._news.wait()
+
     async def heard(self, kind: type[P], count: int = 1) -> P:
         """The ``count``-th event of a kind, waited for where it has not come yet."""
         with anyio.fail_after(WAIT_S):

@@ -1,0 +1,90 @@
+"""What providers insist on in a conversation with calls, whatever their wire."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, cast
+
+JsonObject = dict[str, Any]
+
+_KINDS: Final = {"user_input": "user", "model_output": "assistant"}
+
+
+def check_calls(name: str, body: JsonObject) -> None:
+    """That in a request to ``name`` each call stands once and is answered once, in order and at once."""
+    due: list[str] = []
+    answering = False
+    for kind, call_id in steps(body):
+        if kind == "call":
+            assert not (answering and due), (name, call_id, due)
+            answering = False
+            due.append(call_id)
+        elif kind == "result":
+            answering = True
+            assert due[:1] == [call_id], (name, call_id, due)
+            del due[0]
+        else:
+            assert not due, (name, kind, due)
+    assert not due, (name, due)
+
+
+def steps(body: JsonObject) -> list[tuple[str, str]]:
+    """A request as roles, calls and results, with the ids of these, or the names where a wire has no ids."""
+    if "contents" in body:
+        return [step for content in body["contents"] for step in _of_gemini(content["parts"], content["role"])]
+    if "input" in body:
+        return [_of_item(item) for item in body["input"]]
+    messages: list[JsonObject] = [one for one in body["messages"] if one["role"] != "system"]
+    if any(part["type"].startswith("tool_") for one in messages for part in _parts(one)):
+        # Anthropic's: the user begins, and both take turns.
+        roles: list[str] = [one["role"] for one in messages]
+        assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
+    return [step for one in messages for step in _of_message(one)]
+
+
+def _of_gemini(parts: list[JsonObject], role: str) -> list[tuple[str, str]]:
+    calls: list[JsonObject] = [part["functionCall"] for part in parts if "functionCall" in part]
+    results: list[JsonObject] = [part["functionResponse"] for part in parts if "functionResponse" in part]
+    assert all(isinstance(call["args"], dict) for call in calls)
+    assert not (calls and results)
+    out = [("call", call["name"]) for call in calls] + [("result", one["name"]) for one in results]
+    return out if results else [({"model": "assistant"}.get(role, role), ""), *out]
+
+
+def _of_item(item: JsonObject) -> tuple[str, str]:
+    match item.get("type", "message"):
+        case "function_call":
+            _object(item["arguments"])
+            return "call", item.get("call_id") or item["id"]
+        case "function_call_output" | "function_result":
+            return "result", item["call_id"]
+        case "message":
+            return item["role"], ""
+        case kind:
+            return _KINDS[kind], ""
+
+
+def _of_message(message: JsonObject) -> list[tuple[str, str]]:
+    calls: list[JsonObject] = message.get("tool_calls") or []
+    for call in calls:
+        _object(call["function"]["arguments"])
+    if message["role"] == "tool":
+        return [("result", message["tool_call_id"])]
+    parts = _parts(message)
+    results = [("result", part["tool_use_id"]) for part in parts if part["type"] == "tool_result"]
+    uses = [part for part in parts if part["type"] == "tool_use"]
+    for use in uses:
+        _object(use["input"])
+    said = [("call", use["id"]) for use in uses] + [("call", call["id"]) for call in calls]
+    # Results come before all else.
+    assert [part["type"] for part in parts[: len(results)]] == ["tool_result"] * len(results)
+    return [*results, *said] if results else [(message["role"], ""), *said]
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    content: Any = message["content"]
+    return cast("list[JsonObject]", content) if isinstance(content, list) else []
+
+
+def _object(arguments: Any) -> None:
+    assert isinstance(json.loads(arguments) if isinstance(arguments, str) else arguments, dict)
