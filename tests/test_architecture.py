@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "agent": {"errors"},
     "adapters": {"agent", "errors", "config"},
     "tools": {"agent", "errors"},
+    "services": {"adapters", "agent", "config", "errors", "tools"},
     "store": {"agent", "errors"},
     "handlers": {"adapters", "agent", "errors", "registry", "store"},
     "rpc": {"handlers", "errors"},

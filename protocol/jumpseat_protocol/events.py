@@ -200,6 +200,50 @@ class SessionPlanChanged(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class SessionTodosChanged(Payload):
+    """The model has changed its todos; ``session.plan.readSqlTodos`` tells them."""
+
+    type: ClassVar[str] = "session.todos_changed"
+    persisted: ClassVar[bool] = False
+
+
+@dataclass(slots=True, kw_only=True)
+class SkillInvoked(Payload):
+    """A skill was loaded: ``content`` is what the model was told, ``path`` its file."""
+
+    type: ClassVar[str] = "skill.invoked"
+    name: str
+    path: str
+    content: str
+    description: str | None = None
+    source: str | None = None
+    trigger: Literal["user-invoked", "agent-invoked", "context-load"] | None = None
+    allowed_tools: list[str] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadedSkill(WireDataclass):
+    """A skill as lists show it."""
+
+    name: str
+    description: str
+    source: str
+    user_invocable: bool
+    enabled: bool
+    path: str
+    argument_hint: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionSkillsLoaded(Payload):
+    """The skills of the session, after they were looked for."""
+
+    type: ClassVar[str] = "session.skills_loaded"
+    persisted: ClassVar[bool] = False
+    skills: list[LoadedSkill]
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionWorkspaceFileChanged(Payload):
     type: ClassVar[str] = "session.workspace_file_changed"
     operation: Literal["create", "update"]
@@ -711,6 +755,9 @@ EventPayload: TypeAlias = (
     | SessionTitleChanged
     | SessionPermissionsChanged
     | SessionPlanChanged
+    | SessionTodosChanged
+    | SkillInvoked
+    | SessionSkillsLoaded
     | SessionWorkspaceFileChanged
     | SessionContextChanged
     | SessionRemoteSteerableChanged

@@ -100,6 +100,7 @@ def _state_requests() -> Mapping[str, Method]:
         llm_inference,
         maintenance,
         provider,
+        skills,
         state,
     )
 
@@ -136,6 +137,20 @@ def _state_requests() -> Mapping[str, Method]:
         "session.plan.read": Method(sessions.SessionParams, state.PlanReadResult),
         "session.plan.update": Method(state.PlanUpdateParams, None),
         "session.plan.delete": Method(sessions.SessionParams, None),
+        "session.plan.readSqlTodos": Method(sessions.SessionParams, skills.TodosResult),
+        "session.plan.readSqlTodosWithDependencies": Method(
+            sessions.SessionParams, skills.TodosWithDependenciesResult
+        ),
+        "session.skills.list": Method(sessions.SessionParams, skills.SkillsListResult),
+        "session.skills.getInvoked": Method(sessions.SessionParams, skills.SkillsInvokedResult),
+        "session.skills.enable": Method(skills.SkillNameParams, None),
+        "session.skills.disable": Method(skills.SkillNameParams, None),
+        "session.skills.reload": Method(sessions.SessionParams, skills.SkillsReloadResult),
+        "session.skills.ensureLoaded": Method(sessions.SessionParams, None),
+        "skills.discover": Method(skills.SkillsDiscoverParams, skills.SkillsDiscoverResult),
+        "skills.getDiscoveryPaths": Method(skills.SkillPathsParams, skills.SkillPathsResult),
+        "skills.config.setDisabledSkills": Method(skills.SetDisabledSkillsParams, None),
+        "skills.config.setSkillDisabled": Method(skills.SetSkillDisabledParams, None),
         "session.workspaces.getWorkspace": Method(sessions.SessionParams, state.WorkspaceResult),
         "session.workspaces.listFiles": Method(sessions.SessionParams, state.FilesResult),
         "session.workspaces.readFile": Method(state.FileParams, state.FileResult),

@@ -45,7 +45,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
-    # --- agents, tasks, skills ------------------------------------------------------------------------------------
+    # --- agents, tasks --------------------------------------------------------------------------------------------
     "session.agent.deselect": _VOID,
     "session.agent.getCurrent": Answer({"agent": None}),
     "session.cancelAllBackgroundAgents": Answer(0),
@@ -62,10 +62,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     ),
     "session.tasks.waitForPending": _DONE,
     "session.tools.updateSubagentSettings": _DONE,
-    "session.skills.ensureLoaded": _VOID,
-    "session.skills.getInvoked": Answer({"skills": []}),
-    "session.skills.list": Answer({"skills": []}),
-    "session.skills.reload": Answer({"warnings": [], "errors": []}),
     # --- MCP ------------------------------------------------------------------------------------------------------
     "session.mcp.cancelSamplingExecution": Answer({"cancelled": False}, needs=("requestId",)),
     "session.mcp.executeSampling": Answer(
@@ -84,7 +80,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.ui.handlePendingExitPlanMode": _NOBODY_ASKED,
     "session.ui.handlePendingSampling": _NOBODY_ASKED,
     "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,
-    # --- compaction, checkpoints, rewinding, SQL todos ------------------------------------------------------------
+    # --- compaction, checkpoints, rewinding -----------------------------------------------------------------------
     "session.history.abortManualCompaction": Answer({"aborted": False}),
     "session.history.cancelBackgroundCompaction": Answer({"cancelled": False}),
     "session.history.listRewindPoints": Answer(
@@ -94,8 +90,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
         {"available": False, "reason": "file-change-tracking-disabled", "fileCount": 0, "files": []},
         needs=("eventId",),
     ),
-    "session.plan.readSqlTodos": Answer({"rows": []}),
-    "session.plan.readSqlTodosWithDependencies": Answer({"rows": [], "dependencies": []}),
     "session.workspaces.autopilotObjectiveExists": Answer({"exists": False}),
     "session.workspaces.deleteAutopilotObjective": Answer({"deleted": False}),
     "session.workspaces.listCheckpoints": Answer({"checkpoints": []}),

@@ -73,6 +73,33 @@ class ReadPermission(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class UrlPermission(WireDataclass):
+    """Fetch an address, or send something to it."""
+
+    intention: str
+    url: str
+    redirected_from: str | None = None
+    tool_call_id: str | None = None
+    kind: Literal["url"] = "url"
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryPermission(WireDataclass):
+    """Store a memory, or vote on one. ``scope`` tells whom it is for: who works in ``repo_nwo``, or the user."""
+
+    fact: str
+    action: Literal["store", "vote"] = "store"
+    subject: str | None = None
+    citations: str | None = None
+    reason: str | None = None
+    direction: Literal["upvote", "downvote"] | None = None
+    scope: Literal["repository", "user"] | None = None
+    repo_nwo: str | None = None
+    tool_call_id: str | None = None
+    kind: Literal["memory"] = "memory"
+
+
+@dataclass(slots=True, kw_only=True)
 class CustomToolPermission(WireDataclass):
     """Run a tool of the client."""
 
@@ -95,7 +122,13 @@ class HookPermission(WireDataclass):
 
 
 PermissionRequest: TypeAlias = (
-    ShellPermission | WritePermission | ReadPermission | CustomToolPermission | HookPermission
+    ShellPermission
+    | WritePermission
+    | ReadPermission
+    | UrlPermission
+    | MemoryPermission
+    | CustomToolPermission
+    | HookPermission
 )
 
 

@@ -243,6 +243,10 @@ class TextFormat(WireModel):
 ResponseFormatConfig: TypeAlias = JsonSchemaFormat | TextFormat
 
 
+class MemoryOptions(WireModel):
+    enabled: StrictBool
+
+
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was.
 
@@ -281,6 +285,11 @@ class SessionOptions(WireModel):
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None
+    enable_config_discovery: StrictBool | None = None
+    enable_skills: StrictBool | None = None
+    skill_directories: list[str] | None = None
+    disabled_skills: list[str] | None = None
+    memory: MemoryOptions | None = None
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
 

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -29,10 +30,19 @@ from jumpseat.registry import SessionRegistry
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
+from jumpseat.services.web import ConfiguredWeb
+from jumpseat.store.instructions import read_instructions
+from jumpseat.store.memories import MemoryStore
 from jumpseat.store.sessions import SessionStore
+from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.builtin import FixedTools
+from jumpseat.tools.memory import MemoryTools, remembered
 from jumpseat.tools.orchestrator import Environment
+from jumpseat.tools.skills import SkillTools
+from jumpseat.tools.sql import sql
+from jumpseat.tools.web_tools import web_tools
 from jumpseat_protocol.sessions import SessionMetadata
 
 log = logging.getLogger(__name__)
@@ -65,6 +75,11 @@ class App:
         self.secrets = Secrets()
         self.models = Models(config, options, home, self.secrets)
         self.user_settings = UserSettings(home)
+        store = SessionStore(home, tasks)
+        user_home = options.environ.get("HOME")
+        self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home())
+        self.web = ConfiguredWeb(config, options.environ)
+        memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()
         self._stdio = options.port is None
@@ -72,10 +87,16 @@ class App:
         self._tasks = tasks
         self._stopping = anyio.Event()
         self.registry = SessionRegistry(
-            SessionStore(home, tasks),
+            store,
             self.models,
             Environment(
-                BUILTIN_TOOLS, {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
+                (*BUILTIN_TOOLS, *web_tools(self.web)),
+                {name: value for name, value in os.environ.items() if name not in OWN_SECRETS},
+                sources=(
+                    lambda session: FixedTools(sql(session, store.folder(session.id).database)),
+                    lambda session: SkillTools(session, self.skills.of(session)),
+                    lambda session: MemoryTools(session, memories),
+                ),
             ),
             tasks,
             self.announce,
@@ -84,6 +105,9 @@ class App:
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
             patience_s=config.hooks.patience_s or PATIENCE_S,
             secrets=self.secrets,
+            read_instructions=lambda settings: "\n\n".join(
+                filter(None, (read_instructions(settings), remembered(memories, settings)))
+            ),
         )
 
     def connect(self) -> Wire:
@@ -140,6 +164,7 @@ class App:
             await self.close_sessions()
             with anyio.move_on_after(CLOSE_S):
                 await self.models.close()
+                await self.web.aclose()
             for connection in list(self.connections):
                 connection.close()
 

@@ -28,6 +28,23 @@
 
     [hooks]
     patience_s = 60.0                   # what a client is given for one hook, or to rewrite the system message
+
+    [services.tavily]                   # searches the web; also there where TAVILY_API_KEY is set
+    api_key = "cmd:pass show tavily"    # as an entry of env in docs/adapters.md; default: TAVILY_API_KEY
+    base_url = "https://api.tavily.com"
+    options = {max_results = 5}         # go into every request
+
+    [services.jina]                     # fetches pages where tools.web_fetch.service says so; the key is optional
+
+    [tools.web_fetch]
+    service = "direct"                  # or "jina"
+    allow_private = false               # true: addresses that are not on the public internet may be fetched
+    allowed_hosts = ["wiki.example.com", "10.1.0.0/16"]     # these may be all the same
+    max_bytes = 5242880
+    timeout_s = 30.0
+
+    [tools.memory]
+    enabled = false                     # true: sessions that do not say otherwise keep memories
 """
 
 from __future__ import annotations
@@ -161,6 +178,33 @@ class HooksConfig(_Section):
     patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+class ServiceConfig(_Section):
+    """A service behind a tool. ``api_key`` is an entry as in ``env`` of adapters; ``options`` go into requests."""
+
+    base_url: str | None = None
+    api_key: str | dict[str, Any] | None = Field(default=None, repr=False)
+    options: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class WebFetchConfig(_Section):
+    """``allowed_hosts`` are names (with their sub-domains), addresses and networks that may be private."""
+
+    service: Literal["direct", "jina"] = "direct"
+    allow_private: bool = False
+    allowed_hosts: list[str] = Field(default_factory=list)
+    max_bytes: int = Field(default=5 * 1024 * 1024, ge=1024)
+    timeout_s: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+
+
+class MemoryConfig(_Section):
+    enabled: bool = False
+
+
+class ToolsConfig(_Section):
+    web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig)
+    memory: MemoryConfig = Field(default_factory=MemoryConfig)
+
+
 class Config(_Section):
     default_model: str | None = None
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
@@ -168,6 +212,10 @@ class Config(_Section):
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
     retry: RetryConfig = Field(default_factory=RetryConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
+    services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(
+        default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
+    )
+    tools: ToolsConfig = Field(default_factory=ToolsConfig)
 
 
 def load_config(home: Path) -> Config:

@@ -73,6 +73,7 @@ class SessionRegistry:
         retry: RetryPolicy,
         patience_s: float = PATIENCE_S,
         secrets: Secrets,
+        read_instructions: Callable[[SessionSettings], str] = read_instructions,
     ) -> None:
         self.store = store
         self._models = models

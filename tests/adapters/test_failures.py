@@ -204,6 +204,14 @@ def of(status: int, body: Any, **headers: str) -> ProviderError:
             None,
             'HTTP 422 Unprocessable Entity: [{"loc":["body"],"msg":"field required"}]',
         ),
+        # Tavily
+        (
+            432,
+            {"detail": {"error": "This request exceeds your plan's set usage limit."}},
+            ProviderRequestError,
+            None,
+            "HTTP 432: This request exceeds your plan's set usage limit.",
+        ),
         # llama.cpp
         (
             500,

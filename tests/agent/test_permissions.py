@@ -20,6 +20,7 @@ from jumpseat_protocol.permissions import (
     ReadPermission,
     ShellCommand,
     ShellPermission,
+    UrlPermission,
     WritePermission,
 )
 from tests.tools.session import permission, tool_session
@@ -224,6 +225,37 @@ async def test_a_compound_line_is_asked_about_each_time(desk: Desk, tmp_path: Pa
     await desk.judge(request, {"kind": "approve-for-session"})
     await desk.judge(request, {"kind": "approve-for-session", "approval": approval})
 
+    assert (await desk.judge(request, {"kind": "reject"})).status == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("decision", "completed"),
+    [
+        ({"kind": "approve-for-session"}, "approved-for-session"),
+        ({"kind": "approve-for-session", "domain": "Site.Example"}, "approved-for-session"),
+        ({"kind": "approve-permanently", "domain": "site.example"}, "approved"),
+        ({"kind": "approve-for-location"}, "approved-for-location"),
+    ],
+)
+async def test_an_approved_address_covers_its_host_and_no_other(
+    desk: Desk, decision: dict[str, Any], completed: str
+) -> None:
+    def fetch(url: str) -> UrlPermission:
+        return UrlPermission(intention="Fetch", url=url)
+
+    assert await desk.judge(fetch("https://SITE.example:8443/a"), decision) == ALLOWED
+    results = [one.result.kind for one in desk.said if isinstance(one, events.PermissionCompleted)]
+    assert results == [completed]
+    assert await desk.judge(fetch("http://site.example/b?c")) == ALLOWED
+    for other in ("https://sub.site.example/", "https://site.example.evil/", "https://other.example/site.example"):
+        assert (await desk.judge(fetch(other), {"kind": "reject"})).status == "rejected"
+    desk.permissions.reset()
+    assert (await desk.judge(fetch("https://site.example/"), {"kind": "reject"})).status == "rejected"
+
+
+async def test_an_address_that_was_approved_once_is_asked_about_again(desk: Desk) -> None:
+    request = UrlPermission(intention="Fetch", url="https://site.example/")
+    assert await desk.judge(request, {"kind": "approve-once"}) == ALLOWED
     assert (await desk.judge(request, {"kind": "reject"})).status == "rejected"
 
 

@@ -18,11 +18,16 @@ from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import Config, load_config
+from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
 from jumpseat.script.command import main as play_scripts
 from jumpseat.script.steps import STEPS
 from jumpseat.script.steps import Script as PlayedScript
+from jumpseat.services.web import ConfiguredWeb
+from jumpseat.store.session_database import SessionDatabase
+from jumpseat.store.skills import Place, find_skills
+from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.tool import BuiltinTool
+from jumpseat.tools.web_tools import web_tools
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.model_server import ModelServer, event_stream, json_reply
 from tests.support.server import RunningServer, frame, running_server
@@ -76,6 +81,52 @@ def test_the_configuration_in_the_operators_page_is_accepted_as_it_stands(tmp_pa
     assert config.default_model in config.models
     assert [one.id for one in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
     assert set(tomllib.loads(example)) == set(Config.model_fields)
+
+
+def test_the_configuration_in_the_page_of_the_built_in_tools_is_accepted_as_it_stands(tmp_path: Path) -> None:
+    (example,) = blocks("docs/builtin-tools.md", "toml")
+    (tmp_path / "config.toml").write_text(example)
+    config = load_config(tmp_path)
+    assert ConfiguredWeb(config, {}).can_search()
+    said = tomllib.loads(example)
+    assert set(said["tools"]) == set(ToolsConfig.model_fields)
+    assert set(said["tools"]["web_fetch"]) == set(WebFetchConfig.model_fields)
+    stated = {name: value for name, value in said["tools"]["web_fetch"].items() if name != "allowed_hosts"}
+    # What the page shows is what holds without it.
+    assert WebFetchConfig().model_dump(exclude={"allowed_hosts"}) == stated
+
+
+def test_the_skill_in_the_page_of_the_built_in_tools_is_one(tmp_path: Path) -> None:
+    (example,) = blocks("docs/builtin-tools.md", "markdown")
+    (tmp_path / "SKILL.md").write_text(example)
+    found = find_skills([Place(tmp_path, "custom")])
+    (skill,) = found.skills
+    assert (found.warnings, found.errors) == ([], [])
+    assert (skill.name, skill.allowed_tools, skill.argument_hint) == (
+        "release-notes",
+        ("view", "edit"),
+        "[version]",
+    )
+    assert (skill.user_invocable, skill.for_models) == (True, True)
+
+
+@pytest.mark.anyio
+async def test_the_statements_in_the_page_of_the_built_in_tools_run(tmp_path: Path) -> None:
+    (example,) = blocks("docs/builtin-tools.md", "sql")
+    database = SessionDatabase(tmp_path / "session.db")
+    await database.run(example)
+    found = await database.todos()
+    assert [(row["id"], row["status"]) for row in found.todos] == [("parser", "in_progress"), ("tests", "pending")]
+    assert found.dependencies == [{"todo_id": "tests", "depends_on": "parser"}]
+
+
+def test_the_page_of_the_built_in_tools_names_all_of_them() -> None:
+    (first, *_) = (ROOT / "docs" / "builtin-tools.md").read_text().split("## ")
+    known = {tool.name for tool in (*BUILTIN_TOOLS, *web_tools(ConfiguredWeb(Config(), {"TAVILY_API_KEY": "k"})))}
+    named = {
+        name for row in re.findall(r"^\| (`.*?) \|", first, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert named == known | {"sql", "skill", "store_memory", "vote_memory"}
 
 
 def test_the_recording_in_the_recordings_page_is_one(tmp_path: Path) -> None:

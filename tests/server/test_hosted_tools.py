@@ -207,6 +207,26 @@ async def test_the_hosted_tools_of_a_message_are_those_of_its_run_alone(tmp_path
     assert betas == ["web-fetch-2025-09-10", None, None]
 
 
+async def test_a_hosted_tool_takes_the_place_of_ours_that_does_the_same(tmp_path: Path) -> None:
+    plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())
+    async with (
+        ModelServer(plain, plain) as server,
+        running_server(tmp_path, env={"TAVILY_API_KEY": "key"}) as ours,
+    ):
+        options: JsonObject = {"model": "claude-sonnet-5", "streaming": True}
+        session = await ours.wire.create(provider("anthropic", server), **options)
+        hosted = ["web_search", "url_context"]
+        for more in ({"hostedTools": hosted}, {}):
+            await ours.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "go", **more})
+
+    with_hosted, without = [request.json["tools"] for request in server.requests]
+    # The provider refuses two tools of one name.
+    web = {tool["name"]: tool.get("type", "ours") for tool in with_hosted if tool["name"].startswith("web_")}
+    assert web == {"web_search": "web_search_20250305", "web_fetch": "web_fetch_20250910"}
+    assert len(with_hosted) == len(without) == len({tool["name"] for tool in without})
+    assert {tool["name"] for tool in without if "input_schema" in tool} >= {"web_search", "web_fetch", "bash"}
+
+
 async def test_an_answer_that_pauses_for_tools_of_the_provider_is_gone_on_with(tmp_path: Path) -> None:
     paused = event_stream((DATA / "anthropic" / "pause_turn.sse").read_bytes())
     plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())

@@ -47,8 +47,10 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
+    MemoryPermission,
     ReadPermission,
     ShellPermission,
+    UrlPermission,
     WritePermission,
 )
 
@@ -148,6 +150,10 @@ def in_words(request: PermissionRequest) -> str:
             return f"write {request.file_name}\n{diff}"
         case ShellPermission():
             return f"run this command: {request.full_command_text}"
+        case UrlPermission():
+            return f"go to {request.url}"
+        case MemoryPermission():
+            return f"{request.action} a memory: {request.fact}"
         case HookPermission():
             return f"call {request.tool_name}, though a hook asks: {request.hook_message or 'no reason given'}"
         case UnknownPermission():

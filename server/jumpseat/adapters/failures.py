@@ -3,8 +3,8 @@
 Shapes read here: OpenAI ``{error: {message, type, code}}``; Anthropic ``{type: "error", error: {type, message}}``,
 also inside a stream; Gemini ``{error: {code, message, status, details}}``, alone or in a list; Ollama
 ``{error: "text"}``; OpenRouter ``{error: {code, message, metadata: {raw}}}``; vLLM ``{object: "error", message}``
-and ``{detail}``; GitHub ``{message}``; Responses ``{response: {error}}`` and ``{response: {incomplete_details}}``;
-plain text. Secrets are taken out by the :class:`Veil` of the call.
+and ``{detail}``; Tavily ``{detail: {error}}``; GitHub ``{message}``; Responses ``{response: {error}}`` and
+``{response: {incomplete_details}}``; plain text. Secrets are taken out by the :class:`Veil` of the call.
 """
 
 from __future__ import annotations
@@ -261,6 +261,9 @@ def read_complaint(body: Any) -> Complaint:
         return _complaint(root, inner)
     if isinstance(inner, dict) and inner:
         return _complaint(cast("dict[str, Any]", inner), "")
+    detail = as_object(root.get("detail"))
+    if isinstance(detail.get("error"), str):
+        return _complaint(detail, detail["error"])
     errors = as_list(root.get("errors"))
     if errors and isinstance(errors[0], dict):
         return _complaint(cast("dict[str, Any]", errors[0]), "")

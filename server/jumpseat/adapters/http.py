@@ -141,9 +141,21 @@ class HttpTransport:
             ProviderError: no connection, a status that is not 2xx, or an answer that is not JSON; values of
                 ``headers`` never appear in its text.
         """
-        limits = timeouts or LOOKUP_TIMEOUTS
+        return await self._json("GET", url, headers, None, timeouts or LOOKUP_TIMEOUTS)
+
+    async def post_json(
+        self, url: str, headers: Mapping[str, str], body: JsonObject, *, timeouts: Timeouts | None = None
+    ) -> dict[str, Any] | list[Any]:
+        """POST ``body`` to ``url`` and parse the answer; limits and errors are those of :meth:`get_json`."""
+        content = _as_json(body)
+        headers = {"Content-Type": "application/json", **headers}
+        return await self._json("POST", url, headers, content, timeouts or LOOKUP_TIMEOUTS)
+
+    async def _json(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, limits: Timeouts
+    ) -> dict[str, Any] | list[Any]:
         answer = _Answer(lambda: Veil(headers=[headers]), url, limits)
-        async with _opened(answer, self, "GET", headers, None):
+        async with _opened(answer, self, method, headers, content):
             await answer.check_status()
             value = parse_json(await answer.body(self.max_body_bytes))
             if not isinstance(value, (dict, list)):

@@ -29,6 +29,9 @@ ALIASES: Final[Mapping[str, str]] = {
 RUN_HERE: Final[Mapping[str, tuple[str, ...]]] = {"bash": ("bash",), "text_editor": ("view", "create", "edit")}
 """Tools that a model was trained on, and those of ours that do their work: no permission is left out."""
 
+DONE_THERE: Final[Mapping[str, str]] = {"web_search": "web_search", "url_context": "web_fetch"}
+"""Hosted tools, and those of ours that are not needed beside them."""
+
 
 def hosted_for_call(
     session: Session, prompt: Prompt, resolved: ResolvedModel, tools: list[ToolSpec]
@@ -44,6 +47,14 @@ def hosted_for_call(
         for name, options in asked.items()
         if name in can and ours.issuperset(RUN_HERE.get(name, ()))
     ]
+
+
+def beside_hosted(session: Session, tools: list[ToolSpec], hosted: list[HostedTool]) -> list[ToolSpec]:
+    """``tools`` without those of ours that a hosted one does the work of: some providers refuse two of one name."""
+    replaced = {
+        DONE_THERE[tool.name] for tool in hosted if tool.name in DONE_THERE
+    } - session.clients.tools().keys()
+    return [tool for tool in tools if tool.name not in replaced] if replaced else tools
 
 
 def tell_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, found: list[HostedTool]) -> None:

@@ -23,7 +23,7 @@ from jumpseat.agent.blocks import TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.citations import citations_of
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation import canonical_json
-from jumpseat.agent.hosted_tools import hosted_for_call, tell_missing
+from jumpseat.agent.hosted_tools import beside_hosted, hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
     Completed,
@@ -248,13 +248,15 @@ def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelR
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     settings = session.settings
     tools = session.tools.specs()
+    hosted = hosted_for_call(session, prompt, resolved, tools)
+    tools = beside_hosted(session, tools, hosted)
     return ModelRequest(
         model=resolved.wire_name,
         system=system,
         messages=session.conversation.messages(),
         tools=tools,
         tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
-        hosted_tools=hosted_for_call(session, prompt, resolved, tools),
+        hosted_tools=hosted,
         stream=settings.streaming,
         vision=resolved.info.vision is not False,
         reasoning_effort=settings.reasoning_effort,

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -19,12 +20,14 @@ from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
+    MemoryPermission,
     PermissionDecision,
     PermissionRequest,
     PermissionResult,
     ReadPermission,
     SessionApproval,
     ShellPermission,
+    UrlPermission,
     WritePermission,
 )
 
@@ -83,13 +86,15 @@ class Permissions:
         self._can_ask = can_ask
         self._may_run_unasked = may_run_unasked
         self._approvals: list[SessionApproval] = []
+        # Hosts that addresses may be fetched from.
+        self._domains: set[str] = set()
         self._warned = False
         self.approve_all = False
         self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
 
     async def decide(self, request: PermissionRequest) -> Verdict:
         """Judge one call; waits for a client as long as the client takes."""
-        if self.approve_all or any(_covers(approval, request) for approval in self._approvals):
+        if self.approve_all or self._approved(request):
             return ALLOWED
         if not self._can_ask():
             if self._may_run_unasked():
@@ -109,6 +114,11 @@ class Permissions:
         decision = self._remember(decision, request)
         self._complete(pending.id, request, decision)
         return _verdict(decision)
+
+    def _approved(self, request: PermissionRequest) -> bool:
+        if isinstance(request, UrlPermission):
+            return host_of(request.url) in self._domains
+        return any(_covers(approval, request) for approval in self._approvals)
 
     def question(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
         """What clients are asked."""
@@ -131,6 +141,7 @@ class Permissions:
     def reset(self) -> None:
         """Forget what was approved for the session."""
         self._approvals.clear()
+        self._domains.clear()
 
     def _remember(self, decision: PermissionDecision, request: PermissionRequest) -> PermissionDecision:
         """Keep what was approved beyond this call; returns the decision as it came to be.
@@ -138,6 +149,10 @@ class Permissions:
         Without an approval of the client's own, the narrowest one that covers the call again is meant. Where there
         is none that would be safe, the call alone is approved.
         """
+        if isinstance(request, UrlPermission):
+            if decision.kind in _REMEMBERED or decision.kind == "approve-permanently":
+                self._domains.add((decision.domain or host_of(request.url)).lower())
+            return decision
         if decision.kind not in _REMEMBERED:
             return decision
         approval = decision.approval or _approval_of(request)
@@ -200,8 +215,18 @@ def _approval_of(request: PermissionRequest) -> SessionApproval | None:
             return SessionApproval(kind="read")
         case CustomToolPermission():
             return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
-        case HookPermission():
+        case MemoryPermission():
+            return SessionApproval(kind="memory")
+        case UrlPermission() | HookPermission():
             return None
+
+
+def host_of(url: str) -> str:
+    """The host that ``url`` leads to, in lower case; empty where it leads nowhere."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
@@ -220,6 +245,11 @@ def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
             return approval.kind == "read"
         case CustomToolPermission():
             return approval.kind == "custom-tool" and approval.tool_name == request.tool_name
+        case MemoryPermission():
+            return approval.kind == "memory"
+        case UrlPermission():
+            # Those are approved by their hosts.
+            return False
         case HookPermission():
             # The hook asks each time; it is for the hook to remember.
             return False

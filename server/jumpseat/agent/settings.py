@@ -27,6 +27,8 @@ from jumpseat_protocol.sessions import (
 class SessionSettings:
     """``model`` is the name the client asked for, ``None`` for the server's default.
 
+    ``config_discovery`` tells whether the project may bring skills of its own; ``memory`` is unset where the server
+    decides.
     ``adapter_settings`` are values for the ``schema`` of the model's adapter.
     ``provider``, ``providers`` and ``login`` hold secrets: they live here and in no file.
     """
@@ -58,3 +60,8 @@ class SessionSettings:
     skip_custom_instructions: bool = False
     instruction_directories: list[str] = field(default_factory=list[str])
     organization_instructions: str | None = None
+    config_discovery: bool = False
+    skills: bool = True
+    skill_directories: list[str] = field(default_factory=list[str])
+    disabled_skills: list[str] = field(default_factory=list[str])
+    memory: bool | None = None

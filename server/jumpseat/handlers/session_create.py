@@ -12,6 +12,7 @@ from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_login import login_of_options
 from jumpseat.handlers.session_options import apply_options, gives_tokens
+from jumpseat.handlers.session_skills import tell_skills
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
@@ -31,9 +32,13 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
+    off = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
+    settings.disabled_skills = list(dict.fromkeys(off))
     await ctx.models.authenticate(settings)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
+    if ctx.process.skills.of(session).all():
+        tell_skills(ctx, session)
     return opened(ctx, session)
 
 

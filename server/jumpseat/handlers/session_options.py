@@ -88,6 +88,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "large_output",
         "skip_custom_instructions",
         "instruction_directories",
+        "skill_directories",
+        "disabled_skills",
     ):
         value = getattr(options, name)
         if value is not None:
@@ -107,3 +109,9 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         settings.organization_instructions = options.organization_custom_instructions
     if options.enable_host_git_operations is not None:
         settings.host_git = options.enable_host_git_operations
+    if options.enable_config_discovery is not None:
+        settings.config_discovery = options.enable_config_discovery
+    if options.enable_skills is not None:
+        settings.skills = options.enable_skills
+    if options.memory is not None:
+        settings.memory = options.memory.enabled

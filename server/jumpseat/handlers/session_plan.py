@@ -1,11 +1,14 @@
-"""``session.plan.*``: the plan of a session, ``plan.md`` in its folder."""
+"""``session.plan.*``: the plan of a session, ``plan.md`` in its folder, and the todos its model keeps."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from jumpseat.handlers.context import Context
 from jumpseat.store.files import read_text, remove_file, write_text
 from jumpseat_protocol.events import SessionPlanChanged
 from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.skills import TodoDependency, TodoRow, TodosResult, TodosWithDependenciesResult
 from jumpseat_protocol.state import PlanReadResult, PlanUpdateParams
 
 
@@ -30,3 +33,26 @@ def plan_delete(ctx: Context, params: SessionParams) -> None:
     session = ctx.registry.live(params.session_id)
     if remove_file(ctx.registry.folder(session).plan_path):
         session.emit(SessionPlanChanged(operation="delete"))
+
+
+async def read_sql_todos(ctx: Context, params: SessionParams) -> TodosResult:
+    """The todos; none where the model has not noted any."""
+    return TodosResult(rows=(await read_sql_todos_with_dependencies(ctx, params)).rows)
+
+
+async def read_sql_todos_with_dependencies(ctx: Context, params: SessionParams) -> TodosWithDependenciesResult:
+    """The todos, and which of them wait for which."""
+    found = await ctx.registry.folder(ctx.registry.live(params.session_id)).database.todos()
+    return TodosWithDependenciesResult(
+        rows=[TodoRow(**{name: _text(row.get(name)) for name in TodoRow.model_fields}) for row in found.todos],
+        dependencies=[
+            TodoDependency(todo_id=str(row["todo_id"]), depends_on=str(row["depends_on"]))
+            for row in found.dependencies
+            if row.keys() >= {"todo_id", "depends_on"}
+        ],
+    )
+
+
+def _text(value: Any) -> str | None:
+    # A column holds whatever the model has put there.
+    return None if value is None else str(value)

@@ -14,7 +14,7 @@ import orjson
 from pydantic import ValidationError
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.sessions import SessionOptions
+from jumpseat_protocol.sessions import MemoryOptions, SessionOptions
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,11 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         instruction_directories=settings.instruction_directories,
         organization_custom_instructions=settings.organization_instructions,
         enable_host_git_operations=settings.host_git,
+        enable_config_discovery=settings.config_discovery,
+        enable_skills=settings.skills,
+        skill_directories=settings.skill_directories,
+        disabled_skills=settings.disabled_skills,
+        memory=MemoryOptions(enabled=settings.memory) if settings.memory is not None else None,
     )
     draft = folder / f"{FILE}.tmp"
     try:

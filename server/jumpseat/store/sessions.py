@@ -25,6 +25,7 @@ from jumpseat.agent.clock import iso_time, utc_now
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
+from jumpseat.store.session_database import SessionDatabase
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
@@ -94,6 +95,11 @@ class SessionFolder:
     @property
     def plan_path(self) -> Path:
         return self.path / "plan.md"
+
+    @property
+    def database(self) -> SessionDatabase:
+        """What the session's model keeps its todos in."""
+        return SessionDatabase(self.path / "session.db")
 
     @property
     def files(self) -> WorkspaceFiles:
@@ -347,6 +353,7 @@ class SessionStore:
                 shutil.copyfile(source.plan_path, fork.plan_path)
             if source.files.root.is_dir():
                 shutil.copytree(source.files.root, fork.files.root, symlinks=True)
+            source.database.copy_to(fork.database.path)
         except (OSError, shutil.Error) as error:
             fork.remove()
             raise StoreError(f"cannot copy the session: {error}") from error

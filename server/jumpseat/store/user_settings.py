@@ -7,7 +7,7 @@ left in the file as they are.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -20,6 +20,7 @@ from jumpseat.store.files import read_text, write_text
 log = logging.getLogger(__name__)
 
 FILE: Final = "settings.json"
+DISABLED_SKILLS: Final = "disabledSkills"
 
 
 class Known(NamedTuple):
@@ -76,6 +77,27 @@ class UserSettings:
                 raise InvalidRequestError(f"the setting {name!r} is to be {expected}")
         values = {**self._read(), **changes}
         values = {name: value for name, value in values.items() if name not in changes or value is not None}
+        write_text(self._path, orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n")
+        self._values = values
+
+    def disabled_skills(self) -> list[str]:
+        """The skills that new sessions are not to have. A broken file costs the setting."""
+        try:
+            names: Any = (self._read() if self._values is None else self._values).get(DISABLED_SKILLS)
+        except StoreError as error:
+            log.warning("%s", error)
+            return []
+        if not isinstance(names, list):
+            return []
+        return [name for name in cast("list[Any]", names) if isinstance(name, str)]
+
+    def disable_skills(self, names: Iterable[str]) -> None:
+        """Say which skills new sessions are not to have.
+
+        Raises:
+            StoreError: the file cannot be read or written.
+        """
+        values = {**self._read(), DISABLED_SKILLS: list(dict.fromkeys(names))}
         write_text(self._path, orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n")
         self._values = values
 

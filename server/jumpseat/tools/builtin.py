@@ -24,3 +24,16 @@ class BuiltinTools:
 
     def _has(self, need: str | None) -> bool:
         return need is None or self._session.clients.user_input_client() is not None
+
+
+class FixedTools:
+    """Tools that one session always has."""
+
+    def __init__(self, *tools: BuiltinTool[Any]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def tools(self) -> Mapping[str, BuiltinTool[Any]]:
+        return self._tools
+
+    async def close(self, grace_s: float) -> None:
+        """Nothing is running."""

@@ -83,6 +83,8 @@ class ToolOrchestrator:
             InvalidRequestError: naming the tool.
         """
         builtin = {tool.name for tool in self._environment.builtin}
+        for source in self._sources:
+            builtin.update(name for name, tool in source.tools().items() if tool.source == "builtin")
         for name, tool in tools.items():
             if name in builtin and not tool.overrides_built_in_tool:
                 raise InvalidRequestError(
@@ -156,6 +158,8 @@ class ToolOrchestrator:
                     self._publish(call, failure(INTERRUPTED), turn_id)
         settled = [outcome for outcome in outcomes if outcome is not None]
         for outcome in settled:
+            for source, text in outcome.says:
+                session.add_context(text, source)
             for text in outcome.contexts:
                 session.add_context(text)
         return any(outcome.ends_turn for outcome in settled)

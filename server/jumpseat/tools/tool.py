@@ -39,7 +39,8 @@ class ToolOutcome:
     ``detail`` is for the user only (a diff, say); ``images`` reach models with vision; ``resources``,
     ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop
     after this batch. ``arguments`` are those the call was run with where they are not the model's, and ``contexts``
-    what the model is told after the batch; hooks set both.
+    what the model is told after the batch; hooks set both. ``says`` is what a tool itself has to tell after the
+    batch, each with where it comes from.
     """
 
     text: str
@@ -53,6 +54,7 @@ class ToolOutcome:
     ends_turn: bool = False
     arguments: JsonObject | None = None
     contexts: list[str] = field(default_factory=list[str])
+    says: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
     def ok(self) -> bool:

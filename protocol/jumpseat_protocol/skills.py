@@ -1,0 +1,123 @@
+"""Skills: what there is, what is on, what was used, and where they are looked for; and todos."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.wire import WireModel
+
+
+class Skill(WireModel):
+    """A skill of a session. ``path`` is its ``SKILL.md``; ``source`` is the kind of place it was found in."""
+
+    name: str
+    description: str
+    source: str
+    user_invocable: StrictBool
+    enabled: StrictBool
+    path: str | None = None
+    argument_hint: str | None = None
+
+
+class SkillsListResult(WireModel):
+    skills: list[Skill]
+
+
+class SkillNameParams(WireModel):
+    session_id: str
+    name: str = Field(min_length=1)
+
+
+class SkillsReloadResult(WireModel):
+    """What was found wrong: ``errors`` cost the skill they are about."""
+
+    warnings: list[str]
+    errors: list[str]
+
+
+class InvokedSkill(WireModel):
+    """A skill that was loaded; ``invoked_at_turn`` counts the prompts up to then."""
+
+    name: str
+    path: str
+    content: str
+    allowed_tools: list[str] | None = None
+    invoked_at_turn: int
+
+
+class SkillsInvokedResult(WireModel):
+    skills: list[InvokedSkill]
+
+
+class SkillsDiscoverParams(WireModel):
+    """``exclude_host_skills`` leaves the user's own out."""
+
+    project_paths: list[str] = Field(default_factory=list)
+    skill_directories: list[str] = Field(default_factory=list)
+    exclude_host_skills: StrictBool = False
+
+
+class ServerSkill(Skill):
+    """A skill as it is found outside of sessions."""
+
+    project_path: str | None = None
+
+
+class SkillsDiscoverResult(WireModel):
+    skills: list[ServerSkill]
+    errors: list[str] | None = None
+
+
+class SkillPathsParams(WireModel):
+    project_paths: list[str] = Field(default_factory=list)
+    exclude_host_skills: StrictBool = False
+
+
+class SkillDiscoveryPath(WireModel):
+    """A folder that skills are looked for in; of each scope, new ones go into the preferred one."""
+
+    path: str
+    scope: Literal["project", "personal-copilot", "personal-agents", "custom"]
+    preferred_for_creation: StrictBool
+    project_path: str | None = None
+
+
+class SkillPathsResult(WireModel):
+    paths: list[SkillDiscoveryPath]
+
+
+class SetDisabledSkillsParams(WireModel):
+    disabled_skills: list[str]
+
+
+class SetSkillDisabledParams(WireModel):
+    name: str = Field(min_length=1)
+    disabled: StrictBool
+
+
+# --- todos ------------------------------------------------------------------------------------------------------
+
+
+class TodoRow(WireModel):
+    """A todo, with those of its columns that are there."""
+
+    id: str | None = None
+    title: str | None = None
+    description: str | None = None
+    status: str | None = None
+    created_at: str | None = None
+
+
+class TodoDependency(WireModel):
+    todo_id: str
+    depends_on: str
+
+
+class TodosResult(WireModel):
+    rows: list[TodoRow]
+
+
+class TodosWithDependenciesResult(TodosResult):
+    dependencies: list[TodoDependency]

@@ -1,0 +1,85 @@
+"""``skills.*``: skills outside of sessions, and which of them new sessions are not to have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio.to_thread
+
+from jumpseat.errors import InvalidRequestError
+from jumpseat.handlers.context import Context
+from jumpseat.store.skills import PROJECT_FOLDERS, Found, Place, find_skills, project_places
+from jumpseat_protocol.skills import (
+    ServerSkill,
+    SetDisabledSkillsParams,
+    SetSkillDisabledParams,
+    SkillDiscoveryPath,
+    SkillPathsParams,
+    SkillPathsResult,
+    SkillsDiscoverParams,
+    SkillsDiscoverResult,
+)
+from jumpseat_protocol.wire import to_wire
+
+
+async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscoverResult:
+    """The skills in some folders, in some projects and, unless they are left out, of the user."""
+    places = [Place(_absolute(folder), "custom") for folder in params.skill_directories]
+    for project in params.project_paths:
+        places += project_places(_absolute(project))
+    if not params.exclude_host_skills:
+        places += ctx.process.skills.personal()
+    found: Found = await anyio.to_thread.run_sync(find_skills, places)
+    disabled = ctx.process.user_settings.disabled_skills()
+    skills = [
+        ServerSkill(
+            **ServerSkill.model_validate(to_wire(one.listed(enabled=one.name not in disabled))).model_dump(
+                exclude={"project_path"}
+            ),
+            project_path=str(one.project) if one.project is not None else None,
+        )
+        for one in found.skills
+    ]
+    return SkillsDiscoverResult(skills=skills, errors=found.errors or None)
+
+
+def get_discovery_paths(ctx: Context, params: SkillPathsParams) -> SkillPathsResult:
+    """Where skills are looked for, there or not."""
+    return SkillPathsResult(paths=list(_paths(ctx, params)))
+
+
+def set_disabled_skills(ctx: Context, params: SetDisabledSkillsParams) -> None:
+    """Say which skills new sessions are not to have."""
+    ctx.process.user_settings.disable_skills(params.disabled_skills)
+
+
+def set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
+    """The same for one skill, there or not."""
+    others = [name for name in ctx.process.user_settings.disabled_skills() if name != params.name]
+    ctx.process.user_settings.disable_skills([*others, params.name] if params.disabled else others)
+
+
+def _paths(ctx: Context, params: SkillPathsParams) -> Iterator[SkillDiscoveryPath]:
+    for project in params.project_paths:
+        folder = _absolute(project)
+        for name in PROJECT_FOLDERS:
+            yield SkillDiscoveryPath(
+                path=str(folder / name),
+                scope="project",
+                preferred_for_creation=name == PROJECT_FOLDERS[0],
+                project_path=project,
+            )
+    if params.exclude_host_skills:
+        return
+    for place in ctx.process.skills.personal():
+        if place.source in ("personal-copilot", "personal-agents"):
+            yield SkillDiscoveryPath(path=str(place.path), scope=place.source, preferred_for_creation=True)
+
+
+def _absolute(folder: str) -> Path:
+    path = Path(os.path.expanduser(folder))
+    if not path.is_absolute() or "\0" in folder:
+        raise InvalidRequestError(f"{folder[:200]!r} is not an absolute path")
+    return path

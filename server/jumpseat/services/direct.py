@@ -1,0 +1,249 @@
+"""Fetches pages itself, with no service in between.
+
+A host is looked up once, judged, and connected to by the address that was judged, so that a name cannot lead
+elsewhere the second time. Through a proxy the proxy does the looking up; the name is judged as far as it is known
+here. Redirects stay on their site: one that leaves it is reported, because leave was given for this site alone.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import ssl
+import zlib
+from typing import Final
+
+import anyio
+import httpx
+
+from jumpseat.adapters.network import Proxies, tls_context
+from jumpseat.agent.attachments import HEAD_BYTES, PICTURE_BYTES, picture_type
+from jumpseat.services.addresses import Guard
+from jumpseat.tools.web import Page, WebError
+from jumpseat_protocol.version import __version__
+
+MAX_REDIRECTS: Final = 5
+CONNECT_S: Final = 10.0
+_HEADERS: Final = {
+    "User-Agent": f"jumpseat/{__version__}",
+    "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",
+    # Not deflate, of which there are two kinds by one name.
+    "Accept-Encoding": "gzip",
+}
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_TEXTUAL: Final = re.compile(
+    r"text/.*|application/(.*\+)?(json|xml|yaml|toml)|application/(x-)?(javascript|ecmascript|ndjson|jsonlines|sh|sql)"
+    r"|application/(x-yaml|x-toml|jsonl|graphql|xhtml\+xml|x-httpd-php|rtf)|image/svg\+xml|message/.*"
+)
+# Others that Python knows are no texts of pages, and some of them are slow on purpose-made input.
+_CHARSET: Final = re.compile(
+    r"utf-?(8|16|32)([-_]?[lb]e)?|us-ascii|ascii|(iso-?)?(8859|latin)[-_]?\d+([-_]\d+)?|(windows|cp)-?\d+|koi8-[rtu]"
+    r"|gbk?|gb2312|gb18030|big5(-?hkscs)?|euc-?(jp|kr|tw|cn)|shift[-_]?jis|s?jis|iso-2022-(jp|kr)|mac[-_]?\w{0,12}|tis-620",
+    re.IGNORECASE,
+)
+_META_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}charset\s{0,5}=\s{0,5}[\"']?([\w-]{1,40})", re.IGNORECASE)
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+class DirectFetcher:
+    """``max_bytes`` bounds what is read of one page, before and after it is unpacked; ``timeout_s`` the whole of a
+    fetch."""
+
+    def __init__(self, guard: Guard, *, max_bytes: int, timeout_s: float) -> None:
+        self._guard = guard
+        self._max_bytes = max_bytes
+        self._timeout_s = timeout_s
+        self._proxies = Proxies.from_environment()
+        self._tls: ssl.SSLContext | None = None
+
+    async def fetch(self, url: str, *, raw: bool) -> Page:
+        """The page at ``url`` as it is sent; see :meth:`jumpseat.tools.web.Fetcher.fetch`."""
+        try:
+            with anyio.fail_after(self._timeout_s):
+                return await self._follow(parse_url(url))
+        except TimeoutError:
+            raise WebError(f"{url} did not answer completely within {self._timeout_s:g} s.") from None
+
+    async def _follow(self, url: httpx.URL) -> Page:
+        for _ in range(MAX_REDIRECTS + 1):
+            found = await self._get(url)
+            if isinstance(found, Page):
+                return found
+            if not _same_site(url, found):
+                return Page(str(url), "", redirected_to=str(found))
+            url = found
+        raise WebError(f"{url.host} redirects more than {MAX_REDIRECTS} times.")
+
+    async def _get(self, url: httpx.URL) -> Page | httpx.URL:
+        """The page, or where it has gone."""
+        proxy = self._proxies.for_url(url)
+        if proxy is not None:
+            await self._guard.check_name(url.host, _port(url))
+            return await self._ask(url, url, proxy)
+        addresses = await self._guard.addresses(url.host, _port(url))
+        for address in addresses[:-1]:
+            try:
+                return await self._ask(url, url.copy_with(host=address), None)
+            except _NotConnectedError:
+                continue
+        return await self._ask(url, url.copy_with(host=addresses[-1]), None)
+
+    async def _ask(self, url: httpx.URL, target: httpx.URL, proxy: str | None) -> Page | httpx.URL:
+        """Ask for ``url`` at ``target``, which names the address instead of the host."""
+        try:
+            # One per request: connections to one address must not be shared by hosts.
+            async with httpx.AsyncHTTPTransport(
+                verify=self._context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                proxy=httpx.Proxy(proxy) if proxy else None,
+                trust_env=False,
+            ) as transport:
+                request = httpx.Request(
+                    "GET",
+                    target.copy_with(fragment=None, userinfo=b""),
+                    headers={**_HEADERS, "Host": url.netloc.decode("ascii").rpartition("@")[2]},
+                    extensions={
+                        "sni_hostname": url.host,
+                        "timeout": {
+                            "connect": CONNECT_S,
+                            "read": self._timeout_s,
+                            "write": CONNECT_S,
+                            "pool": None,
+                        },
+                    },
+                )
+                response = await transport.handle_async_request(request)
+                try:
+                    return await self._read(url, response)
+                finally:
+                    with anyio.move_on_after(1, shield=True):
+                        await response.aclose()
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise _NotConnectedError(f"Cannot connect to {url.host}: {_reason(error)}.") from None
+        except httpx.HTTPError as error:
+            raise WebError(f"{url.host} broke off: {_reason(error)}.") from None
+        except (ValueError, httpx.InvalidURL, OSError) as error:
+            raise WebError(f"{url} cannot be fetched ({type(error).__name__}).") from None
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = tls_context()
+        return self._tls
+
+    async def _read(self, url: httpx.URL, response: httpx.Response) -> Page | httpx.URL:
+        location = response.headers.get("location")
+        if response.status_code in _REDIRECTS and location:
+            try:
+                return parse_url(str(url.join(location)))
+            except (httpx.InvalidURL, ValueError, WebError):
+                raise WebError(f"{url.host} redirects to {location[:200]!r}, which cannot be fetched.") from None
+        kind = response.headers.get("content-type", "")
+        media_type = kind.partition(";")[0].strip().lower()
+        if response.status_code >= 300 or response.status_code < 200:
+            raise WebError(f"{url} answered HTTP {response.status_code} {response.reason_phrase}".rstrip() + ".")
+        if media_type.startswith("image/") and media_type != "image/svg+xml":
+            return await self._picture(url, media_type, response)
+        if media_type and not _TEXTUAL.fullmatch(media_type) and media_type != "application/octet-stream":
+            raise WebError(_binary(url, media_type))
+        body = await self._body(url, response, self._max_bytes)
+        if (seen := picture_type(body[:HEAD_BYTES])) is not None:
+            return Page(str(url), seen, picture=body)
+        bom = next((name for mark, name in _BOMS if body.startswith(mark)), None)
+        if bom is None and b"\0" in body[:8192] and "utf-16" not in kind.lower() and "utf-32" not in kind.lower():
+            raise WebError(_binary(url, media_type or "unknown type"))
+        text = _decoded(body, bom or _charset(kind, body))
+        if not media_type or media_type == "application/octet-stream":
+            start = text[:256].lstrip().lower()
+            media_type = "text/html" if start.startswith(("<!doctype html", "<html")) else "text/plain"
+        return Page(str(url), media_type, text)
+
+    async def _picture(self, url: httpx.URL, media_type: str, response: httpx.Response) -> Page:
+        body = await self._body(url, response, PICTURE_BYTES)
+        seen = picture_type(body[:HEAD_BYTES])
+        if seen is None:
+            raise WebError(_binary(url, media_type))
+        return Page(str(url), seen, picture=body)
+
+    async def _body(self, url: httpx.URL, response: httpx.Response, limit: int) -> bytes:
+        """The body, unpacked here because a small transfer may unpack to anything."""
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "x-gzip", ""):
+            raise WebError(f"{url} is sent in the encoding {encoding[:40]!r}, which was not asked for.")
+        unpacker = zlib.decompressobj(wbits=31) if encoding not in ("identity", "") else None
+        too_large = WebError(f"{url} is larger than {limit} bytes. Fetch it in the shell and look at parts of it.")
+        body = bytearray()
+        async for piece in response.aiter_raw():
+            if unpacker is None:
+                body += piece
+            else:
+                try:
+                    body += unpacker.decompress(piece, limit + 1 - len(body))
+                except zlib.error:
+                    raise WebError(f"{url} is not packed as it says.") from None
+            if len(body) > limit:
+                raise too_large
+        return bytes(body)
+
+
+class _NotConnectedError(WebError):
+    """Nothing was asked yet: another address of the host may be tried."""
+
+
+def parse_url(url: str) -> httpx.URL:
+    """``url`` as one that may be fetched.
+
+    Raises:
+        WebError: it is not an http or https URL with a host.
+    """
+    try:
+        parsed = httpx.URL(url.strip())
+        _ = parsed.port, parsed.host
+    except (httpx.InvalidURL, ValueError, TypeError):
+        raise WebError(f"{url[:200]!r} is not a valid URL.") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise WebError(f"{url[:200]!r} is not an http or https URL; nothing else can be fetched.")
+    return parsed
+
+
+def _port(url: httpx.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _same_site(old: httpx.URL, new: httpx.URL) -> bool:
+    """Whether leave to visit ``old`` is leave to visit ``new``: the same host, with or without ``www.``, no less
+    safe."""
+    if old.host.removeprefix("www.") != new.host.removeprefix("www."):
+        return False
+    if old.scheme == new.scheme:
+        return _port(old) == _port(new)
+    return new.scheme == "https" and _port(old) == 80 and _port(new) == 443
+
+
+def _charset(content_type: str, body: bytes) -> str:
+    stated = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", content_type, re.IGNORECASE)
+    name = stated[1] if stated else ""
+    if not name and (inside := _META_CHARSET.search(body[:2048])):
+        name = inside[1].decode("ascii", "replace")
+    return name if _CHARSET.fullmatch(name) else "utf-8"
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    try:
+        codecs.lookup(charset)
+    except LookupError:
+        charset = "utf-8"
+    try:
+        return body.decode(charset)
+    except UnicodeDecodeError:
+        # A page that claims nothing and is no UTF-8 is most likely of the old West.
+        return body.decode("cp1252" if charset == "utf-8" else charset, "replace")
+
+
+def _binary(url: httpx.URL, media_type: str) -> str:
+    return f"{url} is not a text ({media_type[:80]}). Download it in the shell if you need it."
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "it took too long"
+    text = " ".join(str(error).split())[:200]
+    return text.rstrip(".") or type(error).__name__

@@ -1,0 +1,42 @@
+"""Tavily: searches of the web, made for models.
+
+Wire: ``POST /search`` with the query and options; the answer is ``{results: [{title, url, content, score}]}``.
+https://docs.tavily.com
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from jumpseat.services.caller import ServiceCaller
+from jumpseat.tools.web import Hit, WebError
+
+BASE_URL: Final = "https://api.tavily.com"
+
+
+OPTIONS: Final = {"search_depth": "advanced", "chunks_per_source": 3, "max_results": 5}
+"""Those of a request where the configuration says nothing else."""
+
+
+class TavilySearcher:
+    def __init__(self, caller: ServiceCaller) -> None:
+        self._caller = caller
+
+    @property
+    def url(self) -> str:
+        return f"{self._caller.url}/search"
+
+    async def search(self, query: str, domains: list[str]) -> list[Hit]:
+        """The best results; see :meth:`jumpseat.tools.web.Searcher.search`."""
+        body = {**OPTIONS, **self._caller.options, "query": query}
+        if domains:
+            body["include_domains"] = domains
+        results: Any = (await self._caller.post("/search", body)).get("results")
+        if not isinstance(results, list):
+            raise WebError("The service tavily answered without a list of results.")
+        found = (cast("dict[str, Any]", one) for one in cast("list[Any]", results) if isinstance(one, dict))
+        return [
+            Hit(str(one.get("title") or one["url"]), one["url"], str(one.get("content") or ""))
+            for one in found
+            if isinstance(one.get("url"), str)
+        ]

@@ -1,0 +1,90 @@
+"""The web as the operator lets tools see it: what fetches pages and what searches, put together at first use.
+
+What brings httpx is imported then, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Literal
+
+from jumpseat.config import Config, ServiceConfig
+from jumpseat.tools.web import Fetcher, Searcher
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.http import HttpTransport
+    from jumpseat.services.addresses import Guard
+    from jumpseat.services.caller import ServiceCaller
+
+SEARCH_KEY: Final = "TAVILY_API_KEY"
+"""Set, it makes the search service known without any configuration."""
+
+
+class ConfiguredWeb:
+    """One per process. Close it at the end."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+        self._config = config
+        self._environ = environ
+        self._fetcher: Fetcher | None = None
+        self._searcher: Searcher | None = None
+        self._transport: HttpTransport | None = None
+
+    def can_search(self) -> bool:
+        return "tavily" in self._config.services or bool(self._environ.get(SEARCH_KEY))
+
+    def fetcher(self) -> Fetcher:
+        if self._fetcher is None:
+            self._fetcher = self._make_fetcher()
+        return self._fetcher
+
+    def searcher(self) -> Searcher:
+        if self._searcher is None:
+            from jumpseat.services import tavily
+
+            self._searcher = tavily.TavilySearcher(
+                self._caller("tavily", base_url=tavily.BASE_URL, variable=SEARCH_KEY, optional=False)
+            )
+        return self._searcher
+
+    async def aclose(self) -> None:
+        if self._transport is not None:
+            await self._transport.aclose()
+
+    def _make_fetcher(self) -> Fetcher:
+        settings = self._config.tools.web_fetch
+        if settings.service == "jina":
+            from jumpseat.services import jina
+
+            caller = self._caller("jina", base_url=jina.BASE_URL, variable=jina.KEY, optional=True)
+            return jina.JinaFetcher(caller, self._guard())
+        from jumpseat.services.direct import DirectFetcher
+
+        return DirectFetcher(self._guard(), max_bytes=settings.max_bytes, timeout_s=settings.timeout_s)
+
+    def _guard(self) -> Guard:
+        from jumpseat.services.addresses import Guard
+
+        settings = self._config.tools.web_fetch
+        return Guard(allow_private=settings.allow_private, hosts=settings.allowed_hosts)
+
+    def _caller(
+        self, name: Literal["jina", "tavily"], *, base_url: str, variable: str, optional: bool
+    ) -> ServiceCaller:
+        from jumpseat.adapters.declared.env import EnvResolver
+        from jumpseat.adapters.http import HttpTransport
+        from jumpseat.services.caller import ServiceCaller
+
+        if self._transport is None:
+            # Not the one of the models: a client that takes over their requests is not asked for these.
+            self._transport = HttpTransport(max_body_bytes=self._config.tools.web_fetch.max_bytes)
+        return ServiceCaller(
+            name,
+            self._config.services.get(name, ServiceConfig()),
+            self._transport,
+            EnvResolver(self._environ),
+            base_url=base_url,
+            variable=variable,
+            optional=optional,
+            timeout_s=self._config.tools.web_fetch.timeout_s,
+        )

@@ -1,0 +1,138 @@
+"""Memories on the disk: ``memories/`` in the home folder, one file per repository and one for the user.
+
+A file is a log, a line for each fact and each vote, so that several processes can write to it; what is known is
+what the lines come to. Whatever is no such line is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+import orjson
+
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.memories import Memory, MemoryScope
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import StoreError
+from jumpseat.store.files import write_text
+from jumpseat.store.git import working_directory_context
+
+COMPACTED_BYTES: Final = 256 * 1024
+"""A longer log is written anew as what it comes to."""
+LARGEST_BYTES: Final = 8 * 1024 * 1024
+MOST: Final = 200
+"""Memories of one file that are kept when it is written anew: those that held most often, the latest of equals."""
+
+
+class MemoryStore:
+    """``by_default`` says whether sessions keep memories that do not say themselves."""
+
+    def __init__(self, home: Path, *, by_default: bool) -> None:
+        self._root = home / "memories"
+        self._by_default = by_default
+
+    def enabled(self, settings: SessionSettings) -> bool:
+        return self._by_default if settings.memory is None else settings.memory
+
+    def repository(self, settings: SessionSettings) -> str | None:
+        """As ``owner/name``; see :class:`jumpseat.agent.memories.Memories`."""
+        return working_directory_context(settings.cwd, host_git=settings.host_git).repository
+
+    def recall(self, settings: SessionSettings) -> list[Memory]:
+        """Those of the repository and the user's, what held most often first."""
+        found = [
+            memory for scope in ("repository", "user") for memory in self._read(self._path(settings, scope), scope)
+        ]
+        return sorted(found, key=lambda memory: -memory.score)
+
+    def store(self, settings: SessionSettings, memory: Memory, reason: str) -> None:
+        """Keep one."""
+        self._write(settings, memory, {"subject": memory.subject, "citations": memory.citations}, 1, reason)
+
+    def vote(self, settings: SessionSettings, memory: Memory, vote: int, reason: str) -> None:
+        """Count for or against one."""
+        self._write(settings, memory, {}, vote, reason)
+
+    def _write(
+        self, settings: SessionSettings, memory: Memory, more: dict[str, str], vote: int, reason: str
+    ) -> None:
+        path = self._path(settings, memory.scope)
+        line = {"fact": memory.fact, **more, "vote": vote, "reason": reason, "at": utc_now()}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # In one write, and on a line of its own whatever another process was killed in the middle of.
+            torn = path.is_file() and not _ends_with_newline(path)
+            with path.open("ab", buffering=0) as file:
+                file.write((b"\n" if torn else b"") + orjson.dumps(line) + b"\n")
+            if path.stat().st_size > COMPACTED_BYTES:
+                self._compact(path, memory.scope)
+        except OSError as error:
+            raise StoreError(f"the memories cannot be written: {error.strerror or error}") from None
+
+    def _compact(self, path: Path, scope: MemoryScope) -> None:
+        known = self._read(path, scope)
+        known.reverse()
+        kept = sorted(known, key=lambda memory: -memory.score)[:MOST]
+        lines = [
+            orjson.dumps(
+                {"fact": one.fact, "subject": one.subject, "citations": one.citations, "vote": one.score}
+            ).decode()
+            for one in reversed(kept)
+        ]
+        write_text(path, "\n".join(lines) + "\n")
+
+    def _read(self, path: Path, scope: MemoryScope) -> list[Memory]:
+        known: dict[str, Memory] = {}
+        for line in _lines(path):
+            fact, vote = line.get("fact"), line.get("vote")
+            if not isinstance(fact, str) or not isinstance(vote, int):
+                continue
+            old = known.get(fact)
+            if old is not None:
+                known[fact] = replace(old, score=old.score + vote)
+            elif vote > 0:
+                texts = {name: text for name in ("subject", "citations") if isinstance(text := line.get(name), str)}
+                known[fact] = Memory(fact, scope=scope, score=vote, **texts)
+            if fact in known and known[fact].score <= 0:
+                del known[fact]
+        return list(known.values())
+
+    def _path(self, settings: SessionSettings, scope: MemoryScope) -> Path:
+        if scope == "user":
+            return self._root / "user.jsonl"
+        import hashlib
+
+        context = working_directory_context(settings.cwd, host_git=settings.host_git)
+        place = context.repository or context.git_root or str(settings.cwd)
+        shown = re.sub(r"[^A-Za-z0-9.]+", "-", place).strip("-.")[-60:]
+        digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
+        return self._root / "repositories" / f"{shown}-{digest}.jsonl"
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open("rb") as file:
+            lines = file.read(LARGEST_BYTES).split(b"\n")
+    except OSError:
+        return
+    for line in lines:
+        try:
+            value: Any = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            yield cast("dict[str, Any]", value)
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            file.seek(-1, os.SEEK_END)
+        except OSError:
+            return True
+        return file.read(1) == b"\n"

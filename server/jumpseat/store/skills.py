@@ -1,0 +1,241 @@
+"""Skills on the disk: folders with a ``SKILL.md``, in the places where sessions, projects and users keep them.
+
+The front matter of the file names and describes the skill; the rest is for the model, once the skill is loaded.
+A file that is wrong costs that skill and is told of, never a session.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
+
+from jumpseat.agent.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Skill, SkillSource
+from jumpseat.errors import StoreError
+
+FILE: Final = "SKILL.md"
+PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
+"""Where projects keep skills; new ones go into the first."""
+LARGEST_BYTES: Final = 256 * 1024
+MOST_SKILLS: Final = 500
+"""Of one folder."""
+
+_NAME: Final = re.compile(r"[\w.:-]{1,128}")
+_FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that skills are looked for in."""
+
+    path: Path
+    source: SkillSource
+    project: Path | None = None
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found, in order, and what was wrong: ``warnings`` where a skill is there all the same."""
+
+    skills: list[Skill] = field(default_factory=list[Skill])
+    warnings: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+
+
+class SkillLibrary:
+    """The skills of all sessions of a process. ``home`` and ``user_home`` are where the user's own lie."""
+
+    def __init__(self, home: Path, user_home: Path) -> None:
+        self._home = home
+        self._user_home = user_home
+        self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
+
+    def of(self, session: Session) -> SessionSkills:
+        """Those of a live session."""
+        skills = self._sessions.get(session)
+        if skills is None:
+            skills = self._sessions[session] = SessionSkills(session.settings, self)
+        return skills
+
+    def places(self, settings: SessionSettings) -> list[Place]:
+        """Where the skills of a session are looked for, what counts most first."""
+        if not settings.skills:
+            return []
+        named = [Place(_whole(settings.cwd, folder), "custom") for folder in settings.skill_directories]
+        project = list(project_places(settings.cwd)) if settings.config_discovery else []
+        return [*named, *project, *self.personal()]
+
+    def personal(self) -> list[Place]:
+        """Where the user keeps skills for all projects."""
+        return [
+            Place(self._home / "skills", "personal-copilot"),
+            Place(self._user_home / ".agents" / "skills", "personal-agents"),
+        ]
+
+
+class SessionSkills:
+    """The skills of one session, as ``settings`` have them."""
+
+    def __init__(self, settings: SessionSettings, library: SkillLibrary) -> None:
+        self._settings = settings
+        self._library = library
+        self._looked_for: tuple[object, ...] | None = None
+        self._found = Found()
+
+    def all(self) -> list[Skill]:
+        """All there are; they are looked for again only where that is asked for, or the settings have changed."""
+        settings = self._settings
+        wanted = (settings.cwd, settings.skills, settings.config_discovery, tuple(settings.skill_directories))
+        if wanted != self._looked_for:
+            self._looked_for, self._found = wanted, find_skills(self._library.places(settings))
+        return self._found.skills
+
+    def is_enabled(self, name: str) -> bool:
+        return name not in self._settings.disabled_skills
+
+    def reload(self) -> Found:
+        """Look for them again."""
+        self._looked_for = None
+        self.all()
+        return self._found
+
+    def body(self, skill: Skill) -> str:
+        """What it tells the model; see :meth:`jumpseat.agent.skills.Skills.body`."""
+        text = _read(skill.path)
+        front = _FRONT.match(text)
+        return (text[front.end() :] if front else text).strip()
+
+
+def project_places(cwd: Path) -> Iterator[Place]:
+    """Where a project keeps skills: the working directory first, then the folders above it up to its root."""
+    root = next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
+    for folder in (cwd, *cwd.parents):
+        source: SkillSource = "project" if folder in (cwd, root) else "inherited"
+        for name in PROJECT_FOLDERS:
+            yield Place(folder / name, source, project=folder)
+        if folder == root:
+            return
+
+
+def find_skills(places: Iterable[Place]) -> Found:
+    """The skills in ``places``; of two with one name, the first counts."""
+    found = Found()
+    names: dict[str, Path] = {}
+    for place in places:
+        for path in _files(place.path, found):
+            try:
+                skill = _skill(path, place, found)
+            except StoreError as error:
+                found.errors.append(f"{path}: {error}")
+                continue
+            first = names.setdefault(skill.name, path)
+            if first == path:
+                found.skills.append(skill)
+            elif not _same(first, path):
+                found.warnings.append(f"{path}: not used, because {first} has the name {skill.name!r} too")
+    return found
+
+
+def _files(folder: Path, found: Found) -> list[Path]:
+    """The files of the skills in ``folder``, which may be one itself."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        found.errors.append(f"{folder}: cannot be read: {reason or error}")
+        return []
+    if FILE in names:
+        return [folder / FILE]
+    if len(names) > MOST_SKILLS:
+        found.warnings.append(f"{folder}: only the first {MOST_SKILLS} folders are looked into")
+    return [folder / name / FILE for name in names[:MOST_SKILLS] if os.path.isfile(folder / name / FILE)]
+
+
+def _skill(path: Path, place: Place, found: Found) -> Skill:
+    """Read what a file says of its skill.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    front = _front_matter(_read(path))
+    name = front.get("name", path.parent.name)
+    if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
+        raise StoreError("its name may have letters, digits and . _ - : only, 128 at most")
+    description = front.get("description")
+    if not isinstance(description, str) or not description.strip():
+        found.warnings.append(f"{path}: it has no description, so a model cannot tell when to use it")
+        description = ""
+    hint, allowed = front.get("argument-hint"), front.get("allowed-tools")
+    return Skill(
+        name=name.strip(),
+        description=" ".join(description.split()),
+        path=path,
+        source=place.source,
+        user_invocable=front.get("user-invocable") is not False,
+        for_models=front.get("disable-model-invocation") is not True,
+        argument_hint=hint if isinstance(hint, str) else None,
+        allowed_tools=_tool_names(allowed),
+        project=place.project,
+    )
+
+
+def _front_matter(text: str) -> dict[str, Any]:
+    front = _FRONT.match(text)
+    if front is None:
+        return {}
+    import yaml
+
+    try:
+        values: Any = yaml.safe_load(front[1])
+    except Exception as error:
+        # Not only YAMLError: impossible dates, say, and nesting without end are raised as they come.
+        place = getattr(error, "problem_mark", None)
+        raise StoreError(f"its front matter is not YAML{f' (line {place.line + 2})' if place else ''}") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise StoreError("its front matter is not a list of names with values")
+    return cast("dict[str, Any]", values)
+
+
+def _tool_names(value: Any) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return tuple(name for name in re.split(r"[,\s]+", value) if name)
+    if isinstance(value, list):
+        return tuple(name for name in cast("list[Any]", value) if isinstance(name, str))
+    return None
+
+
+def _read(path: Path) -> str:
+    try:
+        if not path.is_file():
+            raise StoreError("it is not a file")  # a pipe, say, must not be waited for
+        with path.open("rb") as file:
+            data = file.read(LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise StoreError(f"it cannot be read: {reason or error}") from None
+    if len(data) > LARGEST_BYTES:
+        raise StoreError(f"it is larger than {LARGEST_BYTES} bytes")
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _whole(cwd: Path, folder: str) -> Path:
+    # Not Path.expanduser, which raises for an unknown user.
+    return cwd / os.path.expanduser(folder)

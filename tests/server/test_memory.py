@@ -1,0 +1,151 @@
+"""Memories over the real wire: what is asked, kept and told, and what sessions without them are spared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.callbacks import answering
+from tests.support.provided import asked, at, serving
+from tests.support.server import Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+FACT = {"fact": "Tests run with make test.", "subject": "testing", "citations": "Makefile:3"}
+ON: dict[str, Any] = {"memory": {"enabled": True}}
+
+
+def repository(folder: Path, name: str = "octo/app") -> Path:
+    git = folder / ".git"
+    git.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text(f'[remote "origin"]\n\turl = https://github.com/{name}.git\n')
+    return folder
+
+
+async def results(wire: Wire, session: str) -> list[str]:
+    seen = await wire.prompt(session)
+    done = [one["data"] for one in seen if one["type"] == "tool.execution_complete"]
+    return [one["result"]["content"] if one["success"] else one["error"]["message"] for one in done]
+
+
+async def told(wire: Wire, provider: Any, **options: Any) -> str:
+    """What the system message of a new session says of memories."""
+    session = await wire.create(at(provider), model="m", **options)
+    system = (await asked(wire, provider, session)).json["messages"][0]["content"]
+    return system.partition("<memories>")[2].partition("</memories>")[0].strip()
+
+
+async def test_a_fact_is_asked_about_kept_and_told_to_later_sessions_in_that_repository(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project")
+    there = {"workingDirectory": str(project), **ON}
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        script = scripted(calls("store_memory", **FACT, reason="Often needed"), {"text": "ok"})
+        session = await wire.create(script, **there, requestPermission=True)
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = (await wire.event("permission.requested", session=session))["data"]
+        assert question["permissionRequest"] == {
+            **FACT,
+            "kind": "memory",
+            "action": "store",
+            "reason": "Often needed",
+            "scope": "repository",
+            "repoNwo": "octo/app",
+            "toolCallId": "call-1",
+        }
+        await wire.call(
+            "session.permissions.handlePendingPermissionRequest",
+            {
+                "sessionId": session,
+                "requestId": question["requestId"],
+                "result": {"kind": "approve-for-session"},
+            },
+        )
+        completed = await wire.event("permission.completed", session=session)
+        assert completed["data"]["result"] == {"kind": "approved-for-session", "approval": {"kind": "memory"}}
+        await wire.event("session.idle", session=session, since=since)
+
+        head = "Noted in earlier sessions; true then, so check before you rely on it:"
+        line = "- testing: Tests run with make test. (Makefile:3)"
+        assert await told(wire, provider, **there) == f"{head}\n{line}"
+        elsewhere = repository(tmp_path / "other-clone")
+        assert line in await told(wire, provider, workingDirectory=str(elsewhere), **ON)
+        other = repository(tmp_path / "other", "octo/other")
+        assert await told(wire, provider, workingDirectory=str(other), **ON) == ""
+        assert await told(wire, provider, workingDirectory=str(project)) == ""
+        assert await told(wire, provider, workingDirectory=str(project), memory={"enabled": False}) == ""
+
+
+async def test_what_nobody_permits_is_not_kept(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted(calls("store_memory", **FACT), {"text": "ok"}), **ON)
+        assert await results(server.wire, session) == [
+            "Permission denied and could not request permission from user"
+        ]
+        assert not (server.home / "memories").exists()
+
+
+async def test_votes_confirm_a_memory_or_take_it_back(tmp_path: Path) -> None:
+    vote = {"fact": FACT["fact"], "reason": "seen"}
+    script = scripted(
+        calls("store_memory", "1", **FACT),
+        calls("store_memory", "2", fact="Speaks\n German. </memories>", scope="user"),
+        calls("vote_memory", "3", **vote, direction="upvote"),
+        calls("vote_memory", "4", **vote, direction="downvote"),
+        calls("vote_memory", "5", **vote, direction="downvote"),
+        calls("vote_memory", "6", **vote, direction="downvote"),
+        calls("store_memory", "7", fact="x" * 501),
+        calls("store_memory", "8", fact=" "),
+        {"text": "ok"},
+    )
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(script, workingDirectory=str(tmp_path), **ON)
+        await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+        assert await results(wire, session) == [
+            "Stored. Later sessions are told of it.",
+            "Stored. Later sessions are told of it.",
+            "Counted.",
+            "Counted.",
+            "Counted. The memory is forgotten.",
+            "There is no such memory. Give the fact word for word.",
+            "Invalid arguments for `store_memory`: fact: String should have at most 500 characters",
+            "Invalid arguments for `store_memory`: fact: is to say something",
+        ]
+        # What the user is, is told everywhere, and on one line whatever it holds.
+        anywhere = tmp_path / "anywhere"
+        anywhere.mkdir()
+        assert (await told(wire, provider, workingDirectory=str(anywhere), **ON)).splitlines()[1:] == [
+            "- Speaks German. memories>"
+        ]
+
+
+async def test_the_tools_are_there_only_where_memories_are_kept(tmp_path: Path) -> None:
+    async def names(wire: Wire, **options: Any) -> set[str]:
+        session = await wire.create(scripted(), **options)
+        tools = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]
+        return {tool["name"] for tool in tools} & {"store_memory", "vote_memory"}
+
+    async with running_server(tmp_path / "off") as server:
+        assert await names(server.wire) == set()
+        assert await names(server.wire, **ON) == {"store_memory", "vote_memory"}
+    async with running_server(tmp_path / "on", config="[tools.memory]\nenabled = true\n") as server:
+        assert await names(server.wire) == {"store_memory", "vote_memory"}
+        assert await names(server.wire, memory={"enabled": False}) == set()
+
+
+async def test_secrets_do_not_become_memories(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server, answering(server.wire):
+        wire = server.wire
+        await wire.call("secrets.addFilterValues", {"values": ["hunter2-secret"]})
+        script = scripted(calls("store_memory", fact="The key is hunter2-secret.", scope="user"), {"text": "ok"})
+        session = await wire.create(script, **ON)
+        await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+        await wire.prompt(session)
+        kept = (server.home / "memories" / "user.jsonl").read_text()
+    assert "The key is [redacted]." in kept
+    assert "hunter2" not in kept

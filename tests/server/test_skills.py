@@ -1,0 +1,285 @@
+"""Skills over the real wire: where they are found, how a model comes by one, and how they are switched."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.provided import asked, at, says, serving
+from tests.support.server import Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+LOADED = 'Skill "tea" loaded successfully. Follow the instructions in the skill context.'
+
+
+def lay(folder: Path, name: str = "tea", *, front: str | None = None, body: str = "# Tea\n\nWarm the pot.") -> Path:
+    """Write a skill into ``folder``; returns its file."""
+    front = f"name: {name}\ndescription: How to make {name}." if front is None else front
+    path = folder / name / "SKILL.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\n{front}\n---\n\n{body}\n")
+    return path
+
+
+async def listed(wire: Wire, session: str) -> dict[str, dict[str, Any]]:
+    skills = (await wire.call("session.skills.list", {"sessionId": session}))["skills"]
+    return {skill["name"]: skill for skill in skills}
+
+
+async def test_a_model_loads_a_skill_and_is_told_what_it_says(tmp_path: Path) -> None:
+    path = lay(tmp_path / "skills", front="name: tea\ndescription: How to make tea.\nallowed-tools: view, bash")
+    context = (
+        f'<skill-context name="tea">\nBase directory for this skill: {path.parent}\n\n# Tea\n\nWarm the pot.\n\n'
+        "</skill-context>"
+    )
+    script = scripted(calls("skill", skill="tea"), {"text": "It is ready."})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(script, skillDirectories=[str(tmp_path / "skills")])
+        seen = await wire.prompt(session)
+        invoked = {
+            "name": "tea",
+            "path": str(path),
+            "content": "# Tea\n\nWarm the pot.",
+            "allowedTools": ["view", "bash"],
+        }
+        assert await wire.call("session.skills.getInvoked", {"sessionId": session}) == {
+            "skills": [{**invoked, "invokedAtTurn": 1}]
+        }
+    assert [one["data"]["content"] for one in seen if one["type"] == "assistant.message"] == ["", "It is ready."]
+    (event,) = [one for one in seen if one["type"] == "skill.invoked"]
+    assert event["data"] == {
+        **invoked,
+        "description": "How to make tea.",
+        "source": "custom",
+        "trigger": "agent-invoked",
+    }
+    assert "permission.requested" not in [one["type"] for one in seen]
+    (done,) = [one for one in seen if one["type"] == "tool.execution_complete"]
+    assert done["data"]["result"]["content"] == LOADED
+    (told,) = [one["data"] for one in seen if one["type"] == "user.message" and one["data"].get("source")]
+    assert (told["source"], told["content"]) == ("skill-tea", context)
+
+
+async def test_the_tool_tells_of_the_skills_that_are_on_and_is_not_there_without_one(tmp_path: Path) -> None:
+    lay(tmp_path / "skills")
+    lay(tmp_path / "skills", "coffee")
+    lay(tmp_path / "skills", "secret", front="description: For people.\ndisable-model-invocation: true")
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+
+        async def tool(session: str) -> str | None:
+            tools = (await asked(wire, provider, session)).json["tools"]
+            found = [one["function"]["description"] for one in tools if one["function"]["name"] == "skill"]
+            return found[0] if found else None
+
+        session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
+        head = "Load a skill: instructions for one kind of task. Do so first where one fits."
+        assert await tool(session) == f"{head}\n- coffee: How to make coffee.\n- tea: How to make tea."
+        await wire.call("session.skills.disable", {"sessionId": session, "name": "coffee"})
+        assert await tool(session) == f"{head}\n- tea: How to make tea."
+        await wire.call("session.skills.disable", {"sessionId": session, "name": "tea"})
+        assert await tool(session) is None
+        await wire.call("session.skills.enable", {"sessionId": session, "name": "tea"})
+        assert await tool(session) == f"{head}\n- tea: How to make tea."
+        assert await tool(await wire.create(at(provider), model="m")) is None
+
+
+async def test_skills_are_found_where_they_count_most(tmp_path: Path) -> None:
+    project = tmp_path / "repository" / "sub" / "here"
+    home = tmp_path / "home"
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+    given = lay(tmp_path / "given", "one")
+    lay(project / ".github" / "skills", "one")
+    here = lay(project / ".claude" / "skills", "two")
+    above = lay(project.parent / ".agents" / "skills", "three")
+    root = lay(tmp_path / "repository" / ".github" / "skills", "four")
+    lay(tmp_path / ".github" / "skills", "outside")
+    mine = lay(home / "skills", "five")
+    shared = lay(tmp_path / "user" / ".agents" / "skills", "six")
+    async with running_server(tmp_path, env={"HOME": str(tmp_path / "user")}) as server:
+        wire = server.wire
+        options = {"workingDirectory": str(project), "skillDirectories": ["../../../given"]}
+        session = await wire.create(scripted(), **options, enableConfigDiscovery=True)
+        found = {name: (one["source"], one["path"]) for name, one in (await listed(wire, session)).items()}
+        relative = str(project / "../../../given/one/SKILL.md")
+        assert found == {
+            "one": ("custom", relative),
+            "two": ("project", str(here)),
+            "three": ("inherited", str(above)),
+            "four": ("project", str(root)),
+            "five": ("personal-copilot", str(mine)),
+            "six": ("personal-agents", str(shared)),
+        }
+        assert os.path.samefile(relative, given)  # noqa: ASYNC240 - the test has nothing else to do
+        problems = await wire.call("session.skills.reload", {"sessionId": session})
+        (warning,) = problems["warnings"]
+        assert "not used, because" in warning
+        # A project brings nothing unless it was asked to, and gates close.
+        assert set(await listed(wire, await wire.create(scripted(), **options))) == {"one", "five", "six"}
+        assert await listed(wire, await wire.create(scripted(), **options, enableSkills=False)) == {}
+
+
+async def test_skills_are_switched_for_a_session_and_that_is_kept(tmp_path: Path) -> None:
+    lay(tmp_path / "skills")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(
+            scripted({"text": "x"}),
+            sessionId="kept",
+            skillDirectories=[str(tmp_path / "skills")],
+            disabledSkills=["tea", "of-later"],
+        )
+        loaded = await wire.event("session.skills_loaded", session=session)
+        assert [(one["name"], one["enabled"]) for one in loaded["data"]["skills"]] == [("tea", False)]
+        since = len(wire.messages)
+        await wire.call("session.skills.enable", {"sessionId": session, "name": "tea"})
+        loaded = await wire.event("session.skills_loaded", session=session, since=since)
+        assert loaded["data"]["skills"][0]["enabled"] is True
+        await wire.call("session.skills.enable", {"sessionId": session, "name": "of-later"})
+        error = await wire.refused("session.skills.enable", {"sessionId": session, "name": "none"})
+        assert error["message"] == "there is no skill 'none'"
+        await wire.call("session.skills.disable", {"sessionId": session, "name": "tea"})
+        await wire.prompt(session)
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {"sessionId": "kept"})
+        assert (await listed(wire, "kept"))["tea"]["enabled"] is False
+
+
+async def test_new_and_changed_skills_count_after_a_reload(tmp_path: Path) -> None:
+    folder = tmp_path / "skills"
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted(), skillDirectories=[str(folder)])
+        await wire.call("session.skills.ensureLoaded", {"sessionId": session})
+        assert await listed(wire, session) == {}
+        path = lay(folder, front="description: New.\nargument-hint: '[kind]'\nuser-invocable: false")
+        assert await listed(wire, session) == {}
+        assert await wire.call("session.skills.reload", {"sessionId": session}) == {"warnings": [], "errors": []}
+        assert await listed(wire, session) == {
+            "tea": {
+                "name": "tea",
+                "description": "New.",
+                "source": "custom",
+                "userInvocable": False,
+                "enabled": True,
+                "path": str(path),
+                "argumentHint": "[kind]",
+            }
+        }
+        assert await wire.call("session.skills.getInvoked", {"sessionId": session}) == {"skills": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("---\nname: [\n---\nx", "its front matter is not YAML (line 3)"),
+        ("---\n- a\n---\nx", "its front matter is not a list of names with values"),
+        ("---\nname: 'a\"b'\n---\nx", "its name may have letters, digits and . _ - : only, 128 at most"),
+        ("---\nname: 3\n---\nx", "its name may have letters, digits and . _ - : only, 128 at most"),
+        ("---\nx: " + "[" * 5000 + "\n---\n", "its front matter is not YAML"),
+        ("x" * 300_000, "it is larger than 262144 bytes"),
+    ],
+)
+async def test_a_file_that_is_wrong_costs_its_skill_and_says_why(tmp_path: Path, text: str, problem: str) -> None:
+    folder = tmp_path / "skills"
+    lay(folder)
+    (folder / "bad").mkdir()
+    (folder / "bad" / "SKILL.md").write_text(text)
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted(), skillDirectories=[str(folder)])
+        assert set(await listed(server.wire, session)) == {"tea"}
+        found = await server.wire.call("session.skills.reload", {"sessionId": session})
+        assert found["errors"] == [f"{folder}/bad/SKILL.md: {problem}"] or found["errors"][0].startswith(
+            f"{folder}/bad/SKILL.md: {problem}"
+        )
+
+
+async def test_a_skill_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    path = lay(tmp_path / "skills")
+    script = scripted(calls("skill", skill="nope"), calls("skill", "call-2", skill="/tea"), {"text": "x"})
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(script, skillDirectories=[str(tmp_path / "skills")])
+        path.unlink()
+        seen = await server.wire.prompt(session)
+    failed = [one["data"]["error"]["message"] for one in seen if one["type"] == "tool.execution_complete"]
+    assert failed == [
+        "There is no skill 'nope'. Skills: tea.",
+        "The skill 'tea' cannot be loaded: it is not a file.",
+    ]
+    assert "skill.invoked" not in [one["type"] for one in seen]
+
+
+async def test_skills_are_discovered_and_switched_for_the_server(tmp_path: Path) -> None:
+    given, project = tmp_path / "given", tmp_path / "project"
+    one = lay(given, "one")
+    two = lay(project / ".claude" / "skills", "two")
+    lay(tmp_path / "home" / "skills", "mine")
+    (given / "bad").mkdir()
+    (given / "bad" / "SKILL.md").write_text("---\nname: '?'\n---\n")
+    everything = {"skillDirectories": [str(given)], "projectPaths": [str(project)]}
+    async with running_server(tmp_path, env={"HOME": str(tmp_path / "user")}) as server:
+        wire = server.wire
+        found = await wire.call("skills.discover", everything)
+        assert [(skill["name"], skill["path"], skill.get("projectPath")) for skill in found["skills"]] == [
+            ("one", str(one), None),
+            ("two", str(two), str(project)),
+            ("mine", str(server.home / "skills" / "mine" / "SKILL.md"), None),
+        ]
+        assert all(skill["enabled"] for skill in found["skills"])
+        assert len(found["errors"]) == 1
+        named = await wire.call("skills.discover", {"skillDirectories": [str(given)], "excludeHostSkills": True})
+        assert [skill["name"] for skill in named["skills"]] == ["one"]
+
+        assert await wire.call("skills.config.setDisabledSkills", {"disabledSkills": ["one", "one"]}) is None
+        assert await wire.call("skills.config.setSkillDisabled", {"name": "two", "disabled": True}) is None
+        kept = json.loads((server.home / "settings.json").read_text())
+        assert kept == {"disabledSkills": ["one", "two"]}
+        found = await wire.call("skills.discover", everything)
+        assert [skill["enabled"] for skill in found["skills"]] == [False, False, True]
+        session = await wire.create(scripted(), skillDirectories=[str(given)], disabledSkills=["mine"])
+        assert {name: skill["enabled"] for name, skill in (await listed(wire, session)).items()} == {
+            "one": False,
+            "mine": False,
+        }
+        await wire.call("skills.config.setSkillDisabled", {"name": "two", "disabled": False})
+        assert json.loads((server.home / "settings.json").read_text()) == {"disabledSkills": ["one"]}
+        error = await wire.refused("skills.discover", {"projectPaths": ["relative"]})
+        assert error["message"] == "'relative' is not an absolute path"
+
+
+async def test_the_places_of_skills_are_told_with_where_new_ones_go(tmp_path: Path) -> None:
+    async with running_server(tmp_path, env={"HOME": str(tmp_path)}) as server:
+        paths = (await server.wire.call("skills.getDiscoveryPaths", {"projectPaths": ["/p"]}))["paths"]
+        assert [(one["path"], one["scope"], one["preferredForCreation"]) for one in paths] == [
+            ("/p/.github/skills", "project", True),
+            ("/p/.claude/skills", "project", False),
+            ("/p/.agents/skills", "project", False),
+            (f"{server.home}/skills", "personal-copilot", True),
+            (f"{tmp_path}/.agents/skills", "personal-agents", True),
+        ]
+        assert paths[0]["projectPath"] == "/p"
+        alone = await server.wire.call(
+            "skills.getDiscoveryPaths", {"projectPaths": ["/p"], "excludeHostSkills": True}
+        )
+        assert len(alone["paths"]) == 3
+
+
+async def test_a_resumed_session_still_knows_what_its_skill_said(tmp_path: Path) -> None:
+    lay(tmp_path / "skills")
+    async with serving(tmp_path, says("one"), says("two")) as (server, provider):
+        wire = server.wire
+        script = scripted(calls("skill", skill="tea"), {"text": "ok"})
+        session = await wire.create(script, skillDirectories=[str(tmp_path / "skills")])
+        await wire.prompt(session)
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {"sessionId": session, "provider": at(provider), "model": "m"})
+        messages = (await asked(wire, provider, session)).json["messages"]
+        assert [one["content"] for one in messages if one["role"] == "tool"] == [LOADED]
+        assert sum("Warm the pot." in str(one["content"]) for one in messages) == 1
+        assert len((await wire.call("session.skills.getInvoked", {"sessionId": session}))["skills"]) == 1

@@ -1,0 +1,107 @@
+"""The ``sql`` tool over the real wire, and the todos that clients read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+NOTED = (
+    "INSERT INTO todos (id, title, status) VALUES ('a', 'First', 'done');"
+    "INSERT INTO todos (id, title, description) VALUES ('b', 'Second', 'Later');"
+    "INSERT INTO todo_deps VALUES ('b', 'a');"
+)
+
+
+async def todos(wire: Wire, session: str) -> list[tuple[Any, ...]]:
+    found = await wire.call("session.plan.readSqlTodosWithDependencies", {"sessionId": session})
+    rows = await wire.call("session.plan.readSqlTodos", {"sessionId": session})
+    assert rows == {"rows": found["rows"]}
+    return [
+        *((row["id"], row["title"], row["status"], row.get("description")) for row in found["rows"]),
+        *((one["todoId"], one["dependsOn"]) for one in found["dependencies"]),
+    ]
+
+
+NOTED_ROWS = [("a", "First", "done", None), ("b", "Second", "pending", "Later"), ("b", "a")]
+
+
+async def test_a_model_notes_its_todos_and_clients_are_told(tmp_path: Path) -> None:
+    script = scripted(
+        calls("sql", query=NOTED, description="Note todos"),
+        calls("sql", "call-2", query="SELECT count(*) AS n FROM todos"),
+        calls("sql", "call-3", query="nonsense"),
+        {"text": "Noted."},
+    )
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(script)
+        assert await todos(wire, session) == []
+        seen = await wire.prompt(session)
+        assert await todos(wire, session) == NOTED_ROWS
+        created = (await wire.call("session.plan.readSqlTodos", {"sessionId": session}))["rows"][0]["createdAt"]
+        assert len(created) == len("2026-01-01 00:00:00")
+        assert (server.log_of(session).parent / "session.db").is_file()
+    kinds = [one["type"] for one in seen]
+    assert kinds.count("session.todos_changed") == 1
+    assert kinds.index("session.todos_changed") < kinds.index("tool.execution_complete")
+    assert "permission.requested" not in kinds
+    (changed,) = [one for one in seen if one["type"] == "session.todos_changed"]
+    assert (changed["data"], changed["ephemeral"]) == ({}, True)
+    first, second, third = [one["data"] for one in seen if one["type"] == "tool.execution_complete"]
+    assert first["result"]["content"].startswith("Executed 3 statement(s):\n\n1. INSERT\n   1 row(s) inserted.")
+    assert second["result"]["content"] == "n\n2"
+    assert third["error"]["message"] == 'near "nonsense": syntax error.'
+    asked = [one["data"]["toolRequests"] for one in seen if one["type"] == "assistant.message"]
+    assert asked[0][0]["intentionSummary"] == "Note todos"
+
+
+async def test_todos_outlive_the_process_and_go_with_a_fork(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted(calls("sql", query=NOTED), {"text": "ok"}), sessionId="one")
+        await server.wire.prompt(session)
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("session.resume", {"sessionId": "one"})
+        assert await todos(wire, "one") == NOTED_ROWS
+        fork = (await wire.call("sessions.fork", {"sessionId": "one"}))["sessionId"]
+        await wire.call("session.resume", {"sessionId": fork})
+        assert await todos(wire, fork) == NOTED_ROWS
+        await wire.call("session.delete", {"sessionId": fork})
+        assert await todos(wire, "one") == NOTED_ROWS
+
+
+async def test_a_session_that_never_noted_anything_has_no_database(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"text": "hi"}))
+        await server.wire.prompt(session)
+        assert await todos(server.wire, session) == []
+        assert not (server.log_of(session).parent / "session.db").exists()
+
+
+async def test_an_abort_ends_a_statement_that_would_not_end(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted(calls("sql", query=f"{NOTED}{endless}"), {"text": "x"}))
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await wire.event("tool.execution_start", session=session)
+        await wire.call("session.abort", {"sessionId": session})
+        await wire.event("session.idle", session=session, since=since)
+        assert await todos(wire, session) == []
+
+
+async def test_a_tool_of_a_client_replaces_the_built_in_one_only_where_it_says_so(tmp_path: Path) -> None:
+    tool = {"name": "sql", "description": "Mine.", "parameters": {"type": "object"}}
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("session.create", {"provider": scripted(), "tools": [tool]})
+        assert "tool 'sql' has the name of a built-in tool" in error["message"]
+        await server.wire.create(scripted(), tools=[{**tool, "overridesBuiltInTool": True}])
+        # What is not there in a session is no built-in tool of it.
+        await server.wire.create(scripted(), tools=[{**tool, "name": "web_search"}, {**tool, "name": "skill"}])

@@ -1,0 +1,125 @@
+"""Which addresses a model may reach."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+import pytest
+
+from jumpseat.services.addresses import Guard, is_public
+from jumpseat.tools.web import WebError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "127.8.8.8",
+        "0.0.0.0",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "100.64.0.1",
+        "169.254.169.254",
+        "168.63.129.16",
+        "100.100.100.200",
+        "192.0.0.192",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+        "198.18.0.1",
+        "::",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "fd00:ec2::254",
+        "fec0::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "::127.0.0.1",
+        "::8.8.8.8",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "2002:a9fe:a9fe::1",
+        "2001:db8::1",
+    ],
+)
+def test_what_is_not_on_the_public_internet_is_told_from_it(address: str) -> None:
+    assert not is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_what_is_public_is_taken_for_it(address: str) -> None:
+    assert is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "::1", "0", "localhost."]
+)
+async def test_a_private_host_is_refused_however_it_is_written(host: str) -> None:
+    with pytest.raises(WebError, match=r"is not on the public internet, so it is not visited|cannot be found"):
+        await Guard().addresses(host, 80)
+    with pytest.raises(WebError, match="is not on the public internet"):
+        await Guard().check_name(host, 80)
+
+
+async def test_private_hosts_are_reached_where_the_operator_says_so() -> None:
+    assert await Guard(allow_private=True).addresses("127.0.0.1", 80) == ["127.0.0.1"]
+    assert await Guard(hosts=["127.0.0.0/8"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
+    assert await Guard(hosts=["127.0.0.1"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
+    assert await Guard(hosts=["LocalHost"]).addresses("localhost", 80)
+    for hosts in (["10.0.0.0/8"], ["host"], ["127.0.0.2"], ["calhost"], [""]):
+        with pytest.raises(WebError):
+            await Guard(hosts=hosts).addresses("localhost", 80)
+
+
+def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> list[str]:
+    """Have names stand for addresses; returns what was looked up."""
+    looked_up: list[str] = []
+
+    def getaddrinfo(host: Any, port: Any, *_args: Any, **_named: Any) -> list[Any]:
+        name = host.decode() if isinstance(host, bytes) else str(host)
+        looked_up.append(name)
+        if name not in names:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        family = {4: socket.AF_INET, 6: socket.AF_INET6}
+        return [
+            (family[ipaddress.ip_address(one).version], socket.SOCK_STREAM, 6, "", (one, port))
+            for one in names[name]
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return looked_up
+
+
+async def test_a_host_with_one_private_address_is_refused_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver(monkeypatch, {"two.example": ["8.8.8.8", "10.0.0.1"], "fine.example": ["8.8.8.8", "8.8.8.8"]})
+    with pytest.raises(WebError, match=r"The host 'two.example' is not on the public internet"):
+        await Guard().addresses("two.example", 443)
+    assert await Guard().addresses("fine.example", 443) == ["8.8.8.8"]
+    with pytest.raises(WebError, match=r"The host 'none.example' cannot be found"):
+        await Guard().addresses("none.example", 443)
+
+
+async def test_allowed_names_stand_for_their_sub_domains(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"wiki.corp.example": ["10.0.0.1"], "evilcorp.example": ["10.0.0.1"]}
+    resolver(monkeypatch, names)
+    guard = Guard(hosts=["corp.example"])
+    assert await guard.addresses("wiki.corp.example", 443) == ["10.0.0.1"]
+    with pytest.raises(WebError):
+        await guard.addresses("evilcorp.example", 443)
+
+
+async def test_names_of_the_house_are_not_told_to_a_proxy_or_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver(monkeypatch, {"wiki.example": ["10.0.0.1"], "site.example": ["8.8.8.8"]})
+    for name in ("wiki.example", "intranet", "db.internal", "printer.local", "x.home.arpa"):
+        with pytest.raises(WebError, match="is not on the public internet"):
+            await Guard().check_name(name, 443)
+    for name in ("site.example", "not-known-here.example"):
+        await Guard().check_name(name, 443)
+    await Guard(hosts=["intranet"]).check_name("intranet", 443)

@@ -1,0 +1,235 @@
+"""The database of a session: what statements come to, and what they may not do."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumpseat.errors import StoreError
+from jumpseat.store import session_database
+from jumpseat.store.session_database import SessionDatabase, TodoRows, split_statements
+
+pytestmark = pytest.mark.anyio
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> SessionDatabase:
+    (tmp_path / "session").mkdir()
+    return SessionDatabase(tmp_path / "session" / "session.db")
+
+
+async def failed(database: SessionDatabase, query: str) -> str:
+    with pytest.raises(StoreError) as caught:
+        await database.run(query)
+    return str(caught.value)
+
+
+async def test_todos_can_be_noted_at_once_and_read_back(database: SessionDatabase) -> None:
+    assert await database.todos() == TodoRows()
+    assert not database.path.exists()
+    query = (
+        "INSERT INTO todos (id, title, status) VALUES ('alpha', 'First; todo', 'pending');\n"
+        "INSERT INTO todos (id, title) VALUES ('beta', 'Second');\n"
+        "INSERT INTO todo_deps (todo_id, depends_on) VALUES ('beta', 'alpha');"
+    )
+    assert await database.run(query) == (
+        "Executed 3 statement(s):\n\n"
+        "1. INSERT\n   1 row(s) inserted. Last inserted row ID: 1.\n\n"
+        "2. INSERT\n   1 row(s) inserted. Last inserted row ID: 2.\n\n"
+        "3. INSERT\n   1 row(s) inserted. Last inserted row ID: 1.",
+        True,
+    )
+    found = await database.todos()
+    assert [(row["id"], row["title"], row["status"]) for row in found.todos] == [
+        ("alpha", "First; todo", "pending"),
+        ("beta", "Second", "pending"),
+    ]
+    assert all(row["created_at"] for row in found.todos)
+    assert found.dependencies == [{"todo_id": "beta", "depends_on": "alpha"}]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "todos_changed"),
+    [
+        ("INSERT INTO todos (id, title) VALUES ('c', 'C')", "1 row(s) inserted. Last inserted row ID: 3.", True),
+        ("UPDATE todos SET status = 'done'", "2 row(s) updated.", True),
+        ("UPDATE todos SET status = 'done' WHERE id = 'none'", "0 row(s) updated.", False),
+        ("DELETE FROM todos WHERE id = 'a';", "1 row(s) deleted.", True),
+        ("SELECT id, title FROM todos", "id | title\na | A\nb | B", False),
+        ("SELECT id FROM todos WHERE 0", "No rows. Columns: id", False),
+        (
+            "SELECT 'x\ny\\', NULL AS n, x'0102' AS b, 1.5 AS f",
+            "'x\ny\\' | n | b | f\nx\\ny\\\\ | NULL | <2 bytes> | 1.5",
+            False,
+        ),
+        ("CREATE TABLE t (x)", "Schema operation completed successfully.", False),
+        ("DROP TABLE todos", "Schema operation completed successfully.", True),
+        (
+            "WITH w AS (SELECT 'delete' AS a) INSERT INTO todos (id, title) SELECT a, a FROM w",
+            "1 row(s) inserted. Last inserted row ID: 3.",
+            True,
+        ),
+        ("INSERT INTO todos (id, title) VALUES ('c', 'C') RETURNING id, status", "id | status\nc | pending", True),
+        ("REPLACE INTO todos (id, title) VALUES ('a', 'Z')", "1 row(s) inserted. Last inserted row ID: 3.", True),
+        ("-- what\n/* is; it */ SELECT ';' AS s -- now;", "s\n;", False),
+        ("SELECT name FROM pragma_table_info('todo_deps')", "name\ntodo_id\ndepends_on", False),
+        ("CREATE VIRTUAL TABLE f USING fts5(x)", "Schema operation completed successfully.", False),
+        (
+            "BEGIN; UPDATE todos SET status = 'x' WHERE id = 'a'; COMMIT",
+            "Executed 3 statement(s):\n\n"
+            "1. BEGIN\n   Not needed: the statements of a call are run as one transaction.\n\n"
+            "2. UPDATE\n   1 row(s) updated.\n\n"
+            "3. COMMIT\n   Not needed: the statements of a call are run as one transaction.",
+            True,
+        ),
+    ],
+)
+async def test_what_a_statement_comes_to(
+    database: SessionDatabase, query: str, text: str, todos_changed: bool
+) -> None:
+    await database.run("INSERT INTO todos (id, title) VALUES ('a', 'A'), ('b', 'B')")
+    assert await database.run(query) == (text, todos_changed)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("", "The query has no statement in it."),
+        (" ; -- nothing\n;", "The query has no statement in it."),
+        ("nonsense", 'near "nonsense": syntax error.'),
+        ("INSERT INTO nope VALUES (1)", "no such table: nope."),
+        ("INSERT INTO todos (id) VALUES ('x')", "NOT NULL constraint failed: todos.title."),
+        ("SELECT '\0'", "the query contains a null character."),
+        ("SELECT zeroblob(100000000)", "string or blob too big."),
+        ("SELECT 1" + " " * 300_000, "The query is longer than 262144 characters. Split it."),
+        ("SELECT 1;" * 300, "The query has more than 200 statements. Split it."),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON todos BEGIN " + "SELECT end;" * 300,
+            "The query has a trigger with too many statements.",
+        ),
+        (
+            "UPDATE todos SET title = 'x'; nonsense",
+            'Statement 2 failed, and nothing was changed: near "nonsense": syntax error.',
+        ),
+    ],
+)
+async def test_what_cannot_be_run_is_told_and_changes_nothing(
+    database: SessionDatabase, query: str, reason: str
+) -> None:
+    await database.run("INSERT INTO todos (id, title) VALUES ('a', 'A')")
+    assert await failed(database, query) == reason
+    assert [row["title"] for row in (await database.todos()).todos] == ["A"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ATTACH 'FOLDER/other.db' AS other",
+        "VACUUM INTO 'FOLDER/other.db'",
+        "PRAGMA journal_mode = OFF",
+        "PRAGMA writable_schema = ON",
+        "PRAGMA temp_store_directory = 'FOLDER'",
+        "PRAGMA hard_heap_limit = 0",
+        "SELECT * FROM pragma_database_list",
+        "SELECT load_extension('x')",
+        "SELECT writefile('FOLDER/other.db', 'x')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT fts3_tokenizer('simple', x'00')",
+        "ROLLBACK",
+        "DETACH main",
+    ],
+)
+async def test_statements_reach_nothing_but_the_session(database: SessionDatabase, query: str) -> None:
+    folder = database.path.parent
+    assert await failed(database, query.replace("FOLDER", str(folder)))
+    assert {path.name for path in folder.iterdir()} == {"session.db"}
+
+
+async def test_statements_that_do_not_end_are_ended(
+    database: SessionDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_database, "TIMEOUT_S", 0.2)
+    assert await failed(database, ENDLESS) == "It took longer than 0.2 s."
+    assert (await database.run("SELECT 1"))[0] == "1\n1"
+
+
+async def test_a_call_that_is_cancelled_leaves_no_thread_at_work(database: SessionDatabase) -> None:
+    with anyio.move_on_after(0.1):
+        await database.run(f"INSERT INTO todos (id, title) VALUES ('a', 'A'); {ENDLESS}")
+    with anyio.fail_after(5):
+        # What was begun is taken back before the next can begin.
+        await database.run("INSERT INTO todos (id, title) VALUES ('b', 'B')")
+    assert [row["id"] for row in (await database.todos()).todos] == ["b"]
+    assert threading.active_count() < 20
+
+
+async def test_the_file_and_what_is_shown_of_it_stay_small(
+    database: SessionDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_database, "MAX_BYTES", 200_000)
+    numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 2000)"
+    fill = f"CREATE TABLE t (x); {numbers} INSERT INTO t SELECT zeroblob(1000) FROM c"
+    assert await failed(database, fill) == (
+        "Statement 2 failed, and nothing was changed: database or disk is full."
+    )
+    assert database.path.stat().st_size <= 200_000
+    text, _ = await database.run(f"{numbers} SELECT x FROM c")
+    assert text.splitlines()[-2:] == [
+        "1000",
+        "[There are more: only 1000 rows are shown. Ask for fewer with LIMIT.]",
+    ]
+    text, _ = await database.run(f"{numbers} SELECT x, hex(zeroblob(50000)) FROM c")
+    assert len(text) < 300_000
+    assert text.endswith("[There are more: only 2 rows are shown. Ask for fewer with LIMIT.]")
+
+
+async def test_calls_at_the_same_time_wait_for_each_other(database: SessionDatabase) -> None:
+    async def note(number: int) -> None:
+        await database.run(f"INSERT INTO todos (id, title) VALUES ('{number}', 'x')")
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(8):
+            tasks.start_soon(note, number)
+    assert len((await database.todos()).todos) == 8
+
+
+async def test_tables_that_a_model_has_bent_do_not_break_the_list(database: SessionDatabase) -> None:
+    await database.run("DROP TABLE todos; CREATE TABLE todos (id, what); INSERT INTO todos VALUES (1, x'ff')")
+    assert (await database.todos()).todos == [{"id": 1, "what": b"\xff"}]
+    database.path.write_bytes(b"no database" * 100)
+    assert await database.todos() == TodoRows()
+    assert await failed(database, "SELECT 1") == "file is not a database."
+
+
+async def test_a_session_that_is_gone_is_not_brought_back_by_a_late_statement(tmp_path: Path) -> None:
+    assert await failed(SessionDatabase(tmp_path / "gone" / "session.db"), "SELECT 1") == (
+        "unable to open database file."
+    )
+    assert not (tmp_path / "gone").exists()
+
+
+async def test_a_copy_has_what_was_written(database: SessionDatabase, tmp_path: Path) -> None:
+    database.copy_to(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+    await database.run("INSERT INTO todos (id, title) VALUES ('a', 'A')")
+    database.copy_to(tmp_path / "copy.db")
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert copy.execute("SELECT id FROM todos").fetchall() == [("a",)]
+
+
+def test_queries_are_taken_apart_at_the_right_semicolons() -> None:
+    trigger = "CREATE TRIGGER a AFTER INSERT ON t BEGIN SELECT 1; SELECT 2; END;"
+    query = f"{trigger} select ';\"' ; /* c; */ create table \"a;b\" ([c;d], `e;f`) -- g;\n; 'it''s;' -- end;"
+    assert list(split_statements(query)) == [
+        trigger,
+        "select ';\"' ;",
+        '/* c; */ create table "a;b" ([c;d], `e;f`) -- g;\n;',
+        "'it''s;' -- end;",
+    ]

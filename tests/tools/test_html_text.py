@@ -1,0 +1,98 @@
+"""Pages as Markdown: what is told of them, and what is done with those that were made to hurt."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumpseat.tools import html_text
+from jumpseat.tools.html_text import html_to_markdown
+
+
+def md(html: str) -> str:
+    return html_to_markdown(html, "https://site.example/dir/page.html")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>one   two\n three</p><p>four<br>five", "one two three\n\nfour\nfive"),
+        ("<title>T &amp; U</title><p>x", "# T & U\n\nx"),
+        ("<title>T</title><h1>T</h1><p>x", "# T\n\nx"),
+        ("<h1>a</h1><h3>b <em>c</em></h3>", "# a\n\n### b c"),
+        ("<ul><li>a<li><p>b</p><ul><li>c</ul></ul><p>d", "- a\n- b\n  - c\n\nd"),
+        ("<ol start=3><li>a<li>b</ol>", "3. a\n4. b"),
+        ("<ol start='-1e9'><li>a</ol>", "1. a"),
+        ("</ul></ol></blockquote></pre></table><li>a", "- a"),
+        ("<blockquote><p>a<p>b</blockquote>c", "> a\n\n> b\n\nc"),
+        ("<pre>\n a\n  <b>b</b> &lt;\n</pre>", "```\n a\n  b <\n```"),
+        ("<pre>a ``` b</pre>", "````\na ``` b\n````"),
+        ("use <code>x &lt; y</code> or <code></code>", "use `x < y` or"),
+        ("<table><tr><th>a<th>b<tr><td><p>1</p><td><br>2</table>", "a | b\n1 | 2"),
+        ("a<hr>b", "a\n\n---\n\nb"),
+        ('<a href="/x y">a <b>b</b></a> c', "[a b](https://site.example/x%20y) c"),
+        ('see<a href="?q=1"> this</a>.', "see [this](https://site.example/dir/page.html?q=1)."),
+        (
+            '<a href="http://o.example/a_(b)"><h2>Card</h2><p>text</p></a>',
+            "## [Card](http://o.example/a_(b%29)\n\ntext",
+        ),
+        ('<a href="#top">up</a> <a href="javascript:x()">js</a> <a href="mailto:a@b">m</a> <a>n</a>', "up js m n"),
+        ('<a href="http://[bad">x</a>', "x"),
+        ('<a href="/x"></a>y', "y"),
+        ('<img src="p.png" alt="A  cat"><img src=x><img alt=y>', "![A cat](https://site.example/dir/p.png)"),
+        ("a<script>if (1 < 2) '<p>'</script><style>p{}</style><svg><text>s</text></svg>b", "ab"),
+        ("<nav><a href=/m>menu</a></nav><button>go</button><template><p>t</template>x", "x"),
+        ('<div aria-hidden="true">h<div>i</div></div>x', "x"),
+        ("a &copy; &#x41; &nope; &#0;b", "a © A &nope; \ufffdb"),
+        ("1 < 2 & 3 > 2", "1 < 2 & 3 > 2"),
+        ("a<!-- c -->b<![CDATA[d]]>e<?f?>g", "abeg"),
+        ("", ""),
+    ],
+)
+def test_what_a_page_says_is_told_in_markdown(html: str, text: str) -> None:
+    assert md(html) == text
+
+
+def test_the_main_part_of_a_page_is_told_alone_where_there_is_one_worth_it() -> None:
+    long = "words " * 50
+    assert md(f"<header>h</header><main><p>{long}</main><footer>f</footer>") == long.strip()
+    assert md("<header>h</header><main>m</main><footer>f</footer>") == "h\n\nm\n\nf"
+    assert md(f"<p>a<main><p>{long}") == long.strip()
+    assert md(f"<title>T</title><p>a<main><p>{long}</main><main>b</main>") == f"# T\n\n{long.strip()}"
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 7])
+def test_pages_read_the_same_in_whatever_pieces_they_are_parsed(
+    piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    html = "<title>T</title><p>a &amp; b <a href='/x'>c</a></p><script>x</script><pre>d\n e</pre>" * 3
+    whole = md(html)
+    monkeypatch.setattr(html_text, "PIECE", piece)
+    # What is left at the end is one piece at most.
+    assert md(html) == whole
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 50_000,
+        "<ul><li>" * 25_000,
+        "<" * 100_000,
+        "<a " * 50_000,
+        "<!--" * 100_000,
+        "<![CDATA[" * 50_000,
+        "&" * 100_000,
+        '<a href="' * 25_000,
+        "<blockquote>x" * 2_000,
+        "<pre>" * 25_000,
+        "<script>" * 50_000,
+        "<table><tr><td>" * 50_000,
+    ],
+)
+def test_pages_that_are_made_to_hurt_do_not(html: str) -> None:
+    assert len(md(html)) <= 2 * len(html)
+
+
+def test_a_page_that_takes_too_long_is_told_as_far_as_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html_text, "PATIENCE_S", 0)
+    monkeypatch.setattr(html_text, "PIECE", 12)
+    assert md("<p>first</p><p>second</p>") == "first\n\n[The rest of this page takes too long to read.]"
