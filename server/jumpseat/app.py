@@ -63,7 +63,7 @@ class App:
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.secrets = Secrets()
-        self.models = Models(config, options, home, self.secrets)
+        self.models = Models(config, options, home, self.secrets, tasks=tasks)
         self.user_settings = UserSettings(home)
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()

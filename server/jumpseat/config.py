@@ -9,6 +9,7 @@
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the key itself never stands in this file
     models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+    list_models = true                  # list those too that the provider says it has; default: false
                                         # a table may also be a whole declaration: docs/adapters.md
 
     [models.fast]                       # an alias
@@ -113,6 +114,7 @@ class AdapterConfig(_Section):
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
+    list_models: bool = False
     declaration: dict[str, Any] = Field(default_factory=dict[str, Any])
 
     @model_validator(mode="before")

@@ -54,10 +54,14 @@ from jumpseat_protocol.sessions import (
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from jumpseat.adapters.copilot_accounts import CopilotAccounts
     from jumpseat.adapters.declared.catalogue import Catalogue, Known
     from jumpseat.adapters.declared.env import EnvResolver
     from jumpseat.adapters.http import Detour, HttpModel, HttpTransport
+    from jumpseat.adapters.known_models import KnownModels
+    from jumpseat.adapters.model_lists import ModelLists
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel
     from jumpseat.agent.client import Client
@@ -72,7 +76,7 @@ SOCKETS: Final = "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES"
 NO_SOCKETS: Final = "COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES"
 
 LIST_PATIENCE_S: Final = 3.0
-"""How long the list of models waits for the Copilot API where there are other models to list."""
+"""How long the list of models waits for providers; for the Copilot API, where there are other models to list."""
 
 SCRIPTED: Final = "scripted"
 DEFAULT_PROVIDER: Final = "default"
@@ -102,14 +106,16 @@ class Models:
         mask: Callable[[str], str] = str,
         *,
         list_patience_s: float = LIST_PATIENCE_S,
+        tasks: TaskGroup | None = None,
     ) -> None:
         """``home`` is where the folder ``adapters`` of files with adapters may be; ``mask`` takes out of recordings
-        what is not to be told.
+        what is not to be told; ``tasks`` is where providers go on being asked for their lists when nobody waits.
 
         Raises:
             ConfigError: the folder for recordings, or with them, is no good.
         """
         self._config = config
+        self._tasks = tasks
         self._list_patience_s = list_patience_s
         self._environ = options.environ
         self._options = options
@@ -220,7 +226,12 @@ class Models:
         found = await self._resolve(settings, ask_token)
         if not found.wire_name:
             raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
-        return replace(found, info=_overridden(found.info, settings.model_capabilities))
+        info = _overridden(found.info, settings.model_capabilities)
+        if not found.byok:
+            return replace(found, info=info)
+        configured = settings.provider is None and not settings.providers
+        filled = self._filled(info, found.wire_name, found.model.adapter_name, configured=configured)
+        return replace(found, info=info, filled=filled)
 
     def registered(self, settings: SessionSettings) -> list[ModelInfo]:
         """The models that the session brings of its own, as ``provider/id``."""
@@ -240,23 +251,35 @@ class Models:
             ConfigError: there is neither a login nor a configured provider.
             ProviderError: the Copilot API could not be asked.
         """
-        found = [ModelInfo(id=name, name=name) for name in self._config.models]
-        found += await self._offered_infos({**self._adapters, **self._registered})
-        beside = await self._offered_infos({**self._beside, **self._installed()})
         login = login or await self._own_login()
-        if login is None:
-            if not self._adapters and not self._beside and not found and not beside:
-                raise _nothing_configured()
-            return found + beside
+        listed: dict[str, list[ModelInfo]] = {}
+        copilot: list[ModelInfo] | JumpseatError | TimeoutError = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ask_lists, listed, refresh)
+            if login is not None:
+                copilot = await self._copilot_models(login, refresh=refresh)
+        if isinstance(copilot, Exception):
+            if not self._adapters or not isinstance(copilot, (ProviderError, TimeoutError)):
+                raise copilot
+            # One provider that does not answer must not hide the others.
+            log.warning("the Copilot API did not list its models", exc_info=copilot)
+            copilot = []
+        configured = await self._offered_infos({**self._adapters, **self._registered}, listed)
+        beside = await self._offered_infos({**self._beside, **self._installed()})
+        aliases = [ModelInfo(id=name, name=name) for name in self._config.models]
+        if login is None and not (self._adapters or self._beside or aliases or configured or beside):
+            raise _nothing_configured()
+        return aliases + configured + copilot + beside
+
+    async def _copilot_models(
+        self, login: Login, *, refresh: bool
+    ) -> list[ModelInfo] | JumpseatError | TimeoutError:
+        """The models of the Copilot API, or what went wrong."""
         try:
             with anyio.fail_after(self._list_patience_s if self._adapters else None):
-                found += await (await self._accounts().account(login)).models(refresh=refresh)
-        except (ProviderError, TimeoutError):
-            if not self._adapters:
-                raise
-            # One provider that does not answer must not hide the others.
-            log.warning("the Copilot API did not list its models", exc_info=True)
-        return found + beside
+                return await (await self._accounts().account(login)).models(refresh=refresh)
+        except (JumpseatError, TimeoutError) as error:
+            return error
 
     def configured(self) -> dict[str, tuple[AdapterConfig, list[ModelConfig]]]:
         """The adapters that models can be named of, as ``adapter/model``, each with the models that it declares."""
@@ -817,8 +840,77 @@ class Models:
             log.warning("the models of adapter %r cannot be listed: %s", name, error)
             return []
 
-    async def _offered_infos(self, adapters: Mapping[str, AdapterConfig]) -> list[ModelInfo]:
-        return [one.info for name, adapter in adapters.items() for one in await self._offers_or_none(name, adapter)]
+    async def _offered_infos(
+        self, adapters: Mapping[str, AdapterConfig], listed: Mapping[str, list[ModelInfo]] | None = None
+    ) -> list[ModelInfo]:
+        """The models that adapters offer, then those that their providers list besides."""
+        found: list[ModelInfo] = []
+        for name, config in adapters.items():
+            offers = await self._offers_or_none(name, config)
+            offered = {one.wire_name for one in offers}
+            offers += [
+                Offer(one.id, one.id, ModelInfo(id=f"{name}/{one.id}", name=one.name or one.id))
+                for one in (listed or {}).get(name, ())
+                if one.id not in offered
+            ]
+            kind = self._kind(name, config)
+            found += [self._filled(one.info, one.wire_name, kind) for one in offers]
+        return found
+
+    # --- what is known of models ---------------------------------------------------------------------------------
+
+    def _kind(self, name: str, config: AdapterConfig) -> str:
+        """The adapter that comes with the server whose models those of this one are; its own name where none is."""
+        if self._is_plain(name, config):
+            return ALIASES.get(config.type or name, config.type or name)
+        try:
+            return self.catalogue.get(name).kind or name
+        except ConfigError:
+            return name
+
+    def _filled(self, info: ModelInfo, wire_name: str, adapter: str, *, configured: bool = True) -> ModelInfo:
+        """``info``; in its gaps what its provider listed, if that is a ``configured`` one, and what is known."""
+        if adapter == SCRIPTED:
+            return info
+        from jumpseat.adapters.known_models import filled
+
+        provider, slash, _ = info.id.partition("/")
+        if configured and slash and provider in self._adapters and self._adapters[provider].list_models:
+            listed = self._lists.find(provider, wire_name)
+            info = filled(info, listed) if listed else info
+        return self._known.complete(info, wire_name, adapter)
+
+    async def _ask_lists(self, listed: dict[str, list[ModelInfo]], refresh: bool) -> None:
+        """Put the lists of all providers that are to be asked for them into ``listed``."""
+        if not any(config.list_models for config in self._adapters.values()):
+            return
+        from jumpseat.adapters.http import HttpModel
+        from jumpseat.adapters.model_lists import Listed
+
+        wanted: dict[str, Listed] = {}
+        for name, config in self._adapters.items():
+            if not config.list_models:
+                continue
+            try:
+                model = (await self._from_adapter(name, config, "", SessionSettings(cwd=Path()))).model
+                if isinstance(model, HttpModel):
+                    endpoint, kind = await whereabouts(model)
+                    wanted[name] = Listed(kind, endpoint)
+            except JumpseatError as error:
+                log.warning("%s did not list its models: %s", name, error)
+        listed |= await self._lists.get(wanted, refresh=refresh)
+
+    @cached_property
+    def _known(self) -> KnownModels:
+        from jumpseat.adapters.known_models import KnownModels
+
+        return KnownModels()
+
+    @cached_property
+    def _lists(self) -> ModelLists:
+        from jumpseat.adapters.model_lists import ModelLists
+
+        return ModelLists(self._http, self._tasks, self._list_patience_s)
 
     def _is_gateway(self) -> bool:
         """Whether the only adapter is a server of the user's own, whose names of models may have any prefix."""

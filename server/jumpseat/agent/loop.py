@@ -25,7 +25,7 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.hosted_tools import hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from jumpseat.agent.portability import check_portability
+from jumpseat.agent.portability import check_capability, check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.queue import Prompt
@@ -173,6 +173,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     prompt.called = True
     _tell_portability(session, resolved, request)
     tell_missing(session, prompt, resolved, request.hosted_tools)
+    _tell_capability(session, resolved, request)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
@@ -229,6 +230,15 @@ def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelR
         text = found.sentence(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
     session.portability = found
+
+
+def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Tell the user what the model is asked for that it is known not to do, where that is new. It is asked all the
+    same: what is known may be old."""
+    found = check_capability(request, resolved.known)
+    if found and found != session.capability:
+        session.emit(events.SessionWarning(warning_type="capability", message=found))
+    session.capability = found
 
 
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
@@ -464,7 +474,7 @@ def _publish_answer(
         events.SessionUsageInfo(
             current_tokens=system + tools + conversation,
             messages_length=len(request.messages) + 2,
-            token_limit=resolved.info.context_window or DEFAULT_CONTEXT_WINDOW,
+            token_limit=resolved.known.context_window or DEFAULT_CONTEXT_WINDOW,
             system_tokens=system,
             conversation_tokens=conversation,
             tool_definitions_tokens=tools,

@@ -114,11 +114,21 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs, in US dollars per million tokens; ``None`` means unknown, or not offered."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
-    requests of the plan, ``enabled`` tells whether it can be used as things are.
+    requests of the plan, ``price`` that in money, ``enabled`` tells whether it can be used as things are.
     """
 
     id: str
@@ -126,6 +136,7 @@ class ModelInfo:
     vendor: str | None = None
     vision: bool | None = None
     tools: bool | None = None
+    reasoning: bool | None = None
     context_window: int | None = None
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -134,6 +145,7 @@ class ModelInfo:
     wires: tuple[str, ...] | None = None
     enabled: bool = True
     multiplier: float | None = None
+    price: Price | None = None
 
 
 @dataclass(frozen=True, slots=True)
