@@ -121,7 +121,8 @@ class ModelLists:
         after: str | None = None
         for _ in range(MAX_PAGES):
             page = listing.read(await self._answer(listing.ask(provider.adapter, provider.endpoint, after)))
-            found |= {one.id: one for one in page.models if one.id not in found}
+            for one in page.models:
+                found.setdefault(one.id, one)
             if page.after is None or page.after == after:
                 break
             after = page.after
