@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -359,3 +359,15 @@ async def test_without_being_told_to_no_provider_is_asked(server: ModelServer) -
     assert listed[0].context_window == 400_000
     assert resolved.known.context_window == 400_000
     assert resolved.info == ModelInfo("work/gpt-5", "gpt-5")
+
+
+async def test_an_alias_is_listed_with_what_is_known_of_its_model(server: ModelServer) -> None:
+    adapters = {"work": {"type": "openai", "base_url": server.url, "models": [{"id": "gpt-5", "vision": False}]}}
+    aliases = {"fast": {"adapter": "work", "model": "gpt-5"}, "odd": {"adapter": "work", "model": "m"}}
+    config = Config.model_validate({"adapters": adapters, "models": aliases})
+    listed = await Models(config, Options(environ={}, port=None)).list()
+
+    fast, odd, work = listed
+    assert fast == replace(work, id="fast", name="fast")
+    assert (fast.vision, fast.context_window) == (False, 400_000)
+    assert odd == ModelInfo("odd", "odd")

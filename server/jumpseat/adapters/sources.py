@@ -266,7 +266,11 @@ class Models:
             copilot = []
         configured = await self._offered_infos({**self._adapters, **self._registered}, listed)
         beside = await self._offered_infos({**self._beside, **self._installed()})
-        aliases = [ModelInfo(id=name, name=name) for name in self._config.models]
+        by_id = {one.id: one for one in (*beside, *configured)}
+        aliases = [
+            replace(by_id.get(f"{alias.adapter}/{alias.model}") or ModelInfo(id=name), id=name, name=name)
+            for name, alias in self._config.models.items()
+        ]
         if login is None and not (self._adapters or self._beside or aliases or configured or beside):
             raise _nothing_configured()
         return aliases + configured + copilot + beside
