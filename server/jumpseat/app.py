@@ -139,14 +139,14 @@ class App:
         with anyio.CancelScope(shield=True):
             await self.close_sessions()
             with anyio.move_on_after(CLOSE_S):
-                await self.models.close()
+                await self.models.connections.close()
             for connection in list(self.connections):
                 connection.close()
 
     def _disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
-        self.models.lost(connection)
+        self.models.connections.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
 

@@ -16,7 +16,7 @@ from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.http import HttpTransport
 from jumpseat.adapters.listing import LISTINGS
-from jumpseat.adapters.model_lists import KEEP_S, PAUSE_S, Listed, ModelLists
+from jumpseat.adapters.model_lists import KEEP_S, PAUSE_S, Listed, ModelLists, Where
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.agent.settings import SessionSettings
@@ -57,10 +57,17 @@ async def transport() -> AsyncGenerator[HttpTransport, None]:
         yield transport
 
 
+def at(adapter: str, endpoint: Endpoint) -> Where:
+    async def where() -> Listed:
+        return Listed(adapter, endpoint)
+
+    return where
+
+
 async def asked(transport: HttpTransport, server: ModelServer, adapter: str, base: str, **options: Any) -> Any:
     endpoint = Endpoint(f"{server.url}{base}", api_key=KEY, headers={"X-Mine": "1"}, options=options)
     with anyio.fail_after(5):
-        found = await ModelLists(lambda: transport).get({"work": Listed(adapter, endpoint)})
+        found = await ModelLists(lambda: transport).get({"work": at(adapter, endpoint)})
     return found["work"]
 
 
@@ -243,7 +250,7 @@ async def test_an_answer_is_kept_for_half_an_hour_and_stays_while_the_next_one_i
     server: ModelServer, transport: HttpTransport
 ) -> None:
     clock = Clock()
-    providers = {"work": Listed("openai", Endpoint(server.url))}
+    providers = {"work": at("openai", Endpoint(server.url))}
     async with anyio.create_task_group() as tasks:
         lists = ModelLists(lambda: transport, tasks, clock=clock)
         with anyio.fail_after(5):
@@ -277,7 +284,7 @@ async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTra
         anyio.create_task_group() as tasks,
     ):
         lists = ModelLists(lambda: transport, tasks, patience_s=0.5)
-        providers = {name: Listed("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
+        providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
         with anyio.fail_after(5):
             assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
             gate.set()
@@ -291,9 +298,9 @@ async def test_a_provider_that_fails_keeps_what_it_said_and_is_left_alone_for_a_
     clock = Clock()
     lists = ModelLists(lambda: transport, clock=clock)
     providers = {
-        "work": Listed("openai", Endpoint(server.url, api_key=KEY)),
-        "off": Listed("openai", Endpoint("http://127.0.0.1:1")),
-        "azure": Listed("azure", Endpoint(server.url)),
+        "work": at("openai", Endpoint(server.url, api_key=KEY)),
+        "off": at("openai", Endpoint("http://127.0.0.1:1")),
+        "azure": at("azure", Endpoint(server.url)),
     }
     with anyio.fail_after(5), caplog.at_level(logging.WARNING):
         server.replies.append(data({"id": "one"}))
@@ -333,9 +340,9 @@ async def test_only_providers_that_are_to_be_asked_are_and_what_is_declared_come
     )
     server.replies.append(data({"id": "gpt-5", "context_length": 7}, {"id": "new", "max_model_len": 5}))
     with anyio.fail_after(5):
-        listed = await models.list()
+        listed = await models.catalogue.list()
         resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/new"))
-    await models.close()
+    await models.connections.close()
 
     assert [one.path for one in server.requests] == ["/work/models"]
     assert [one.id for one in listed] == ["work/mine", "work/other", "work/new", "quiet/q"]
@@ -351,9 +358,9 @@ async def test_only_providers_that_are_to_be_asked_are_and_what_is_declared_come
 async def test_without_being_told_to_no_provider_is_asked(server: ModelServer) -> None:
     models = configured(server, models=["gpt-5"])
     with anyio.fail_after(5):
-        listed = await models.list()
+        listed = await models.catalogue.list()
         resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/gpt-5"))
-    await models.close()
+    await models.connections.close()
 
     assert server.requests == []
     assert listed[0].context_window == 400_000
@@ -365,7 +372,7 @@ async def test_an_alias_is_listed_with_what_is_known_of_its_model(server: ModelS
     adapters = {"work": {"type": "openai", "base_url": server.url, "models": [{"id": "gpt-5", "vision": False}]}}
     aliases = {"fast": {"adapter": "work", "model": "gpt-5"}, "odd": {"adapter": "work", "model": "m"}}
     config = Config.model_validate({"adapters": adapters, "models": aliases})
-    listed = await Models(config, Options(environ={}, port=None)).list()
+    listed = await Models(config, Options(environ={}, port=None)).catalogue.list()
 
     fast, odd, work = listed
     assert fast == replace(work, id="fast", name="fast")

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wire import as_list, as_object, as_text, merge_headers
+from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo, ModelRequest, Price
 
@@ -96,14 +96,15 @@ def openai_page(answer: JsonObject) -> Page:
             windows = (
                 entry.get(key) for key in ("context_length", "context_size", "context_window", "max_model_len")
             )
+            most = entry.get("max_output_tokens") or entry.get("max_completion_tokens")
             models.append(
                 ModelInfo(
                     id=name,
                     name=as_text(entry.get("display_name")) or None,
-                    vision=_flag(entry.get("supports_image_in")),
-                    reasoning=_flag(entry.get("supports_reasoning")),
-                    context_window=next(filter(None, map(_limit, windows)), None),
-                    max_output_tokens=_limit(entry.get("max_output_tokens") or entry.get("max_completion_tokens")),
+                    vision=as_flag(entry.get("supports_image_in")),
+                    reasoning=as_flag(entry.get("supports_reasoning")),
+                    context_window=next(filter(None, map(as_limit, windows)), None),
+                    max_output_tokens=as_limit(most),
                 )
             )
     return Page(models)
@@ -117,10 +118,10 @@ def mistral_page(answer: JsonObject) -> Page:
             models.append(
                 ModelInfo(
                     id=name,
-                    vision=_flag(able.get("vision")),
-                    tools=_flag(able.get("function_calling")),
-                    reasoning=_flag(able.get("reasoning")),
-                    context_window=_limit(entry.get("max_context_length")),
+                    vision=as_flag(able.get("vision")),
+                    tools=as_flag(able.get("function_calling")),
+                    reasoning=as_flag(able.get("reasoning")),
+                    context_window=as_limit(entry.get("max_context_length")),
                 )
             )
     return Page(models)
@@ -144,8 +145,8 @@ def openrouter_page(answer: JsonObject) -> Page:
                 vision=None if reads is None else "image" in reads,
                 tools=None if knows is None else "tools" in knows,
                 reasoning=None if knows is None else "reasoning" in knows,
-                context_window=_limit(entry.get("context_length")) or _limit(host.get("context_length")),
-                max_output_tokens=_limit(host.get("max_completion_tokens")),
+                context_window=as_limit(entry.get("context_length")) or as_limit(host.get("context_length")),
+                max_output_tokens=as_limit(host.get("max_completion_tokens")),
                 reasoning_efforts=_texts(thinking.get("supported_efforts")),
                 price=_price(price),
             )
@@ -189,10 +190,10 @@ def anthropic_page(answer: JsonObject) -> Page:
                 ModelInfo(
                     id=name,
                     name=as_text(entry.get("display_name")) or None,
-                    vision=_flag(as_object(able.get("image_input")).get("supported")),
-                    reasoning=_flag(as_object(able.get("thinking")).get("supported")),
-                    context_window=_limit(entry.get("max_input_tokens")),
-                    max_output_tokens=_limit(entry.get("max_tokens")),
+                    vision=as_flag(as_object(able.get("image_input")).get("supported")),
+                    reasoning=as_flag(as_object(able.get("thinking")).get("supported")),
+                    context_window=as_limit(entry.get("max_input_tokens")),
+                    max_output_tokens=as_limit(entry.get("max_tokens")),
                     reasoning_efforts=levels or None,
                 )
             )
@@ -216,9 +217,9 @@ def gemini_page(answer: JsonObject) -> Page:
                 ModelInfo(
                     id=name,
                     name=as_text(entry.get("displayName")) or None,
-                    reasoning=_flag(entry.get("thinking")),
-                    context_window=_limit(entry.get("inputTokenLimit")),
-                    max_output_tokens=_limit(entry.get("outputTokenLimit")),
+                    reasoning=as_flag(entry.get("thinking")),
+                    context_window=as_limit(entry.get("inputTokenLimit")),
+                    max_output_tokens=as_limit(entry.get("outputTokenLimit")),
                 )
             )
     return Page(models, as_text(answer.get("nextPageToken")) or None)
@@ -240,9 +241,9 @@ def ollama_detail(info: ModelInfo, answer: JsonObject, endpoint: Endpoint) -> Mo
     if able is not None and "completion" not in able:
         return None
     facts = as_object(answer.get("model_info"))
-    most = _limit(facts.get(f"{as_text(facts.get('general.architecture'))}.context_length"))
+    most = as_limit(facts.get(f"{as_text(facts.get('general.architecture'))}.context_length"))
     # The server gives a model the window that it is asked for, if the model goes that far.
-    wanted = _limit(endpoint.options.get("num_ctx"))
+    wanted = as_limit(endpoint.options.get("num_ctx"))
     return replace(
         info,
         vision=None if able is None else "vision" in able,
@@ -257,15 +258,6 @@ def ollama_detail(info: ModelInfo, answer: JsonObject, endpoint: Endpoint) -> Mo
 
 def _entries(answer: JsonObject, key: str) -> list[JsonObject]:
     return [as_object(entry) for entry in as_list(answer.get(key))]
-
-
-def _flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _limit(value: Any) -> int | None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return int(value) if number and value >= 1 else None
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

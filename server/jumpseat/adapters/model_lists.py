@@ -9,17 +9,17 @@ said before.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.adapter import Endpoint, Network
 from jumpseat.agent.model import ModelInfo
-from jumpseat.errors import ProviderError, ProviderProtocolError
+from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.http import HttpTransport
@@ -43,10 +43,15 @@ AT_ONCE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A provider that is to be asked: by the wire of ``adapter``, at ``endpoint``."""
+    """A provider that is to be asked: by the wire of ``adapter``, at ``endpoint``, by way of ``network``."""
 
     adapter: str
     endpoint: Endpoint
+    network: Network | None = None
+
+
+Where: TypeAlias = Callable[[], Awaitable[Listed]]
+"""Says where a provider is to be asked, when it is. May look secrets up."""
 
 
 @dataclass(slots=True)
@@ -69,18 +74,18 @@ class ModelLists:
     clock: Callable[[], float] = monotonic
     _entries: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
 
-    async def get(self, providers: Mapping[str, Listed], *, refresh: bool = False) -> dict[str, list[ModelInfo]]:
+    async def get(self, providers: Mapping[str, Where], *, refresh: bool = False) -> dict[str, list[ModelInfo]]:
         """What every one of ``providers`` lists, under its own names; nothing for one that has not answered.
 
         With ``refresh`` all are asked, and waited for, however new their answers are.
         """
         async with anyio.create_task_group() as here:
             waits: list[anyio.Event] = []
-            for name, provider in providers.items():
+            for name, where in providers.items():
                 entry = self._entries.setdefault(name, _Entry())
                 if entry.asking is None and (refresh or self.clock() >= entry.good_until):
                     entry.asking = anyio.Event()
-                    (self.tasks or here).start_soon(self._ask, name, provider, entry, entry.asking)
+                    (self.tasks or here).start_soon(self._ask, name, where, entry, entry.asking)
                 if entry.asking is not None and (refresh or entry.models is None):
                     waits.append(entry.asking)
             with anyio.move_on_after(self.patience_s) as scope:
@@ -97,14 +102,14 @@ class ModelLists:
         entry = self._entries.get(provider)
         return next((one for one in (entry.models if entry else None) or () if one.id == model), None)
 
-    async def _ask(self, name: str, provider: Listed, entry: _Entry, done: anyio.Event) -> None:
+    async def _ask(self, name: str, where: Where, entry: _Entry, done: anyio.Event) -> None:
         good_for = PAUSE_S
         try:
-            entry.models = await self._fetch(provider)
+            entry.models = await self._fetch(await where())
             good_for = KEEP_S
-        except (ProviderError, TypeError, ValueError) as error:
+        except (JumpseatError, TypeError, ValueError) as error:
             # The last two: a setting that a request cannot be made of. Their text may hold it.
-            reason = error if isinstance(error, ProviderError) else "the request cannot be written"
+            reason = error if isinstance(error, JumpseatError) else "the request cannot be written"
             log.warning("%s did not list its models: %s", name, reason)
         finally:
             entry.good_until = self.clock() + good_for
@@ -120,7 +125,9 @@ class ModelLists:
         found: dict[str, ModelInfo] = {}
         after: str | None = None
         for _ in range(MAX_PAGES):
-            page = listing.read(await self._answer(listing.ask(provider.adapter, provider.endpoint, after)))
+            page = listing.read(
+                await self._answer(provider, listing.ask(provider.adapter, provider.endpoint, after))
+            )
             for one in page.models:
                 found.setdefault(one.id, one)
             if page.after is None or page.after == after:
@@ -133,7 +140,7 @@ class ModelLists:
         async def look_up(info: ModelInfo) -> None:
             try:
                 async with limiter:
-                    answer = await self._answer(detail.ask(provider.adapter, provider.endpoint, info.id))
+                    answer = await self._answer(provider, detail.ask(provider.adapter, provider.endpoint, info.id))
             except ProviderError as error:
                 log.info("nothing more is known of model %r: %s", info.id, error)
                 return
@@ -145,8 +152,11 @@ class ModelLists:
                 tasks.start_soon(look_up, info)
         return [one for one in told.values() if one is not None]
 
-    async def _answer(self, question: Question) -> dict[str, object]:
-        answer = await self.transport().get_json(question.url, question.headers, body=question.body)
+    async def _answer(self, provider: Listed, question: Question) -> dict[str, object]:
+        transport = self.transport()
+        if provider.network is not None:
+            transport = transport.by(provider.network)
+        answer = await transport.get_json(question.url, question.headers, body=question.body)
         if not isinstance(answer, dict):
             # Some servers give the bare list.
             return {"data": answer, "models": answer}

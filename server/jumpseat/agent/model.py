@@ -101,7 +101,7 @@ class Usage:
 
     ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
     includes reasoning. ``nano_aiu`` is what the Copilot API says the call took of the plan, in 10^-9 credits;
-    ``cost`` is the price of the call where the provider tells it, in the provider's money.
+    ``cost`` is the price of the call where the provider tells it, in US dollars.
     """
 
     input_tokens: int = 0
@@ -121,6 +121,24 @@ class Price:
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+
+    def amounts(self) -> dict[str, float]:
+        """What is known, by the names that clients know it by."""
+        named = {
+            "input": self.input,
+            "output": self.output,
+            "cacheRead": self.cache_read,
+            "cacheWrite": self.cache_write,
+        }
+        return {name: amount for name, amount in named.items() if amount is not None}
+
+    def of(self, usage: Usage) -> float:
+        """What a call costs, in US dollars. Where the cache has no price of its own, it costs what input does."""
+        read, written = usage.cache_read_tokens, usage.cache_write_tokens
+        fresh = max(usage.input_tokens - read - written, 0)
+        cached = read * (self.input if self.cache_read is None else self.cache_read)
+        kept = written * (self.input if self.cache_write is None else self.cache_write)
+        return (fresh * self.input + cached + kept + usage.output_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

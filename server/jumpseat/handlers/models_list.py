@@ -16,8 +16,8 @@ async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResul
     """All models a session can name, or one with the given token could."""
     if params.selection_id is not None:
         raise InvalidRequestError("selectionId: this server keeps no list of accounts")
-    login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
-    return ModelsListResult(models=[to_wire(info) for info in await ctx.models.list(login)])
+    login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
+    return ModelsListResult(models=[to_wire(info) for info in await ctx.models.catalogue.list(login)])
 
 
 def to_wire(info: ModelInfo) -> dict[str, Any]:
@@ -27,15 +27,23 @@ def to_wire(info: ModelInfo) -> dict[str, Any]:
         "max_prompt_tokens": info.max_prompt_tokens,
         "max_output_tokens": info.max_output_tokens,
     }
+    # As the Copilot API names the first; the SDKs read neither yet.
+    abilities = {"tool_calls": info.tools, "reasoning": info.reasoning}
     model: dict[str, Any] = {
         "id": info.id,
         "name": info.name or info.id,
         "capabilities": {
-            "supports": {"vision": bool(info.vision), "reasoningEffort": bool(info.reasoning_efforts)},
+            "supports": {
+                "vision": bool(info.vision),
+                "reasoningEffort": bool(info.reasoning_efforts),
+                **{name: value for name, value in abilities.items() if value is not None},
+            },
             "limits": {name: value for name, value in limits.items() if value is not None},
         },
         "policy": {"state": "enabled" if info.enabled else "disabled", "terms": ""},
         "billing": {"multiplier": info.multiplier} if info.multiplier is not None else None,
+        # Not `billing.tokenPrices`: those are in credits of a Copilot plan.
+        "usdPerMillionTokens": info.price.amounts() if info.price is not None else None,
         "supportedReasoningEfforts": list(info.reasoning_efforts) if info.reasoning_efforts else None,
         "defaultReasoningEffort": info.default_reasoning_effort,
     }
