@@ -422,6 +422,14 @@ def _keep_partial(session: Session, prompt: Prompt, resolved: ResolvedModel, sho
         )
 
 
+def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
+    """What the call cost in US dollars: as its provider says, else by the known prices."""
+    if usage is None or usage.cost is not None:
+        return usage.cost if usage is not None else None
+    price = resolved.known.price
+    return round(price.of(usage), 9) if price is not None and usage.input_tokens else None
+
+
 def _publish_answer(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, answer: _Answer, turn_id: str
 ) -> events.Event:
@@ -457,7 +465,7 @@ def _publish_answer(
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens or None,
-            cost=usage.cost,
+            cost_usd=_cost(resolved, completed.usage),
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",
