@@ -197,6 +197,14 @@ def plain_offer(name: str, config: ModelConfig) -> Offer:
     return Offer(config.id, config.wire_model or config.id, info)
 
 
+def nothing_configured() -> ConfigError:
+    """What to say where there is no model at all."""
+    return ConfigError(
+        "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
+        " or name an adapter in config.toml"
+    )
+
+
 def _of_environ(
     known: Mapping[str, tuple[str, str, str]], environ: Mapping[str, str], configured: Mapping[str, AdapterConfig]
 ) -> dict[str, AdapterConfig]:

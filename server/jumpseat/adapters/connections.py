@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from jumpseat.adapters import load_adapter
-from jumpseat.adapters.caller import WireCaller
 from jumpseat.errors import InvalidRequestError, validation_problems
 from jumpseat_protocol.version import __version__
 
@@ -64,6 +63,7 @@ class Connections:
         socket: bool = False,
     ) -> Model:
         """A model behind an adapter that comes with the server."""
+        from jumpseat.adapters.caller import WireCaller
         from jumpseat.adapters.http import HttpModel
 
         return HttpModel(WireCaller(load_adapter(adapter_name), endpoint, token, socket), self.transport())

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
 from jumpseat.adapters import SCRIPTED
 from jumpseat.adapters.adapter_models import AdapterModels, offered
-from jumpseat.adapters.configured import Offered
+from jumpseat.adapters.configured import Offered, nothing_configured
 from jumpseat.adapters.copilot_source import CopilotSource
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.model import ModelInfo
@@ -32,20 +32,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LIST_PATIENCE_S: Final = 3.0
-"""How long the list of models waits for providers; for the Copilot API, where there are other models to list."""
-
 
 @dataclass
 class ModelCatalogue:
     """``aliases`` are those of the configuration. ``tasks`` is where providers go on being asked for their lists
-    when nobody waits any more."""
+    when nobody waits any more, as nobody does for longer than ``patience_s``."""
 
     aliases: Mapping[str, AliasConfig]
     models: AdapterModels
     copilot: CopilotSource
-    tasks: TaskGroup | None = None
-    patience_s: float = LIST_PATIENCE_S
+    tasks: TaskGroup | None
+    patience_s: float
     _lists: ModelLists | None = None
 
     async def list(self, login: Login | None = None, *, refresh: bool = False) -> list[ModelInfo]:
@@ -186,11 +183,3 @@ def _wants_list(told: Offered, *, counts: bool) -> bool:
     from jumpseat.adapters.listing import LISTINGS
 
     return told.kind in LISTINGS
-
-
-def nothing_configured() -> ConfigError:
-    """What to say where there is no model at all."""
-    return ConfigError(
-        "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
-        " or name an adapter in config.toml"
-    )

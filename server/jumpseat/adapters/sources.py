@@ -12,35 +12,34 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jumpseat.adapters import ADAPTERS, load_adapter
-from jumpseat.adapters.adapter_models import AdapterModels
-from jumpseat.adapters.configured import ConfiguredAdapters
+from jumpseat.adapters.configured import ConfiguredAdapters, nothing_configured
 from jumpseat.adapters.connections import Connections
 from jumpseat.adapters.copilot_source import CopilotSource
-from jumpseat.adapters.model_catalogue import LIST_PATIENCE_S, ModelCatalogue, nothing_configured
-from jumpseat.adapters.session_providers import (
-    DEFAULT_PROVIDER,
-    SessionProviders,
-    named,
-    overridden,
-)
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
-from jumpseat_protocol.provider import ProviderEndpointResult
 from jumpseat_protocol.server import AuthStatusResult
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from jumpseat.adapters.adapter_models import AdapterModels
+    from jumpseat.adapters.model_catalogue import ModelCatalogue
+    from jumpseat.adapters.session_providers import SessionProviders
     from jumpseat.cli import Options
+    from jumpseat_protocol.provider import ProviderEndpointResult
 
 ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
+
+LIST_PATIENCE_S: Final = 3.0
+"""How long the list of models waits for providers; for the Copilot API, where there are other models to list."""
 
 
 class Models:
@@ -70,9 +69,31 @@ class Models:
         self.copilot = CopilotSource(
             options, self.connections, borrows=options.auto_login and not self.adapters.main
         )
-        self._models = AdapterModels(self.adapters, self.connections, options.environ)
-        self.catalogue = ModelCatalogue(config.models, self._models, self.copilot, tasks, list_patience_s)
-        self._providers = SessionProviders(self.adapters, self.connections)
+        self._tasks = tasks
+        self._list_patience_s = list_patience_s
+
+    # Not before they are needed: a server that starts has no session yet, and the first answer is waited for.
+
+    @cached_property
+    def catalogue(self) -> ModelCatalogue:
+        """The list of all models, and what is known of each."""
+        from jumpseat.adapters.model_catalogue import ModelCatalogue
+
+        return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_patience_s)
+
+    @cached_property
+    def _models(self) -> AdapterModels:
+        from jumpseat.adapters.adapter_models import AdapterModels
+
+        return AdapterModels(self.adapters, self.connections, self._environ)
+
+    @cached_property
+    def _providers(self) -> SessionProviders:
+        from jumpseat.adapters.session_providers import SessionProviders
+
+        return SessionProviders(self.adapters, self.connections)
+
+    # --- what sessions need ---------------------------------------------------------------------------------------
 
     def check(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.check`."""
@@ -132,6 +153,8 @@ class Models:
             InvalidRequestError: the operator has not allowed to hand this out, or the model has no endpoint.
         """
         from jumpseat.adapters.http import HttpModel
+        from jumpseat.adapters.session_providers import DEFAULT_PROVIDER, named
+        from jumpseat_protocol.provider import ProviderEndpointResult
 
         if self._environ.get(ALLOW_ENDPOINT) != "true":
             raise InvalidRequestError(f"session.provider.getEndpoint is off: {ALLOW_ENDPOINT}=true turns it on")
@@ -169,6 +192,8 @@ class Models:
     # --- finding one --------------------------------------------------------------------------------------------
 
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
+        from jumpseat.adapters.session_providers import named
+
         if (model := named(settings, settings.model)) is not None:
             return await self._providers.of_named(model, settings, ask_token)
         if settings.provider is not None:
@@ -219,6 +244,7 @@ class Models:
     def _completed(self, found: ResolvedModel, settings: SessionSettings) -> ResolvedModel:
         """``found`` with what the client knows better, and in the gaps what is known."""
         from jumpseat.adapters.http import HttpModel
+        from jumpseat.adapters.session_providers import overridden
 
         info = overridden(found.info, settings.model_capabilities)
         if not found.byok or not isinstance(found.model, HttpModel):
