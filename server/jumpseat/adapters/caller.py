@@ -90,7 +90,7 @@ class WireCaller:
         return signature(self.wire)
 
     def capabilities(self, model: str) -> Capabilities:
-        return capabilities(self.wire.name, model)
+        return capabilities(self.wire, model)
 
     async def whereabouts(self) -> tuple[Endpoint, Network | None]:
         return self.endpoint, None

@@ -46,6 +46,9 @@ class HostedTool:
     options: JsonObject = field(default_factory=dict[str, Any])
 
 
+StructuredOutput: TypeAlias = Literal["always", "without_tools", "never"]
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a model can be asked for beyond text and calls.
@@ -55,7 +58,7 @@ class Capabilities:
     """
 
     hosted_tools: frozenset[str] = frozenset()
-    structured_output: Literal["always", "without_tools", "never"] = "always"
+    structured_output: StructuredOutput = "always"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,11 +76,7 @@ class DeclaredCaller:
         return self.declaration.name if own or self.wire is None else signature(self.wire)
 
     def capabilities(self, model: str) -> Capabilities:
-        can = (
-            capabilities(self.wire.name, model)
-            if self.wire is not None
-            else Capabilities(structured_output="never")
-        )
+        can = capabilities(self.wire, model) if self.wire is not None else Capabilities(structured_output="never")
         if self.declaration.handler("build_structured_output") is not None:
             can = replace(can, structured_output="always")
         return can
