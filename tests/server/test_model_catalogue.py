@@ -25,11 +25,17 @@ async def listed(server: RunningServer) -> dict[str, Any]:
     return {one["id"]: one for one in (await server.wire.call("models.list", {}))["models"]}
 
 
+def cents(model: dict[str, Any]) -> float:
+    return model["billing"]["tokenPrices"]["inputPrice"]
+
+
 async def test_a_model_is_listed_with_its_abilities_limits_and_prices(tmp_path: Path) -> None:
     config = '[adapters.work]\ntype = "openai"\nbase_url = "http://127.0.0.1:1"\nmodels = ["gpt-5", "unheard-of"]\n'
     async with running_server(tmp_path, config=config) as server:
         models = await listed(server)
+        units = await server.wire.call("models.listTokenPriceUnits", {})
 
+    assert units == {"units": [{"modelId": "work/gpt-5", "unit": "ai_credits"}]}
     assert models["work/gpt-5"] == {
         "id": "work/gpt-5",
         "name": "gpt-5",
@@ -42,11 +48,15 @@ async def test_a_model_is_listed_with_its_abilities_limits_and_prices(tmp_path: 
             },
         },
         "policy": {"state": "enabled", "terms": ""},
-        "usdPerMillionTokens": {"input": 1.25, "output": 10, "cacheRead": 0.125},
+        # In US cents per million tokens.
+        "billing": {
+            "multiplier": 0,
+            "tokenPrices": {"inputPrice": 125, "outputPrice": 1000, "cacheReadPrice": 12.5, "batchSize": 1_000_000},
+        },
         "supportedReasoningEfforts": ["minimal", "low", "medium", "high"],
     }
     assert models["work/unheard-of"]["capabilities"]["supports"] == {"vision": False, "reasoningEffort": False}
-    assert "usdPerMillionTokens" not in models["work/unheard-of"]
+    assert "billing" not in models["work/unheard-of"]
 
 
 async def test_what_the_configuration_says_of_a_model_wins_over_what_is_known(tmp_path: Path) -> None:
@@ -67,7 +77,7 @@ choices = [{id = "m", meta = {price = {input = 3, output = 4}}, opts = {can_reas
         models = await listed(server)
 
     supports = {name: one["capabilities"]["supports"] for name, one in models.items()}
-    prices = {name: one["usdPerMillionTokens"] for name, one in models.items()}
+    prices = {name: one["billing"]["tokenPrices"] for name, one in models.items()}
     assert supports["work/gpt-5"] == {
         "vision": True,
         "reasoningEffort": True,
@@ -80,7 +90,10 @@ choices = [{id = "m", meta = {price = {input = 3, output = 4}}, opts = {can_reas
         "tool_calls": False,
         "reasoning": True,
     }
-    assert prices == {"work/gpt-5": {"input": 1, "output": 0.5}, "own/m": {"input": 3, "output": 4}}
+    assert prices == {
+        "work/gpt-5": {"inputPrice": 100, "outputPrice": 50, "batchSize": 1_000_000},
+        "own/m": {"inputPrice": 300, "outputPrice": 400, "batchSize": 1_000_000},
+    }
 
 
 async def test_all_providers_are_in_the_list_and_those_without_models_are_asked_for_theirs(tmp_path: Path) -> None:
@@ -152,8 +165,7 @@ model = "gpt-5-nano"
     ]
     assert again == models
     # Both aliases are told with what is known, the second though nobody lists its model.
-    prices = [models[name]["usdPerMillionTokens"]["input"] for name in ("fast", "other", "declared/gpt-5-nano")]
-    assert prices == [0.25, 0.05, 0.05]
+    assert [cents(models[name]) for name in ("fast", "other", "declared/gpt-5-nano")] == [25, 5, 5]
     asked = {one.path.partition("?")[0]: one.headers for one in provider.requests}
     assert len(provider.requests) == len(asked) == 3
     theirs = asked["/declared/models"]
@@ -222,8 +234,7 @@ async def test_the_models_of_a_session_are_told_with_what_is_known_of_them(tmp_p
         both = await server.wire.call("session.model.list", {"sessionId": own})
 
     assert [model["id"] for model in one["list"]] == ["claude-sonnet-4-5-20250929"]
-    assert one["list"][0]["usdPerMillionTokens"]["input"] == 3
-    assert added["models"][0]["usdPerMillionTokens"]["input"] == 3
+    assert (cents(one["list"][0]), cents(added["models"][0])) == (300, 300)
     assert [model["id"] for model in both["list"]] == ["claude-sonnet-4-5-20250929", "a/c"]
 
 
