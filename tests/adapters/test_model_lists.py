@@ -283,11 +283,17 @@ async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTra
         ModelServer(answer=lambda request: replies[request.path]) as server,
         anyio.create_task_group() as tasks,
     ):
-        lists = ModelLists(lambda: transport, tasks, patience_s=0.5)
+        clock = Clock()
+        lists = ModelLists(lambda: transport, tasks, patience_s=0.5, clock=clock)
         providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
         with anyio.fail_after(5):
             assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
+            # It is not waited for again, unless somebody wants to.
+            clock.now += 0.5
+            lists.patience_s = 60
+            assert (await lists.get(providers))["slow"] == []
             gate.set()
+            assert (await lists.get({"slow": providers["slow"]}, refresh=True))["slow"] == [ModelInfo("slow")]
             assert await lists.get(providers) == {"slow": [ModelInfo("slow")], "quick": [ModelInfo("quick")]}
         assert len(server.requests) == 2
 
@@ -378,3 +384,26 @@ async def test_an_alias_is_listed_with_what_is_known_of_its_model(server: ModelS
     assert fast == replace(work, id="fast", name="fast")
     assert (fast.vision, fast.context_window) == (False, 400_000)
     assert odd == ModelInfo("odd", "odd")
+
+
+async def test_names_that_would_command_a_terminal_or_have_no_end_are_left_out(
+    server: ModelServer, transport: HttpTransport
+) -> None:
+    odd: list[Any] = [{"id": None}, {"id": 5}, "text", None, [], {"id": "x" * 257}, {"id": "a\n\x1b[31mred"}]
+    server.replies.append(json_reply({"data": [*odd, {"id": "ok", "display_name": "\x1b[2J"}, {"id": "ok"}]}))
+
+    assert await asked(transport, server, "anthropic", "/v1") == [ModelInfo("ok")]
+
+
+async def test_an_adapter_that_fails_in_an_unforeseen_way_ends_nothing_but_its_list(
+    transport: HttpTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def where() -> Listed:
+        raise KeyError(KEY)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            assert await ModelLists(lambda: transport, tasks).get({"odd": where}) == {"odd": []}
+
+    assert "odd did not list its models: it failed with KeyError" in caplog.text
+    assert KEY not in caplog.text

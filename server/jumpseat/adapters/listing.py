@@ -78,6 +78,9 @@ def _headers(adapter: str, endpoint: Endpoint) -> dict[str, str]:
 
 # --- chat completions and relatives -------------------------------------------------------------------------------
 
+MAX_NAME: Final = 256
+"""Of characters; longer names are left out."""
+
 _OTHER_TRADES: Final = re.compile(
     r"embed|whisper|moderation|dall-e|(?:^|[-/])(?:tts|realtime|audio|transcribe|image|sora|babbage|davinci)(?=[-.\d]|$)",
     re.IGNORECASE,
@@ -92,7 +95,7 @@ def _openai_path(endpoint: Endpoint, after: str | None) -> str:
 def openai_page(answer: JsonObject) -> Page:
     models: list[ModelInfo] = []
     for entry in _entries(answer, "data"):
-        if (name := as_text(entry.get("id"))) and not _OTHER_TRADES.search(name):
+        if (name := _word(entry.get("id"))) and not _OTHER_TRADES.search(name):
             windows = (
                 entry.get(key) for key in ("context_length", "context_size", "context_window", "max_model_len")
             )
@@ -100,7 +103,7 @@ def openai_page(answer: JsonObject) -> Page:
             models.append(
                 ModelInfo(
                     id=name,
-                    name=as_text(entry.get("display_name")) or None,
+                    name=_word(entry.get("display_name")) or None,
                     vision=as_flag(entry.get("supports_image_in")),
                     reasoning=as_flag(entry.get("supports_reasoning")),
                     context_window=next(filter(None, map(as_limit, windows)), None),
@@ -114,7 +117,7 @@ def mistral_page(answer: JsonObject) -> Page:
     models: list[ModelInfo] = []
     for entry in _entries(answer, "data"):
         able = as_object(entry.get("capabilities"))
-        if (name := as_text(entry.get("id"))) and able.get("completion_chat") is not False:
+        if (name := _word(entry.get("id"))) and able.get("completion_chat") is not False:
             models.append(
                 ModelInfo(
                     id=name,
@@ -132,7 +135,7 @@ def openrouter_page(answer: JsonObject) -> Page:
     for entry in _entries(answer, "data"):
         kinds = as_object(entry.get("architecture"))
         writes, reads = _texts(kinds.get("output_modalities")), _texts(kinds.get("input_modalities"))
-        name = as_text(entry.get("id"))
+        name = _word(entry.get("id"))
         if not name or (writes is not None and "text" not in writes):
             continue
         knows = _texts(entry.get("supported_parameters"))
@@ -141,7 +144,7 @@ def openrouter_page(answer: JsonObject) -> Page:
         models.append(
             ModelInfo(
                 id=name,
-                name=as_text(entry.get("name")) or None,
+                name=_word(entry.get("name")) or None,
                 vision=None if reads is None else "image" in reads,
                 tools=None if knows is None else "tools" in knows,
                 reasoning=None if knows is None else "reasoning" in knows,
@@ -185,11 +188,11 @@ def anthropic_page(answer: JsonObject) -> Page:
         able = as_object(entry.get("capabilities"))
         effort = as_object(able.get("effort"))
         levels = tuple(level for level, one in effort.items() if as_object(one).get("supported") is True)
-        if name := as_text(entry.get("id")):
+        if name := _word(entry.get("id")):
             models.append(
                 ModelInfo(
                     id=name,
-                    name=as_text(entry.get("display_name")) or None,
+                    name=_word(entry.get("display_name")) or None,
                     vision=as_flag(as_object(able.get("image_input")).get("supported")),
                     reasoning=as_flag(as_object(able.get("thinking")).get("supported")),
                     context_window=as_limit(entry.get("max_input_tokens")),
@@ -210,13 +213,13 @@ def _gemini_path(endpoint: Endpoint, after: str | None) -> str:
 def gemini_page(answer: JsonObject) -> Page:
     models: list[ModelInfo] = []
     for entry in _entries(answer, "models"):
-        name = as_text(entry.get("name")).removeprefix("models/")
+        name = _word(entry.get("name")).removeprefix("models/")
         does = _texts(entry.get("supportedGenerationMethods"))
         if name and (does is None or "generateContent" in does) and not _OTHER_TRADES.search(name):
             models.append(
                 ModelInfo(
                     id=name,
-                    name=as_text(entry.get("displayName")) or None,
+                    name=_word(entry.get("displayName")) or None,
                     reasoning=as_flag(entry.get("thinking")),
                     context_window=as_limit(entry.get("inputTokenLimit")),
                     max_output_tokens=as_limit(entry.get("outputTokenLimit")),
@@ -232,7 +235,7 @@ def _ollama_path(endpoint: Endpoint, path: str) -> str:
 
 
 def ollama_page(answer: JsonObject) -> Page:
-    names = (as_text(entry.get("model")) or as_text(entry.get("name")) for entry in _entries(answer, "models"))
+    names = (_word(entry.get("model")) or _word(entry.get("name")) for entry in _entries(answer, "models"))
     return Page([ModelInfo(id=name) for name in names if name])
 
 
@@ -258,6 +261,12 @@ def ollama_detail(info: ModelInfo, answer: JsonObject, endpoint: Endpoint) -> Mo
 
 def _entries(answer: JsonObject, key: str) -> list[JsonObject]:
     return [as_object(entry) for entry in as_list(answer.get(key))]
+
+
+def _word(value: Any) -> str:
+    """A name, empty where it is none: what people see in a terminal must not command it."""
+    text = as_text(value)
+    return text if text.isprintable() and len(text) <= MAX_NAME else ""
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

@@ -56,8 +56,9 @@ Where: TypeAlias = Callable[[], Awaitable[Listed]]
 
 @dataclass(slots=True)
 class _Entry:
-    models: list[ModelInfo] | None = None
+    models: dict[str, ModelInfo] | None = None
     good_until: float = 0.0
+    waited_until: float = 0.0
     asking: anyio.Event | None = None
 
 
@@ -85,8 +86,11 @@ class ModelLists:
                 entry = self._entries.setdefault(name, _Entry())
                 if entry.asking is None and (refresh or self.clock() >= entry.good_until):
                     entry.asking = anyio.Event()
+                    entry.waited_until = self.clock() + self.patience_s
                     (self.tasks or here).start_soon(self._ask, name, where, entry, entry.asking)
-                if entry.asking is not None and (refresh or entry.models is None):
+                # One that does not answer is waited for once, not by everybody who comes while it does not.
+                awaited = entry.models is None and self.clock() < entry.waited_until
+                if entry.asking is not None and (refresh or awaited):
                     waits.append(entry.asking)
             with anyio.move_on_after(self.patience_s) as scope:
                 for event in waits:
@@ -95,28 +99,29 @@ class ModelLists:
                 late = ", ".join(name for name in providers if self._entries[name].asking is not None)
                 log.warning("no list of models yet from: %s", late)
             here.cancel_scope.cancel()
-        return {name: list(self._entries[name].models or ()) for name in providers}
+        return {name: list((self._entries[name].models or {}).values()) for name in providers}
 
     def find(self, provider: str, model: str) -> ModelInfo | None:
         """What a provider said of a model, if it has been asked; nobody is asked here."""
         entry = self._entries.get(provider)
-        return next((one for one in (entry.models if entry else None) or () if one.id == model), None)
+        return entry.models.get(model) if entry is not None and entry.models is not None else None
 
     async def _ask(self, name: str, where: Where, entry: _Entry, done: anyio.Event) -> None:
         good_for = PAUSE_S
         try:
             entry.models = await self._fetch(await where())
             good_for = KEEP_S
-        except (JumpseatError, TypeError, ValueError) as error:
-            # The last two: a setting that a request cannot be made of. Their text may hold it.
-            reason = error if isinstance(error, JumpseatError) else "the request cannot be written"
+        except Exception as error:
+            # Nobody waits for this task: what an adapter or a provider does wrong must not end more than its list.
+            # Of errors that are not ours the text may hold a secret.
+            reason = error if isinstance(error, JumpseatError) else f"it failed with {type(error).__name__}"
             log.warning("%s did not list its models: %s", name, reason)
         finally:
             entry.good_until = self.clock() + good_for
             entry.asking = None
             done.set()
 
-    async def _fetch(self, provider: Listed) -> list[ModelInfo]:
+    async def _fetch(self, provider: Listed) -> dict[str, ModelInfo]:
         from jumpseat.adapters.listing import LISTINGS
 
         listing = LISTINGS.get(provider.adapter)
@@ -134,7 +139,7 @@ class ModelLists:
                 break
             after = page.after
         if listing.detail is None:
-            return list(found.values())
+            return found
         detail, limiter = listing.detail, anyio.CapacityLimiter(AT_ONCE)
 
         async def look_up(info: ModelInfo) -> None:
@@ -150,7 +155,7 @@ class ModelLists:
         async with anyio.create_task_group() as tasks:
             for info in found.values():
                 tasks.start_soon(look_up, info)
-        return [one for one in told.values() if one is not None]
+        return {name: one for name, one in told.items() if one is not None}
 
     async def _answer(self, provider: Listed, question: Question) -> dict[str, object]:
         transport = self.transport()
