@@ -73,7 +73,7 @@ class App:
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.secrets = Secrets()
-        self.models = Models(config, options, home, self.secrets)
+        self.models = Models(config, options, home, self.secrets, tasks=tasks)
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
@@ -163,7 +163,7 @@ class App:
         with anyio.CancelScope(shield=True):
             await self.close_sessions()
             with anyio.move_on_after(CLOSE_S):
-                await self.models.close()
+                await self.models.connections.close()
                 await self.web.aclose()
             for connection in list(self.connections):
                 connection.close()
@@ -171,7 +171,7 @@ class App:
     def _disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
-        self.models.lost(connection)
+        self.models.connections.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
 

@@ -133,7 +133,11 @@ class HttpTransport:
         await self.aclose()
 
     async def get_json(
-        self, url: str, headers: Mapping[str, str], *, timeouts: Timeouts | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        timeouts: Timeouts | None = None,
     ) -> dict[str, Any] | list[Any]:
         """GET ``url`` and parse the answer; without ``timeouts``, those for look-ups hold.
 

@@ -16,14 +16,15 @@ from jumpseat_protocol.server import EmptyParams
 
 def adapters_list(ctx: Context, _params: EmptyParams) -> AdaptersListResult:
     """All adapters; one that is wrong is there too, with what is wrong."""
-    return AdaptersListResult(adapters=[_summary(ctx, name) for name in ctx.models.catalogue.names()])
+    return AdaptersListResult(adapters=[_summary(ctx, name) for name in ctx.models.adapters.catalogue.names()])
 
 
 def _summary(ctx: Context, name: str) -> AdapterSummary:
+    adapters = ctx.models.adapters
     try:
-        known = ctx.models.callable_adapter(name)
+        known = adapters.callable(name)
     except ConfigError as error:
-        return AdapterSummary(name=name, title=name, origin=ctx.models.catalogue.origin(name), problem=str(error))
+        return AdapterSummary(name=name, title=name, origin=adapters.catalogue.origin(name), problem=str(error))
     return AdapterSummary(name=name, title=known.declaration.title, origin=known.origin)
 
 
@@ -31,7 +32,7 @@ async def adapters_get(ctx: Context, params: AdapterGetParams) -> AdapterGetResu
     """One adapter, with the settings in the order of a form."""
     from jumpseat.adapters.declared.describe import describe
 
-    return AdapterGetResult(adapter=describe(await ctx.models.catalogue.ready(params.name), params.model))
+    return AdapterGetResult(adapter=describe(await ctx.models.adapters.catalogue.ready(params.name), params.model))
 
 
 async def adapters_register(ctx: Context, params: AdapterRegisterParams) -> AdapterGetResult:
@@ -43,5 +44,5 @@ async def adapters_register(ctx: Context, params: AdapterRegisterParams) -> Adap
     """
     from jumpseat.adapters.declared.describe import describe
 
-    known = ctx.models.register(params.declaration)
+    known = ctx.models.adapters.register(params.declaration)
     return AdapterGetResult(adapter=describe(known))

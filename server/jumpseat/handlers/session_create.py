@@ -34,7 +34,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     apply_options(settings, params)
     off = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
     settings.disabled_skills = list(dict.fromkeys(off))
-    await ctx.models.authenticate(settings)
+    await ctx.models.copilot.authenticate(settings)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
     if ctx.process.skills.of(session).all():

@@ -42,8 +42,8 @@ from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
-from jumpseat.adapters.wire import as_flag, as_limit, as_object
-from jumpseat.agent.model import ModelInfo
+from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
+from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
@@ -159,9 +159,11 @@ class Known:
             vision=as_flag(opts.get("has_vision", opts.get("vision"))),
             tools=as_flag(opts.get("can_use_tools", opts.get("tools"))),
             tool_protocol=protocol,
+            reasoning=as_flag(opts.get("can_reason")),
             context_window=as_limit(meta.get("context_window")),
             max_prompt_tokens=as_limit(meta.get("max_prompt_tokens")),
             max_output_tokens=as_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
+            price=_price(as_object(meta.get("price"))),
         )
         return Offer(choice.id, name, info)
 
@@ -379,6 +381,13 @@ def _from_entry_points(name: str) -> Found | None:
     return None
 
 
+def _price(raw: Mapping[str, Any]) -> Price | None:
+    asked, said = as_amount(raw.get("input")), as_amount(raw.get("output"))
+    if asked is None or said is None:
+        return None
+    return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
+
+
 def _points() -> Iterator[Any]:
     from importlib.metadata import entry_points
 
@@ -462,14 +471,19 @@ def _choice(model: Any) -> dict[str, Any]:
     meta = {
         "context_window": model.get("context_window"),
         "max_tokens": model.get("max_output_tokens"),
+        "price": model.get("price"),
         WIRE_MODEL: model.get("wire_model"),
     }
     choice: dict[str, Any] = {"id": model["id"], "meta": {k: v for k, v in meta.items() if v is not None}}
     if model.get("name"):
         choice["formatted_name"] = model["name"]
-    opts = {"has_vision": model.get("vision"), TOOL_PROTOCOL: model.get(TOOL_PROTOCOL)}
-    if opts := {key: value for key, value in opts.items() if value is not None}:
-        choice["opts"] = opts
+    able = {
+        "has_vision": model.get("vision"),
+        "can_use_tools": model.get("tools"),
+        "can_reason": model.get("reasoning"),
+        TOOL_PROTOCOL: model.get(TOOL_PROTOCOL),
+    }
+    choice["opts"] = {key: value for key, value in able.items() if value is not None}
     return choice
 
 
