@@ -133,6 +133,22 @@ class Exchange:
     network: Network | None = None
 
 
+class Wire:
+    """What all wires of the server inherit.
+
+    ``name`` says which wire it is. ``signs_as`` is the provider behind it, where that is not called as the wire is:
+    what its blocks carry in ``provider``. Only what carries it is given back as it came.
+    """
+
+    name: ClassVar[str]
+    signs_as: ClassVar[str | None] = None
+
+    @property
+    def signature(self) -> str:
+        """What blocks of the provider behind this wire carry in ``provider``."""
+        return self.signs_as or self.name
+
+
 class Adapter(Protocol):
     """One provider's wire. Instances are shared by all sessions and hold no state."""
 

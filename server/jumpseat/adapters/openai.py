@@ -27,7 +27,7 @@ from hashlib import blake2s
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import (
     as_count,
@@ -96,7 +96,7 @@ _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
 
 
-class BearerAdapter(ABC):
+class BearerAdapter(Wire, ABC):
     """What OpenAI's two wires share: one POST of JSON, the key as a bearer token. No key is fine too."""
 
     name: ClassVar[str]
@@ -148,7 +148,7 @@ class OpenAIAdapter(BearerAdapter):
     """Options that a relative of this wire has unless the endpoint says otherwise."""
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return ChatDecoder(self.name, request)
+        return ChatDecoder(self.signature, request)
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)
@@ -253,7 +253,7 @@ class OpenAIAdapter(BearerAdapter):
             "type": "function",
             "function": {"name": block.name, "arguments": arguments},
         }
-        if block.provider == self.name:
+        if block.provider == self.signature:
             # Signatures that a call must carry on its way back (Gemini behind this wire).
             call |= as_object(block.provider_data)
         return call
@@ -266,7 +266,7 @@ class OpenAIAdapter(BearerAdapter):
         """
         fields: JsonObject = {}
         for block in message.blocks:
-            if isinstance(block, ReasoningBlock) and block.provider == self.name:
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature:
                 data = as_object(block.provider_data)
                 fields |= {key: data[key] for key in ("reasoning_details", "reasoning_opaque") if key in data}
                 name = data.get("field")

@@ -29,7 +29,7 @@ from pydantic import ValidationError
 
 from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import AskedToken, WireCaller, no_settings
+from jumpseat.adapters.caller import AskedToken, WireCaller, signing_as
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
@@ -161,6 +161,8 @@ class Models:
             provider = settings.provider
         if provider is not None:
             name = ALIASES.get(provider.type, provider.type)
+            if provider.wire_api == "responses":
+                name = RESPONSES.get(name, name)
             plain = name in ADAPTERS
             model = settings.model or provider.model_id or provider.wire_model
         else:
@@ -168,13 +170,15 @@ class Models:
             config = self._adapters.get(prefix) or self._registered.get(prefix)
             if config is None:
                 return
-            name, plain = prefix, self._is_plain(prefix, config)
+            plain = self._is_plain(prefix, config)
+            name = ALIASES.get(config.type or prefix, config.type or prefix) if plain else prefix
         if name == SCRIPTED:
             return
-        if plain:
-            raise no_settings(name, wanted)
-        from jumpseat.adapters.declared.pipeline import check_settings
+        from jumpseat.adapters.declared.settings import check_settings, wire_declaration
 
+        if plain:
+            check_settings(wire_declaration(name), model or None, wanted)
+            return
         self.callable_adapter(name)
         if (known := self.catalogue.settled(name)) is not None:
             check_settings(known.declaration, model or None, wanted)
@@ -573,7 +577,9 @@ class Models:
             options=config.options,
         )
         return ResolvedModel(
-            self._http_model(kind, endpoint), known.wire_model or known.id, _info(f"{name}/{known.id}", known)
+            self._http_model(kind, endpoint, signs_as=name),
+            known.wire_model or known.id,
+            _info(f"{name}/{known.id}", known),
         )
 
     async def _from_declaration(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
@@ -627,10 +633,13 @@ class Models:
         token: Callable[[], Awaitable[str]] | None = None,
         *,
         socket: bool = False,
+        signs_as: str | None = None,
     ) -> Model:
         from jumpseat.adapters.http import HttpModel
 
-        return HttpModel(WireCaller(load_adapter(adapter_name), endpoint, token, socket), self._http())
+        wire = load_adapter(adapter_name)
+        wire = signing_as(wire, signs_as) if signs_as is not None else wire
+        return HttpModel(WireCaller(wire, endpoint, token, socket), self._http())
 
     def _declared_model(
         self,

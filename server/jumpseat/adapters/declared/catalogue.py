@@ -21,7 +21,6 @@ address does not get its key along.
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -36,12 +35,14 @@ import anyio.to_thread
 
 from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Adapter
+from jumpseat.adapters.caller import signing_as
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
 from jumpseat.adapters.declared.env import SECRET_NAME
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.settings import settings_of
 from jumpseat.adapters.wire import as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import ConfigError, InvalidRequestError
@@ -352,7 +353,7 @@ def _from_package(name: str) -> Found | None:
     env: dict[str, Any] = {API_KEY: _usual_key(adapter)}
     if adapter.default_base_url is not None:
         env["base_url"] = adapter.default_base_url
-    raw: dict[str, Any] = {"name": name, "env": env, "wire": adapter}
+    raw: dict[str, Any] = {"name": name, "env": env, "schema": settings_of(name), "wire": adapter}
     return Found(raw, f"adapter {name!r}", BUILT_IN)
 
 
@@ -407,16 +408,7 @@ def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | Non
         found = load_adapter(wire)
     else:
         found = cast("Adapter", wire() if isinstance(wire, type) else wire)
-    return found if found is None else _called(found, name)
-
-
-def _called(wire: Adapter, name: str) -> Adapter:
-    """``wire`` under another name, by which it signs what only its own server understands."""
-    if wire.name == name or hasattr(wire, "signs_as"):
-        return wire
-    renamed = copy.copy(wire)
-    renamed.__class__ = type(type(wire).__name__, (type(wire),), {"name": name, "__slots__": ()})
-    return renamed
+    return found if found is None else signing_as(found, name)
 
 
 def _written_out(where: str, raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:

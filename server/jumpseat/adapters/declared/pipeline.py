@@ -32,12 +32,12 @@ from jumpseat.adapters.declared.declaration import (
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
 from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
-from jumpseat.adapters.declared.schema import MODEL, put, values_of
+from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderRequestError
+from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
@@ -110,7 +110,7 @@ class DeclaredCaller:
         view = AdapterView(declaration, request.model)
         if view.opts.get("stream") is False:
             request = replace(request, stream=False)
-        self._apply_settings(view, request)
+        request = apply_settings(view, request)
         if (setup := declaration.handler("setup")) is not None and await _ran(view, "setup", setup, view) is False:
             raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
         given, token = self.given, self.endpoint.bearer_token
@@ -139,25 +139,6 @@ class DeclaredCaller:
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
-
-    def _apply_settings(self, view: AdapterView, request: ModelRequest) -> None:
-        given = dict(request.settings)
-        if MODEL in given:
-            raise _not_the_model()
-        if MODEL in view.schema:
-            given[MODEL] = request.model
-        containers: dict[str, Any] = {
-            "parameters": view.parameters,
-            "body": view.body,
-            "headers": view.headers,
-            "opts": view.opts,
-            "temp": view.temp,
-        }
-        for key, value in _values(view, given).items():
-            if (mapping := view.schema[key].mapping) is not None:
-                if mapping.split(".")[0] not in containers:
-                    raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {list(containers)}")
-                put(containers, mapping, key, value)
 
     def _endpoint(self, values: EnvValues, token: str | None) -> Endpoint:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
@@ -293,33 +274,6 @@ class DeclaredCaller:
             await _ran(view, "on_exit", on_exit, view, data)
         if (teardown := handler("teardown")) is not None:
             await _ran(view, "teardown", teardown, view)
-
-
-def _values(view: AdapterView, given: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return values_of(view.schema, view, given)
-    except JumpseatError:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
-        ) from error
-
-
-def _not_the_model() -> InvalidRequestError:
-    return InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
-
-
-def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
-    """Judge what somebody wants to set.
-
-    Raises:
-        InvalidRequestError: something is unknown, disabled or wrong.
-    """
-    if MODEL in settings:
-        raise _not_the_model()
-    view = AdapterView(declaration, model)
-    _values(view, settings)
 
 
 async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
