@@ -40,9 +40,9 @@ def sample(key: str, entry: SchemaEntry) -> Any:
         case "list":
             return ["END"]
         case "map":
-            return {"50256": -100}
+            return {"sort": "price"} if key == "provider" else {"50256": -100}
         case "string":
-            return "words"
+            return "auto" if key == "service_tier" else "5m"
 
 
 def all_of(name: str) -> dict[str, Any]:
@@ -52,6 +52,18 @@ def all_of(name: str) -> dict[str, Any]:
 
 def request(name: str, **fields: Any) -> ModelRequest:
     return ModelRequest(MODELS.get(name, "m"), "s", [UserMessage([TextBlock("hi")])], **fields)
+
+
+@pytest.mark.parametrize(("model", "goes"), [("claude-sonnet-4-5", True), ("claude-opus-4-7", False), ("m", True)])
+async def test_claude_is_told_how_to_sample_only_where_it_can_be(model: str, goes: bool) -> None:
+    wanted = ModelRequest(model, "s", [UserMessage([TextBlock("hi")])], settings={"temperature": 0.5})
+    caller = WireCaller(load_adapter("anthropic"), ENDPOINT)
+
+    if goes:
+        assert (await caller.begin(wanted)).request.body["temperature"] == 0.5
+    else:
+        with pytest.raises(InvalidRequestError, match="setting 'temperature' does not go with this model"):
+            await caller.begin(wanted)
 
 
 def test_every_adapter_has_settings() -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
+from jumpseat.adapters.capabilities import claude_version
+
 Entry: TypeAlias = Mapping[str, Any]
 Entries: TypeAlias = Mapping[str, Entry]
 
@@ -91,6 +93,12 @@ def _seed(*, mapping: str = "parameters") -> Entry:
     return _integer("The same number tends to give the same answer.", None, mapping=mapping)
 
 
+def _claude_samples(view: Any) -> bool:
+    """Claude from 4.7 on refuses to be told how to sample."""
+    version = claude_version(str(view.model.get("name") or ""))
+    return version is None or version < (4, 7)
+
+
 _USER: Final = _other("string", "Whom the request is for, so that the provider can tell abuse apart.")
 _LOGIT_BIAS: Final = _other("map", "Tokens by number, each with how much likelier it is to become (-100 to 100).")
 _TIER: Final = _other("string", "How the provider handles the request: the names are its own.")
@@ -136,9 +144,10 @@ RESPONSES: Final[Entries] = {
 MESSAGES: Final[Entries] = {
     "effort": _effort(),
     "max_tokens": _limit(),
-    "temperature": _temperature(1),
-    "top_p": _top_p(),
-    "top_k": _top_k(),
+    **{
+        key: {**entry, "enabled": _claude_samples}
+        for key, entry in {"temperature": _temperature(1), "top_p": _top_p(), "top_k": _top_k()}.items()
+    },
     "stop_sequences": _stop(),
     "service_tier": _choice("Which capacity may be used.", "auto", "standard_only"),
     "metadata.user_id": _USER,
