@@ -26,9 +26,9 @@ from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint, Exchange
 from jumpseat.adapters.caller import Caller, WireCaller, signature
 from jumpseat.adapters.declared.catalogue import Catalogue
-from jumpseat.adapters.declared.env import EnvResolver
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.agent.model import ModelRequest
+from jumpseat.declared.env import EnvResolver
 from tests.adapters.golden import DATA
 
 HEADERS = {"X-Mine": "endpoint", "user-agent": "mine/1"}

@@ -10,13 +10,13 @@ from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import WireCaller
 from jumpseat.adapters.declared.catalogue import Catalogue
-from jumpseat.adapters.declared.env import EnvResolver
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.declared.schema import SchemaEntry, choices_of
 from jumpseat.adapters.declared.settings import check_settings, wire_declaration
 from jumpseat.adapters.settings import SETTINGS
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest
+from jumpseat.declared.env import EnvResolver
 from jumpseat.errors import InvalidRequestError
 from tests.adapters.golden import DATA, check
 
