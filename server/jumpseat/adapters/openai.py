@@ -424,6 +424,23 @@ class _Detail:
     kind: Any
     joined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
+    def goes_on(self, details: Any) -> bool:
+        """Take the pieces if they are one, which differs from the last in nothing but its text, as nearly all do."""
+        kind = type(details)
+        if kind is not list or len(details) != 1:
+            return False
+        piece = details[0]
+        kind = type(piece)
+        text = piece.get("text") if kind is dict else None
+        if not isinstance(text, str):
+            return False
+        piece["text"] = ""
+        if piece == self.fields:
+            self.joined["text"].append(text)
+            return True
+        piece["text"] = text
+        return False
+
     def whole(self) -> JsonObject:
         return {**self.fields, **{key: "".join(pieces) for key, pieces in self.joined.items()}}
 
@@ -442,8 +459,10 @@ class ChatDecoder:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field: str | None = None
+        self._reasoning_fields = REASONING_FIELDS
         self._details: list[_Detail] = []
         self._detail_at: dict[int, _Detail] = {}
+        self._last_detail: _Detail | None = None
         self._reasoning_data: JsonObject = {}
         self._opaque: str | None = None
         self._refusals: list[str] = []
@@ -526,16 +545,25 @@ class ChatDecoder:
             # Nearly every delta of a long answer.
             return
         reasoned = False
-        for name in REASONING_FIELDS:
+        for name in self._reasoning_fields:
             text = delta.get(name)
             if text and isinstance(text, str):
-                self._reasoning_field = name
-                self._reason(text, events)
+                if name != self._reasoning_field:
+                    self._reasoning_field = name
+                    # Where thoughts stood before, they are looked for first.
+                    self._reasoning_fields = (name, *(other for other in REASONING_FIELDS if other != name))
+                self._reasoning.append(text)
+                events.append(ReasoningDelta(text))
                 reasoned = True
                 break
         details = delta.get("reasoning_details")
         if details:
-            self._take_details(as_list(details), events, already=reasoned)
+            last = self._last_detail
+            if not (reasoned and last is not None and last.goes_on(details)):
+                self._take_details(as_list(details), events, already=reasoned)
+            if reasoned and len(delta) == 3 + ("role" in delta) and content is not None:
+                # Nearly every delta of what OpenRouter's models think.
+                return
         opaque = delta.get("reasoning_opaque")
         if opaque and isinstance(opaque, str):
             self._opaque = opaque
@@ -597,6 +625,7 @@ class ChatDecoder:
                     fields[key] = ""
                 elif value is not None or key not in fields:
                     fields[key] = value
+            self._last_detail = detail if index is not None and "text" in joined else None
 
     def _take_annotation(self, annotation: JsonObject) -> None:
         kind = as_text(annotation.get("type")) or "url_citation"
