@@ -426,12 +426,10 @@ class _Detail:
 
     def goes_on(self, details: Any) -> bool:
         """Take the pieces if they are one, which differs from the last in nothing but its text, as nearly all do."""
-        kind = type(details)
-        if kind is not list or len(details) != 1:
+        if details.__class__ is not list or len(details) != 1:
             return False
         piece = details[0]
-        kind = type(piece)
-        text = piece.get("text") if kind is dict else None
+        text = piece.get("text") if piece.__class__ is dict else None
         if not isinstance(text, str):
             return False
         piece["text"] = ""
