@@ -64,9 +64,9 @@ class App:
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.secrets = Secrets()
-        self.models = Models(config, options, home, self.secrets)
-        self.user_settings = UserSettings(home)
         self.trust = TrustedFolders(home, config.trusted_folders)
+        self.models = Models(config, options, home, self.secrets, is_trusted=self.trust.is_trusted)
+        self.user_settings = UserSettings(home)
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()
         self._stdio = options.port is None

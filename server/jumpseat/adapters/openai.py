@@ -425,7 +425,7 @@ class _Detail:
     joined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def goes_on(self, details: Any) -> bool:
-        """Take the pieces if they are one, which differs from the last in nothing but its text, as nearly all do."""
+        """Take the pieces if they are one that differs from the last in nothing but its text, as nearly all do."""
         if details.__class__ is not list or len(details) != 1:
             return False
         piece = details[0]

@@ -35,7 +35,15 @@ from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, adapter_files
+from jumpseat.config import (
+    KNOWN_BESIDE,
+    WELL_KNOWN,
+    AdapterConfig,
+    Config,
+    ModelConfig,
+    adapter_files,
+    project_folder,
+)
 from jumpseat.errors import (
     ConfigError,
     InvalidRequestError,
@@ -102,9 +110,10 @@ class Models:
         mask: Callable[[str], str] = str,
         *,
         list_patience_s: float = LIST_PATIENCE_S,
+        is_trusted: Callable[[Path], bool] = lambda _: False,
     ) -> None:
         """``home`` is where the folder ``adapters`` of files with adapters may be; ``mask`` takes out of recordings
-        what is not to be told.
+        what is not to be told; ``is_trusted`` tells which projects may bring adapters.
 
         Raises:
             ConfigError: the folder for recordings, or with them, is no good.
@@ -114,6 +123,7 @@ class Models:
         self._environ = options.environ
         self._options = options
         self._home = home
+        self._is_trusted = is_trusted
         self._files = adapter_files(home)
         files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
         configured = {**config.adapters, **files}
@@ -131,13 +141,13 @@ class Models:
 
     def check(self, settings: SessionSettings) -> None:
         if settings.provider is not None:
-            self._check_provider(settings.provider, "provider")
+            self._check_provider(settings.provider, "provider", settings)
         names: set[str] = set()
         for provider in settings.providers:
             if provider.name in names:
                 raise InvalidRequestError(f"providers: the name {provider.name!r} is given twice")
             names.add(provider.name)
-            self._check_provider(provider, f"providers.{provider.name}")
+            self._check_provider(provider, f"providers.{provider.name}", settings)
         ids: set[str] = set()
         for model in settings.provider_models:
             if model.provider not in names:
@@ -168,6 +178,8 @@ class Models:
         else:
             prefix, _, model = (settings.model or "").partition("/")
             config = self._adapters.get(prefix) or self._registered.get(prefix)
+            if self._brought(prefix, settings):
+                config = AdapterConfig(declaration={"extends": prefix})
             if config is None:
                 return
             plain = self._is_plain(prefix, config)
@@ -179,20 +191,22 @@ class Models:
         if plain:
             check_settings(wire_declaration(name), model or None, wanted)
             return
-        self.callable_adapter(name)
-        if (known := self.catalogue.settled(name)) is not None:
+        catalogue = self.adapters_in(settings.cwd)
+        self.callable_adapter(name, catalogue.get(name))
+        if (known := catalogue.settled(name)) is not None:
             check_settings(known.declaration, model or None, wanted)
 
-    def _check_provider(self, provider: ProviderConfig, where: str) -> None:
+    def _check_provider(self, provider: ProviderConfig, where: str, settings: SessionSettings) -> None:
         kind = ALIASES.get(provider.type, provider.type)
         if kind == SCRIPTED:
             self._script(provider.script)
             return
         if kind not in ADAPTERS:
-            if not self.catalogue.has(kind):
-                names = ", ".join(sorted([*self.catalogue.names(), SCRIPTED]))
+            catalogue = self.adapters_in(settings.cwd)
+            if not catalogue.has(kind):
+                names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
                 raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
-            self.callable_adapter(kind)
+            self.callable_adapter(kind, catalogue.get(kind))
             if provider.base_url and not _WEB_ADDRESS.match(provider.base_url):
                 raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
         if provider.wire_api == "responses" and kind not in RESPONSES:
@@ -438,6 +452,8 @@ class Models:
                 raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
             return await self._from_adapter(alias.adapter, adapter, alias.model, settings)
         prefix, slash, model = name.partition("/")
+        if slash and self._brought(prefix, settings):
+            return await self._from_declaration(prefix, model, settings)
         if slash and prefix in self._adapters:
             return await self._from_adapter(prefix, self._adapters[prefix], model, settings)
         if slash and prefix in self._registered:
@@ -467,7 +483,8 @@ class Models:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
         if ALIASES.get(provider.type, provider.type) not in (*ADAPTERS, SCRIPTED):
-            offer = _offered((await self.catalogue.ready(provider.type)).offers(), wire_name or None)
+            catalogue = self.adapters_in(settings.cwd)
+            offer = _offered((await catalogue.ready(provider.type)).offers(), wire_name or None)
             if offer is not None:
                 known, wire_name = offer.info, offer.wire_name
         info = replace(
@@ -523,7 +540,7 @@ class Models:
         ask_token: AskToken | None,
     ) -> Model:
         """A model of a declared adapter, of which the session says what it wants otherwise."""
-        known = self.callable_adapter(kind, await self.catalogue.ready(kind))
+        known = self.callable_adapter(kind, await self.adapters_in(settings.cwd).ready(kind))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")
@@ -583,7 +600,7 @@ class Models:
         )
 
     async def _from_declaration(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
-        known = self.callable_adapter(name, await self.catalogue.ready(name))
+        known = self.callable_adapter(name, await self.adapters_in(settings.cwd).ready(name))
         offers = known.offers()
         offer = _offered(offers, model)
         if offer is None:
@@ -664,7 +681,17 @@ class Models:
             for name, adapter in self._config.adapters.items()
             if adapter.type != SCRIPTED and name != SCRIPTED
         }
-        return Catalogue(tables, self._home)
+        return Catalogue(tables, self._home, self._is_trusted)
+
+    def adapters_in(self, cwd: Path) -> Catalogue:
+        """All adapters that can be named by sessions in ``cwd``."""
+        # The catalogue takes a while to load, and most projects bring nothing.
+        return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.of_project(cwd)
+
+    def _brought(self, name: str, settings: SessionSettings) -> bool:
+        """Whether the session's project brings an adapter of that name."""
+        found = project_folder(settings.cwd, "adapters") is not None
+        return found and self.adapters_in(settings.cwd).brings(name)
 
     @cached_property
     def _resolver(self) -> EnvResolver:
@@ -690,6 +717,8 @@ class Models:
             InvalidRequestError: the settings are not for that adapter.
         """
         name = ALIASES.get(name, name)
+        if self._brought(name, settings):
+            return await self._from_declaration(name, model, settings)
         for known in (self._adapters, self._registered, self._beside):
             if name in known:
                 return await self._from_adapter(name, known[name], model, settings)

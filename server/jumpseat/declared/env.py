@@ -122,7 +122,8 @@ class EnvResolver:
     def __init__(self, environ: Mapping[str, str], *, cwd: Path | None = None) -> None:
         self._environ = environ
         self._cwd = cwd
-        self._kept: dict[tuple[str, str], tuple[float, Any]] = {}
+        self._kept: dict[tuple[str, str], tuple[float, Any, EnvEntry]] = {}
+        self._entries: dict[tuple[str, str], tuple[Any, EnvEntry]] = {}
         self._lock = anyio.Lock()
 
     async def resolve(
@@ -145,7 +146,7 @@ class EnvResolver:
         for name, raw in env.items():
             if name in given:
                 continue
-            entry = read_entry(f"{owner}: env.{name}", raw)
+            entry = self._entry(owner, name, raw)
             found, outside = await self._value((owner, name), entry, lookup, view)
             if isinstance(found, Missing):
                 missing[name] = Missing(found.reason, entry.optional)
@@ -156,6 +157,13 @@ class EnvResolver:
         texts = frozenset(text for name in secret if (text := _as_text(values[name])))
         return EnvValues(owner, values, missing, texts)
 
+    def _entry(self, owner: str, name: str, raw: Any) -> EnvEntry:
+        """An entry, which is judged once: declarations hand out the same objects for every request."""
+        kept = self._entries.get((owner, name))
+        if kept is None or kept[0] is not raw:
+            kept = self._entries[owner, name] = (raw, read_entry(f"{owner}: env.{name}", raw))
+        return kept[1]
+
     async def _value(self, key: tuple[str, str], entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
         """The value, or why there is none; and whether it comes from outside the declaration."""
         if entry.cache_s is None:
@@ -163,11 +171,12 @@ class EnvResolver:
         # Sessions that start together run a slow command once.
         async with self._lock:
             kept = self._kept.get(key)
-            if kept is not None and monotonic() < kept[0]:
+            # Another declaration may have taken the name since.
+            if kept is not None and monotonic() < kept[0] and kept[2] == entry:
                 return kept[1], True
             found, outside = await self._find(entry, lookup, view)
             if not isinstance(found, Missing):
-                self._kept[key] = (monotonic() + entry.cache_s, found)
+                self._kept[key] = (monotonic() + entry.cache_s, found, entry)
             return found, outside
 
     async def _find(self, entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -19,6 +19,20 @@ from jumpseat.errors import ConfigError
 def declaration_files(folder: Path) -> list[Path]:
     """The files of ``folder`` that may hold declarations, sorted; none where there is no such folder."""
     return sorted(path for path in (*folder.glob("*.toml"), *folder.glob("*.py")) if path.is_file())
+
+
+def trusted_files(folder: Path, is_trusted: Callable[[Path], bool]) -> list[Path]:
+    """Those of a project that the user trusts, sorted. Links count as what they lead to."""
+    return [path for path in declaration_files(folder) if is_trusted(path)]
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """What tells whether a file has changed: its time and its size; zeros where there is none any more."""
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
 
 
 def read_toml(path: Path) -> Mapping[str, Any]:

@@ -3,13 +3,15 @@
 A name is looked up in this order; the first that has it counts:
 
 1. what clients have registered;
-2. ``[adapters.NAME]`` of the configuration;
-3. ``adapters/NAME.toml`` and ``adapters/NAME.py`` in the home folder;
-4. what comes with the server;
-5. entry points of the group ``jumpseat.adapters`` of installed packages.
+2. ``.jumpseat/adapters/NAME.toml`` and ``NAME.py`` of the session's project, where the user trusts its folder;
+3. ``[adapters.NAME]`` of the configuration;
+4. ``adapters/NAME.toml`` and ``adapters/NAME.py`` in the home folder;
+5. what comes with the server;
+6. entry points of the group ``jumpseat.adapters`` of installed packages.
 
 A declaration may extend one of the same name from further down: ``[adapters.openai]`` changes the one that comes
-with the server. Nothing is read, imported or searched before it is named; what was read is kept.
+with the server. Nothing is read, imported or searched before it is named; what was read is kept until its file
+changes.
 
 Tables of the configuration may use its short keys too (``type``, ``base_url``, ``api_key_env``, ``options``,
 ``models``). ``extends`` finds any adapter; ``type`` prefers one from further down, so that a table called after its
@@ -42,6 +44,7 @@ from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.settings import settings_of
 from jumpseat.adapters.wire import as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo
+from jumpseat.config import project_folder
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.files import (
     as_mapping,
@@ -50,11 +53,16 @@ from jumpseat.declared.files import (
     load_entry_point,
     read_toml,
     run_python,
+    stamp_of,
+    trusted_files,
 )
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"
+
+FOLDER: Final = "adapters"
+"""Where files with adapters are, in the home folder and in ``.jumpseat`` of a project."""
 
 CONFIGURATION: Final = "configuration"
 BUILT_IN: Final = "built-in"
@@ -77,6 +85,8 @@ CHOICES_WITHIN_S: Final = 5.0
 _SHORT: Final = ("type", "base_url", "api_key_env", "models")
 
 Layer: TypeAlias = Callable[[str], "Found | None"]
+
+Stamp: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +171,50 @@ class Known:
         return Offer(choice.id, name, info)
 
 
+def _nowhere(_folder: Path) -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Catalogue:
-    """The adapters of one process. ``configured`` are the tables of the configuration file, by name."""
+    """The adapters of one process, or as one project has them.
+
+    ``configured`` are the tables of the configuration file, by name. ``project`` is the folder with adapters of the
+    project, and ``is_trusted`` tells which of its files count.
+    """
 
     configured: Mapping[str, Mapping[str, Any]]
     home: Path | None = None
+    is_trusted: Callable[[Path], bool] = _nowhere
+    project: Path | None = None
     _registered: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _known: dict[str, Known] = field(default_factory=dict[str, Known])
     _ready: dict[str, tuple[float, Known]] = field(default_factory=dict[str, tuple[float, Known]])
     _installed: frozenset[str] | None = None
+    _files_read: dict[Path, tuple[Stamp, Mapping[str, Any]]] = field(
+        default_factory=dict[Path, tuple[Stamp, Mapping[str, Any]]]
+    )
+    _seen: tuple[tuple[Path, Stamp], ...] = ()
+    _projects: dict[Path, Catalogue] = field(default_factory=dict[Path, "Catalogue"])
+
+    def of_project(self, cwd: Path) -> Catalogue:
+        """The adapters as sessions in ``cwd`` have them: this one where no project brings any."""
+        folder = project_folder(cwd, FOLDER, self.home)
+        if folder is None or not trusted_files(folder, self.is_trusted):
+            return self
+        if folder not in self._projects:
+            own = Catalogue(self.configured, self.home, self.is_trusted, folder)
+            own._registered = self._registered
+            self._projects[folder] = own
+        return self._projects[folder]
+
+    def brings(self, name: str) -> bool:
+        """Whether the project declares an adapter of that name."""
+        return any(path.stem == name for path in self._project_files())
 
     def names(self) -> list[str]:
         """All names, sorted. Looks at the home folder and at installed packages."""
-        files = (path.stem for path in self._files())
+        files = (path.stem for path in [*self._files(), *self._project_files()])
         return sorted(
             {
                 *self._registered,
@@ -196,6 +236,7 @@ class Catalogue:
             ConfigError: there is none, or its declaration is wrong.
         """
         name = ALIASES.get(name, name)
+        self._forget_what_changed()
         if name not in self._known:
             self._known[name] = self._resolve(name, 0, ())
         return self._known[name]
@@ -269,6 +310,7 @@ class Catalogue:
         self._registered[name] = raw
         self._known.clear()
         self._ready.clear()
+        self._projects.clear()
         try:
             known = self.get(name)
             known.check_callable()
@@ -335,26 +377,56 @@ class Catalogue:
     # --- the layers -----------------------------------------------------------------------------------------------
 
     def _layers(self) -> tuple[Layer, ...]:
-        return (self._from_clients, self._from_configuration, self._from_home, _from_package, _from_entry_points)
+        return (
+            self._from_clients,
+            self._from_project,
+            self._from_configuration,
+            self._from_home,
+            _from_package,
+            _from_entry_points,
+        )
 
     def _from_clients(self, name: str) -> Found | None:
         raw = self._registered.get(name)
         return None if raw is None else Found(raw, f"adapter {name!r}", "client")
+
+    def _from_project(self, name: str) -> Found | None:
+        return self._from_files(name, self._project_files(), "project")
 
     def _from_configuration(self, name: str) -> Found | None:
         raw = self.configured.get(name)
         return None if raw is None else Found(raw, f"adapters.{name}", CONFIGURATION)
 
     def _from_home(self, name: str) -> Found | None:
-        for path in self._files():
+        return self._from_files(name, self._files(), "home")
+
+    def _from_files(self, name: str, files: list[Path], origin: str) -> Found | None:
+        for path in files:
             if path.stem == name:
-                return Found(_read_file(path), str(path), "home")
+                return Found(self._read(path), str(path), origin)
         return None
 
     def _files(self) -> list[Path]:
-        if self.home is None:
-            return []
-        return declaration_files(self.home / "adapters")
+        return [] if self.home is None else declaration_files(self.home / FOLDER)
+
+    def _project_files(self) -> list[Path]:
+        return [] if self.project is None else trusted_files(self.project, self.is_trusted)
+
+    def _read(self, path: Path) -> Mapping[str, Any]:
+        """What a file declares. It is read, or run, once until it changes."""
+        stamp = stamp_of(path)
+        kept = self._files_read.get(path)
+        if kept is None or kept[0] != stamp:
+            kept = self._files_read[path] = (stamp, _read_file(path))
+        return kept[1]
+
+    def _forget_what_changed(self) -> None:
+        files = [*self._project_files(), *self._files()]
+        seen = tuple((path, stamp_of(path)) for path in files)
+        if seen != self._seen:
+            self._seen = seen
+            self._known.clear()
+            self._ready.clear()
 
 
 def _from_package(name: str) -> Found | None:
