@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Outcome
 from jumpseat.adapters.caller import signature
@@ -38,6 +38,9 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.request_function import RequestFunction
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
@@ -136,6 +139,7 @@ class DeclaredCaller:
             lambda outcome: self._ended(view, outcome),
             timeouts_of(view.name, view.opts.get(TIMEOUTS), said),
             network_of(said),
+            self._instead(view, request),
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
@@ -225,6 +229,19 @@ class DeclaredCaller:
         if url is None:
             raise ConfigError(f"adapter {view.name!r}: its url needs a value that is not there: {template}")
         return url
+
+    def _instead(self, view: AdapterView, request: ModelRequest) -> RequestFunction | None:
+        """The function that the adapter has in place of the network."""
+        function = view.opts.get("request")
+        if function is None:
+            return None
+        if not callable(function):
+            raise ConfigError(f"adapter {view.name!r}: opts.request: expected a function")
+        from jumpseat.adapters.declared.request_function import RequestFunction
+
+        messages = messages_of(request, view.name, view.roles, self._format_response(view))
+        payload = {"messages": messages, "tools": tools_of(request.tools), "session_id": request.session_id}
+        return RequestFunction(function, view, payload)
 
     def _headers(
         self,
