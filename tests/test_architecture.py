@@ -89,8 +89,11 @@ def test_the_copilot_api_is_one_adapter_among_others() -> None:
         for path, tree in modules(SERVER)
         if any(name.startswith("jumpseat.adapters.copilot") for name in imported(tree, at_run_time=False))
     }
-    # `sources.py` is where a session's model is looked for, and knows all kinds of them.
-    assert {name for name in importers if "copilot" not in name} == {"adapters/sources.py"}
+    # `sources.py` is where a session's model is looked for, `model_catalogue.py` where all are listed.
+    assert {name for name in importers if "copilot" not in name} == {
+        "adapters/model_catalogue.py",
+        "adapters/sources.py",
+    }
 
 
 def test_pygls_is_imported_by_the_seam_alone() -> None:
@@ -149,7 +152,7 @@ def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_p
         " models = Models(Config(adapters={'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}),"
         f" Options(environ={{}}, port=None), Path({str(tmp_path)!r}));"
         " anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'));"
-        " anyio.run(models.list); print([name for name in sys.modules if '.declared' in name])"
+        " anyio.run(models.catalogue.list); print([name for name in sys.modules if '.declared' in name])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

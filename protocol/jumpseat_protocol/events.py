@@ -428,6 +428,9 @@ class CopilotUsage(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class AssistantUsage(Payload):
+    """What one model call took. ``cost`` counts premium requests of a Copilot plan; ``cost_usd`` is money, as the
+    provider tells it, else by the prices that are known."""
+
     type: ClassVar[str] = "assistant.usage"
     persisted: ClassVar[bool] = False
     model: str
@@ -437,6 +440,7 @@ class AssistantUsage(Payload):
     cache_write_tokens: int
     reasoning_tokens: int | None = None
     cost: float | None = None
+    cost_usd: float | None = None
     duration: int
     time_to_first_token_ms: int | None = None
     initiator: str | None = None

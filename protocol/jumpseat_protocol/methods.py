@@ -105,6 +105,7 @@ def _state_requests() -> Mapping[str, Method]:
 
     return {
         "account.getQuota": Method(accounts.AccountGetQuotaParams, accounts.AccountGetQuotaResult),
+        "models.listTokenPriceUnits": Method(server.ModelsListParams, state.TokenPriceUnitsResult),
         "tools.list": Method(state.ToolsListParams, state.ToolsListResult),
         "user.settings.get": Method(server.EmptyParams, maintenance.UserSettingsResult),
         "user.settings.set": Method(maintenance.UserSettingsSetParams, maintenance.UserSettingsSetResult),

@@ -461,3 +461,14 @@ class DiffResult(WireModel):
     base_branch: str | None = None
     is_fallback: StrictBool
     unavailable_reason: Literal["file-change-tracking-disabled"] | None = None
+
+
+class TokenPriceUnit(WireModel):
+    model_id: str
+    unit: Literal["ai_credits"]
+
+
+class TokenPriceUnitsResult(WireModel):
+    """In what the prices of ``models.list`` are counted, for every model that has some."""
+
+    units: list[TokenPriceUnit]

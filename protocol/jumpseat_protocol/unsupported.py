@@ -123,7 +123,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "mcp.registry.search",
         "mcp.shouldExcludeGitHubTools",
         "models.getBuiltInCatalog",
-        "models.listTokenPriceUnits",
         "permissions.evaluateManagedPolicy",
         "permissions.folderTrust.checkTrust",
         "permissions.locations.cleanupOrphaned",

@@ -65,7 +65,7 @@ class App:
         self.protocol = options.protocol
         self.secrets = Secrets()
         self.trust = TrustedFolders(home, config.trusted_folders)
-        self.models = Models(config, options, home, self.secrets, is_trusted=self.trust.is_trusted)
+        self.models = Models(config, options, home, self.secrets, tasks=tasks, is_trusted=self.trust.is_trusted)
         self.user_settings = UserSettings(home)
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()
@@ -141,14 +141,14 @@ class App:
         with anyio.CancelScope(shield=True):
             await self.close_sessions()
             with anyio.move_on_after(CLOSE_S):
-                await self.models.close()
+                await self.models.connections.close()
             for connection in list(self.connections):
                 connection.close()
 
     def _disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
-        self.models.lost(connection)
+        self.models.connections.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
 

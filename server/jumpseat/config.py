@@ -10,6 +10,7 @@
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the key itself never stands in this file
     models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+    list_models = true                  # list those too that the provider has; default: where none is declared
                                         # a table may also be a whole declaration: docs/adapters.md
 
     [models.fast]                       # an alias
@@ -89,6 +90,15 @@ DECLARED: Final = frozenset(
 """What a table of an adapter may say besides the short keys; it is judged when the adapter is first used."""
 
 
+class PriceConfig(_Section):
+    """US dollars per million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
 class ModelConfig(_Section):
     """One model an adapter offers. Limits are in tokens."""
 
@@ -96,8 +106,11 @@ class ModelConfig(_Section):
     name: str | None = None
     wire_model: str | None = None
     vision: bool | None = None
+    tools: bool | None = None
+    reasoning: bool | None = None
     context_window: int | None = None
     max_output_tokens: int | None = None
+    price: PriceConfig | None = None
 
 
 class AdapterConfig(_Section):
@@ -114,6 +127,7 @@ class AdapterConfig(_Section):
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
+    list_models: bool | None = None
     declaration: dict[str, Any] = Field(default_factory=dict[str, Any])
 
     @model_validator(mode="before")

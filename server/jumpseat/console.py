@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
+from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
-from jumpseat.adapters.sources import SCRIPTED, Models, whereabouts
+from jumpseat.adapters.sources import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
@@ -67,7 +67,7 @@ def run(command: Command) -> int:
             case "adapters":
                 return _show_adapters(command, known_adapters(models, config, command.options.environ))
             case "models":
-                return anyio.run(_show_models, command, models, config)
+                return anyio.run(_show_models, command, models)
             case "check":
                 return anyio.run(_check, command, models, config)
     except JumpseatError as error:
@@ -80,8 +80,8 @@ def run(command: Command) -> int:
 def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
     """All adapters: those that can be used first, then the built-in ones that wait for a key or a table."""
     found: list[KnownAdapter] = []
-    for name, (adapter, models_of) in models.configured().items():
-        declared = models.declaration_of(name)
+    for name, (adapter, models_of) in models.adapters.configured().items():
+        declared = models.adapters.declaration_of(name)
         if declared is not None:
             found.append(_declared(name, declared, environ))
         else:
@@ -195,46 +195,57 @@ def _key_state(adapter: KnownAdapter) -> str:
 # --- models -------------------------------------------------------------------------------------------------------
 
 
-async def _show_models(command: Command, models: Models, config: Config) -> int:
-    configured = models.configured()
+async def _show_models(command: Command, models: Models) -> int:
+    configured = models.adapters.configured()
     silent: list[str] = []
     try:
         if command.adapter is None:
-            found = await models.list()
+            found = await models.catalogue.list()
             silent = [name for name in configured if not any(one.id.startswith(f"{name}/") for one in found)]
         elif command.adapter in configured:
-            prefix = f"{command.adapter}/"
-            found = [one for one in await models.declared() if one.id.startswith(prefix)]
+            found = await models.catalogue.of_adapter(command.adapter)
             silent = [] if found else [command.adapter]
         elif command.adapter == COPILOT:
-            found = await _of_copilot(models, config)
+            found = await _of_copilot(models)
         else:
             raise _not_configured(command.adapter, command.options.environ)
     finally:
-        await models.close()
+        await models.connections.close()
     if command.json:
         _print_json([_as_json(one) for one in found])
         return WORKS
     if found:
-        rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "REASONING")]
+        rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
         _print_table(rows + [_row(one) for one in found])
     for name in silent:
-        _print(f"{name} declares no models: any that its provider serves can be named, as {name}/MODEL")
+        _print(f"no models of {name} are known: any that its provider serves can be named, as {name}/MODEL")
     return WORKS
 
 
-async def _of_copilot(models: Models, config: Config) -> list[ModelInfo]:
-    others = {*config.models, *(one.id for one in await models.declared())}
-    return [one for one in await models.list() if one.id not in others]
+async def _of_copilot(models: Models) -> list[ModelInfo]:
+    login = await models.copilot.own_login()
+    if login is None:
+        raise ConfigError(f"there is no GitHub token: set one of {', '.join(_GITHUB_TOKENS)}")
+    return await models.copilot.models(login)
 
 
 def _row(info: ModelInfo) -> tuple[str, ...]:
     name = info.name if info.name and info.name not in (info.id, info.id.partition("/")[2]) else "-"
-    vision = "-" if info.vision is None else "yes" if info.vision else "no"
-    efforts = ", ".join(info.reasoning_efforts or ()) or "-"
     context, output = info.context_window or info.max_prompt_tokens, info.max_output_tokens
-    note = "" if info.enabled else " (not enabled)"
-    return (f"{info.id}{note}", name, str(context or "-"), str(output or "-"), vision, efforts)
+    return (
+        info.id if info.enabled else f"{info.id} (not enabled)",
+        name,
+        str(context or "-"),
+        str(output or "-"),
+        _yes_or_no(info.vision),
+        _yes_or_no(info.tools),
+        ", ".join(info.reasoning_efforts or ()) or _yes_or_no(info.reasoning),
+        f"{info.price.input:g}/{info.price.output:g}" if info.price else "-",
+    )
+
+
+def _yes_or_no(value: bool | None) -> str:
+    return "-" if value is None else "yes" if value else "no"
 
 
 def _as_json(info: ModelInfo) -> dict[str, Any]:
@@ -247,7 +258,9 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
         "contextWindow": info.context_window,
         "maxPromptTokens": info.max_prompt_tokens,
         "maxOutputTokens": info.max_output_tokens,
+        "reasoning": info.reasoning,
         "reasoningEfforts": info.reasoning_efforts,
+        "usdPerMillionTokens": info.price.amounts() if info.price else None,
         "enabled": info.enabled,
     }
     return {name: value for name, value in known.items() if value is not None}
@@ -262,7 +275,7 @@ async def _check(command: Command, models: Models, config: Config) -> int:
     name, environ = command.adapter, command.options.environ
     facts = Facts(name, command.model or "", name)
     try:
-        resolved = await _to_check(models, config, name, command.model, environ)
+        resolved = await _to_check(models, name, command.model, environ)
         facts = await _facts(name, resolved, known_adapters(models, config, environ), environ)
         with anyio.move_on_after(command.timeout_s) as limit:
             answer = await _ask(resolved)
@@ -277,7 +290,7 @@ async def _check(command: Command, models: Models, config: Config) -> int:
     except JumpseatError as error:
         diagnosis = diagnose(error, facts)
     finally:
-        await models.close()
+        await models.connections.close()
     _print(f"{_called(facts)} does not work. {diagnosis.text}")
     return diagnosis.exit_code
 
@@ -286,17 +299,14 @@ def _called(facts: Facts) -> str:
     return f"{facts.adapter}/{facts.model}" if facts.model else facts.adapter
 
 
-async def _to_check(
-    models: Models, config: Config, name: str, model: str | None, environ: Mapping[str, str]
-) -> ResolvedModel:
-    configured = models.configured()
+async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
+    configured = models.adapters.configured()
     if name in configured:
         adapter, declared = configured[name]
         if model is None and declared:
             model = declared[0].id
         if model is None:
-            ids = (one.id for one in await models.declared())
-            model = next((one.partition("/")[2] for one in ids if one.startswith(f"{name}/")), None)
+            model = next((one.id for one in (await models.adapters.offered(name, adapter)).offers), None)
         if model is None and (adapter.type or name) == SCRIPTED:
             model = SCRIPTED
         if model is None:
@@ -304,7 +314,7 @@ async def _to_check(
         model = f"{name}/{model}"
     elif name == COPILOT:
         if model is None:
-            model = next((one.id for one in await _of_copilot(models, config) if one.enabled), None)
+            model = next((one.id for one in await _of_copilot(models) if one.enabled), None)
     else:
         raise _not_configured(name, environ)
     return await models.resolve(SessionSettings(cwd=Path.cwd(), model=model))
@@ -334,7 +344,7 @@ async def _facts(
     model = resolved.model
     key, address = None, name
     if isinstance(model, HttpModel):
-        endpoint, _ = await whereabouts(model)
+        endpoint, _ = await model.caller.whereabouts()
         key = endpoint.api_key or endpoint.bearer_token
         address = _place(endpoint.base_url) or name
     return Facts(

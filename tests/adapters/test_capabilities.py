@@ -1,23 +1,39 @@
-"""The table of what adapters can do, and its reading by model."""
+"""What adapters say that they can do, and what that is for a model."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.capabilities import HOSTED, capabilities
+from jumpseat.adapters.capabilities import capabilities
+from jumpseat.adapters.http import HttpModel
+from jumpseat.adapters.sources import Models
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import HostedTool, ModelRequest
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli import Options
+from jumpseat.config import Config
+
+HOSTING = [name for name in ADAPTERS if capabilities(load_adapter(name), "m").hosted_tools]
 
 
-def test_the_table_names_adapters_that_there_are() -> None:
-    assert HOSTED.keys() <= ADAPTERS.keys()
+def test_these_adapters_have_tools_that_providers_run() -> None:
+    assert HOSTING == [
+        "anthropic",
+        "azure_responses",
+        "gemini",
+        "gemini_interactions",
+        "openai_responses",
+        "openrouter",
+    ]
 
 
-@pytest.mark.parametrize("name", HOSTED)
+@pytest.mark.parametrize("name", HOSTING)
 def test_an_adapter_writes_every_hosted_tool_it_has_once_with_its_options_and_no_other(name: str) -> None:
-    wanted = [HostedTool(tool, {"x_option": 1}) for tool in capabilities(name, "m").hosted_tools]
+    wanted = [HostedTool(tool, {"x_option": 1}) for tool in capabilities(load_adapter(name), "m").hosted_tools]
     request = ModelRequest(
         model="m",
         system="",
@@ -54,4 +70,21 @@ def test_an_adapter_writes_every_hosted_tool_it_has_once_with_its_options_and_no
 def test_whether_the_form_of_an_answer_has_a_field_depends_on_the_model(
     adapter: str, model: str, expected: str
 ) -> None:
-    assert capabilities(adapter, model).structured_output == expected
+    assert capabilities(load_adapter(adapter), model).structured_output == expected
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", HOSTING)
+async def test_a_declared_adapter_can_do_what_the_one_can_that_it_extends(name: str) -> None:
+    table = {"extends": name, "env": {"base_url": "http://h", "api_key": "k"}}
+    config = Config.model_validate({"adapters": {"mine": table}})
+    models = Models(config, Options(environ={}, port=None))
+    model = "gemini-2.5-flash" if "gemini" in name else "claude-sonnet-4-5"
+    found = (await models.resolve(SessionSettings(cwd=Path("/"), model=f"mine/{model}"))).model
+    await models.connections.close()
+
+    assert isinstance(found, HttpModel)
+    assert found.capabilities(model) == capabilities(load_adapter(name), model)
+    request = ModelRequest(model, "", [UserMessage([TextBlock("go")])], hosted_tools=[HostedTool("web_search")])
+    call, _ = await found.written(request)
+    assert len(call.body["tools"]) == 1

@@ -73,7 +73,7 @@ async def made(server: ModelServer) -> AsyncGenerator[Make, None]:
 
     yield make
     for models in opened:
-        await models.close()
+        await models.connections.close()
 
 
 def wanting(model: str | None = None, **fields: Any) -> SessionSettings:
@@ -232,7 +232,7 @@ async def test_without_anything_configured_the_ways_to_configure_are_named(made:
     with pytest.raises(ConfigError) as resolving:
         await found(made(), name)
     with pytest.raises(ConfigError) as listing:
-        await made().list()
+        await made().catalogue.list()
 
     assert str(resolving.value) == str(listing.value) == expected
     assert await made().default_name(wanting(name)) is None
@@ -326,7 +326,7 @@ async def test_where_nothing_else_is_configured_the_key_of_another_provider_does
 
     assert (await call(server, made(environ=environ), "any")).json["model"] == "any"
     assert await made(environ=several).default_name(wanting()) == "mistral/mistral-small-latest"
-    assert [one.id for one in await made(environ=several).list()] == ["mistral/mistral-small-latest"]
+    assert [one.id for one in await made(environ=several).catalogue.list()] == ["mistral/mistral-small-latest"]
     assert (await made(environ=several).auth_status()).status_message == "Configured providers: mistral, xai"
     with pytest.raises(ConfigError, match=r"^unknown model 'any': .* adapters: mistral, xai$"):
         await found(made(environ=several), "any")
@@ -335,7 +335,7 @@ async def test_where_nothing_else_is_configured_the_key_of_another_provider_does
 async def test_models_of_other_providers_are_listed_after_those_of_copilot(made: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
     environ = {"DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_MODEL": "d"}
-    listed = await made(environ=environ, auth_token=TOKEN).list()
+    listed = await made(environ=environ, auth_token=TOKEN).catalogue.list()
 
     assert [one.id for one in listed] == ["off", "first", "second", "deepseek/d"]
 
@@ -414,7 +414,7 @@ async def test_a_token_of_the_api_itself_wins_over_those_of_github_and_is_shown_
     server.replies.append(COPILOT_MODELS)
     models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_GITHUB_TOKEN": TOKEN})
     status = await models.auth_status()
-    await models.list()
+    await models.catalogue.list()
 
     assert (status.is_authenticated, status.auth_type) == (True, "copilot-api-token")
     assert [(one.path, one.headers["authorization"]) for one in server.requests] == [
@@ -463,13 +463,13 @@ async def test_a_token_that_is_refused_is_no_login(made: Make, server: ModelServ
         status_message="Not authenticated: HTTP 401 Unauthorized: Bad credentials [redacted]",
     )
     with pytest.raises(ProviderAuthError, match="401 Unauthorized"):
-        await models.authenticate(wanting(login=GivenLogin(TOKEN)))
+        await models.copilot.authenticate(wanting(login=GivenLogin(TOKEN)))
 
 
 async def test_a_session_token_is_checked_only_where_it_would_be_used(made: Make, server: ModelServer) -> None:
     models = made(auth_token=TOKEN)
-    await models.authenticate(wanting())
-    await models.authenticate(wanting(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
+    await models.copilot.authenticate(wanting())
+    await models.copilot.authenticate(wanting(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
 
     assert server.requests == []
 
@@ -612,7 +612,7 @@ async def test_a_configured_adapter_that_cannot_work_says_why(
 
 async def test_the_list_has_aliases_declared_models_and_those_of_copilot(made: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
-    listed = await made(auth_token=TOKEN, **two_adapters(server)).list()
+    listed = await made(auth_token=TOKEN, **two_adapters(server)).catalogue.list()
 
     assert listed == [
         ModelInfo("fast", "fast"),
@@ -632,8 +632,8 @@ async def test_a_copilot_api_that_says_nothing_does_not_hide_the_models_of_other
     config = Config.model_validate(two_adapters(server))
     models = Models(config, Options(environ=environ, port=None, auth_token=TOKEN), list_patience_s=0.01)
     with anyio.fail_after(5):
-        listed = await models.list()
-    await models.close()
+        listed = await models.catalogue.list()
+    await models.connections.close()
 
     assert [one.id for one in listed] == ["fast", "work/gpt", "work/mini", "home/gpt", "home/llama"]
 
@@ -650,7 +650,7 @@ async def test_a_client_that_gives_no_token_in_time_is_a_typed_error() -> None:
 async def test_the_list_without_a_token_asks_nobody(made: Make, server: ModelServer) -> None:
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_MODEL": "gpt"}
 
-    assert await made(environ=environ).list() == [ModelInfo("openai/gpt", "gpt")]
+    assert await made(environ=environ).catalogue.list() == [ModelInfo("openai/gpt", "gpt")]
     assert server.requests == []
 
 

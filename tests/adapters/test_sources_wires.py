@@ -41,7 +41,7 @@ async def server() -> AsyncGenerator[ModelServer]:
 async def models() -> AsyncGenerator[Models]:
     models = Models(Config(), Options(environ={}, port=None))
     yield models
-    await models.close()
+    await models.connections.close()
 
 
 def settings(model: str | None = None, **options: Any) -> SessionSettings:
@@ -152,7 +152,7 @@ async def test_the_endpoint_of_a_wire_that_the_method_cannot_name_is_not_handed_
     models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
     with pytest.raises(InvalidRequestError, match="which is no endpoint for clients"):
         await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
-    await models.close()
+    await models.connections.close()
 
 
 async def test_the_well_known_key_of_gemini_configures_its_adapter(server: ModelServer) -> None:
@@ -162,7 +162,7 @@ async def test_the_well_known_key_of_gemini_configures_its_adapter(server: Model
     resolved = await models.resolve(settings())
     async with resolved.model.stream(ModelRequest(resolved.wire_name, "", [], stream=False)) as stream:
         assert len([event async for event in stream]) == 1
-    await models.close()
+    await models.connections.close()
 
     assert server.requests[-1].path == "/v1beta/models/gemini-pro-latest:generateContent"
     assert server.requests[-1].headers["x-goog-api-key"] == "k"
@@ -186,7 +186,7 @@ async def test_any_other_name_goes_to_the_one_provider_of_the_session(server: Mo
 async def test_the_models_of_a_session_are_listed_as_they_are_selected(server: ModelServer, models: Models) -> None:
     wanted = settings("alpha/sonnet", **registry(server))
 
-    assert models.registered(wanted) == [
+    assert await models.of_session(wanted) == [
         ModelInfo("alpha/sonnet", "alpha/sonnet", max_prompt_tokens=11),
         ModelInfo("alpha/haiku", "Haiku"),
         ModelInfo("beta/haiku", "beta/haiku", vision=False),
@@ -350,7 +350,7 @@ async def test_a_copilot_model_is_called_by_the_wire_that_serves_it(
         resolved = await models.resolve(settings("m"))
         async with resolved.model.stream(ModelRequest("m", "", [], stream=False)) as stream:
             assert len([event async for event in stream]) == 1
-        await models.close()
+        await models.connections.close()
 
     seen = server.requests[-1]
     assert (seen.path, seen.headers["authorization"]) == (path, "Bearer t")
@@ -363,4 +363,4 @@ async def test_a_copilot_model_that_none_of_our_wires_serves_says_so(server: Mod
     models = Models(Config(), Options(environ=environ, port=None))
     with pytest.raises(ConfigError, match="'m' by none of our wires, but by ws:/other"), anyio.fail_after(5):
         await models.resolve(settings("m"))
-    await models.close()
+    await models.connections.close()

@@ -13,14 +13,17 @@ import pytest
 
 from jumpseat.agent.blocks import (
     AssistantMessage,
+    ImageBlock,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
+    ToolResultBlock,
     ToolUseBlock,
     UserMessage,
 )
 from jumpseat.agent.conversation import INTERRUPTED
-from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelRequest, TextDelta
+from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest, TextDelta
+from jumpseat.agent.portability import check_capability
 from jumpseat.agent.queue import Prompt
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.settings import SessionSettings
@@ -410,6 +413,53 @@ async def test_a_slow_client_is_waited_for_while_an_answer_streams() -> None:
         with anyio.fail_after(5):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.MessageDelta)) == 200
+
+
+async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is_asked_all_the_same() -> None:
+    model = Recorder(*([said("one")] for _ in range(3)))
+    known = ModelInfo("m", vision=False, tools=False, reasoning=False, context_window=5, max_output_tokens=3)
+    settings = replace(STREAMING, reasoning_effort="high")
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=settings, tools=[ADD], known=known)
+        await made.ask("?")
+        await made.ask("?")
+        settings.reasoning_effort = None
+        await made.ask("?")
+        told = [(one.warning_type, one.message) for one in made.client.payloads(events.SessionWarning)]
+        windows = [one.token_limit for one in made.client.payloads(events.SessionUsageInfo)]
+        no_tools = "m is not known to call tools"
+        assert told == [
+            (
+                "capability",
+                f"{no_tools}, or to reason, with effort 'high' or any other. It was asked all the same.",
+            ),
+            ("capability", f"{no_tools}. It was asked all the same."),
+        ]
+        assert windows == [5, 5, 5]
+    assert [one.reasoning_effort for one in model.requests] == ["high", "high", None]
+    # What is known decides about nothing that is sent.
+    assert all(one.tools and one.vision and one.max_output_tokens is None for one in model.requests)
+
+
+def test_images_that_are_sent_to_a_model_without_vision_are_told_of() -> None:
+    blind, sees = ModelInfo("m", vision=False), ModelInfo("m", vision=True)
+    picture = ImageBlock("AAAA", "image/png")
+    for message in (UserMessage([picture]), ToolMessage([ToolResultBlock("c", "t", "", images=[picture])])):
+        request = ModelRequest("m", "", [message])
+        assert check_capability(request, blind) == "m is not known to take images. It was asked all the same."
+        assert check_capability(request, sees) == ""
+        assert check_capability(request, ModelInfo("m")) == ""
+        # Those that the user keeps from it are told of as left out.
+        assert check_capability(replace(request, vision=False), blind) == ""
+    assert check_capability(ModelRequest("m", "", [UserMessage([TextBlock("?")])]), blind) == ""
+
+
+async def test_nobody_is_warned_of_a_model_of_which_nothing_is_known() -> None:
+    async with anyio.create_task_group() as tasks:
+        settings = SessionSettings(cwd=Path("/project"), streaming=True, reasoning_effort="high")
+        made = make_session(tasks, script=Recorder([said("one")]), settings=settings)
+        await made.ask("?")
+        assert made.client.payloads(events.SessionWarning) == []
 
 
 async def test_the_user_is_told_once_what_another_provider_cannot_be_given() -> None:

@@ -118,7 +118,7 @@ async def answer_of(server: RunningServer, **send: Any) -> str:
 
 @pytest.mark.anyio
 async def test_the_adapter_in_toml_in_the_adapters_page_answers_a_session(tmp_path: Path) -> None:
-    (example,) = blocks("docs/adapters.md", "toml")
+    example, *_ = blocks("docs/adapters.md", "toml")
     assert len(example.splitlines()) <= 21
     chunk = {"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}
     reply = event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")

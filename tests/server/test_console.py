@@ -94,12 +94,24 @@ def test_models_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
     assert code == 0
     assert "work/gpt-5 " in out
     assert "work/gpt-5-mini  Mini  400000" in out
-    assert "bare declares no models" in out
+    assert "no models of bare are known" in out
     code, out, _ = jumpseat(tmp_path, "models", "work", "--json", config=CONFIG)
-    assert json.loads(out) == [
-        {"id": "work/gpt-5", "name": "gpt-5", "enabled": True},
-        {"id": "work/gpt-5-mini", "name": "Mini", "vision": True, "contextWindow": 400000, "enabled": True},
-    ]
+    big, mini = json.loads(out)
+    assert mini == {
+        "id": "work/gpt-5-mini",
+        "name": "Mini",
+        "vendor": "openai",
+        "vision": True,
+        "tools": True,
+        "contextWindow": 400_000,
+        "maxPromptTokens": 272_000,
+        "maxOutputTokens": 128_000,
+        "reasoning": True,
+        "reasoningEfforts": ["minimal", "low", "medium", "high"],
+        "usdPerMillionTokens": {"input": 0.25, "output": 2, "cacheRead": 0.025},
+        "enabled": True,
+    }
+    assert big["id"] == "work/gpt-5"
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ async def test_what_a_call_has_cost_is_told_where_the_provider_tells_it(server: 
         await wire.prompt(session)
         used = await wire.event("assistant.usage", session=session)
 
-    assert used["data"]["cost"] == 0.25
+    assert used["data"]["costUsd"] == 0.25
 
 
 async def test_a_server_that_is_merely_compatible_needs_an_address(server: RunningServer) -> None:

@@ -152,12 +152,13 @@ class OneModel:
 
     model: Model
     info: ModelInfo = field(default_factory=lambda: ModelInfo(MODEL))
+    known: ModelInfo | None = None
 
     def check(self, settings: SessionSettings) -> None:
         pass
 
     async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
-        return ResolvedModel(self.model, self.info.id, self.info)
+        return ResolvedModel(self.model, self.info.id, self.info, filled=self.known)
 
 
 @dataclass
@@ -217,6 +218,7 @@ def make_session(
     approve_all: bool = False,
     allow_unasked: bool = False,
     model_info: ModelInfo | None = None,
+    known: ModelInfo | None = None,
     retry: RetryPolicy | None = None,
     instructions: str = "",
     session_id: str = "session-1",
@@ -234,7 +236,7 @@ def make_session(
     changes: list[str] = []
     around = Surroundings(
         tasks=tasks,
-        models=OneModel(_model(script), model_info or ModelInfo(MODEL)),
+        models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),
         make_tools=lambda session: ToolOrchestrator(
             session, Environment(tuple(builtin), {}), settings.cwd / "temp"
         ),

@@ -12,7 +12,7 @@ from jumpseat.errors import ConfigError
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter
 
-__all__ = ["ADAPTERS", "ALIASES", "AdapterEntry", "load_adapter"]
+__all__ = ["ADAPTERS", "ALIASES", "SCRIPTED", "AdapterEntry", "load_adapter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,9 @@ ADAPTERS: Final[Mapping[str, AdapterEntry]] = {
 
 ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}
 """Other names for adapters that come with the server."""
+
+SCRIPTED: Final = "scripted"
+"""The type of models that follow a script. They have no wire, and are no adapter."""
 
 
 def load_adapter(name: str) -> Adapter:

@@ -167,6 +167,8 @@ class Adapter(Protocol):
     key_env: ClassVar[str | None]
     """The environment variable where this provider's users keep their key."""
 
+    # A class may also say what `adapters/capabilities.py` reads, and as which relative it `signs_as`.
+
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         """Write the request. Pure: same input, same output."""
         ...

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
-from jumpseat.adapters.capabilities import claude_version, hosted
+from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
     as_count,
@@ -60,6 +60,7 @@ from jumpseat.agent.model import (
     ModelRequest,
     ReasoningDelta,
     StopReason,
+    StructuredOutput,
     TextDelta,
     ToolCallDelta,
     ToolChoice,
@@ -120,7 +121,16 @@ _LIMITS: Final = frozenset(
 )
 """What of JSON Schema answers cannot be held to; they are judged afterwards."""
 
+HOSTED: Final[Mapping[str, JsonObject]] = {
+    "web_search": {"type": "web_search_20250305", "name": "web_search"},
+    "url_context": {"type": "web_fetch_20250910", "name": "web_fetch"},
+    "code_execution": {"type": "code_execution_20250825", "name": "code_execution"},
+    "bash": {"type": "bash_20250124", "name": "bash"},
+    "text_editor": {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
+}
+
 _EDITOR: Final = "str_replace_based_edit_tool"
+_CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
@@ -130,6 +140,12 @@ class AnthropicAdapter(Wire):
     name: ClassVar[str] = NAME
     default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
     key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
+    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+
+    def structured_output(self, model: str) -> StructuredOutput:
+        version = claude_version(model)
+        new = version is not None and (version >= (4, 5) or (version == (4, 1) and "opus" in model))
+        return "always" if new else "never"
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         if endpoint.bearer_token:
@@ -244,7 +260,7 @@ def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
 
 def hosted_tools_to_wire(request: ModelRequest) -> list[JsonObject]:
     """The tools that the model or its provider brings. Only its ``type`` tells what such a tool is."""
-    return [{**form, **options} for form, options in hosted(NAME, request)]
+    return [{**form, **options} for form, options in hosted(HOSTED, request)]
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
@@ -452,6 +468,12 @@ def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) 
     if budget < _MIN_BUDGET:
         return plain, None
     return wanted, {"type": "enabled", "budget_tokens": budget}
+
+
+def claude_version(model: str) -> tuple[int, int] | None:
+    """The version of a Claude model by its name, ``None`` where the name does not tell."""
+    match = _CLAUDE.search(model)
+    return (int(match.group(1)), int(match.group(2) or 0)) if match is not None else None
 
 
 def _is_adaptive(model: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import anyio
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, Wire
+from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, Network, Wire
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
@@ -29,12 +29,29 @@ class Caller(Protocol):
         ...
 
     @property
+    def wire_name(self) -> str:
+        """The adapter that comes with the server whose wire this is; its own name where it is none."""
+        ...
+
+    @property
     def endpoint(self) -> Endpoint:
         """Where and as whom the model is called, as far as that is known before a call."""
         ...
 
     def capabilities(self, model: str) -> Capabilities:
         """What can be asked of ``model``."""
+        ...
+
+    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+        """Where, as whom and how the models are called, as things are now.
+
+        Raises:
+            ConfigError: a value that this needs is nowhere.
+        """
+        ...
+
+    def for_text(self) -> Caller:
+        """The same for calls that want a text and nothing else."""
         ...
 
     async def begin(self, request: ModelRequest) -> Exchange:
@@ -66,11 +83,21 @@ class WireCaller:
         return self.wire.name
 
     @property
+    def wire_name(self) -> str:
+        return self.wire.name
+
+    @property
     def signs_as(self) -> str:
         return signature(self.wire)
 
     def capabilities(self, model: str) -> Capabilities:
-        return capabilities(self.wire.name, model)
+        return capabilities(self.wire, model)
+
+    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+        return self.endpoint, None
+
+    def for_text(self) -> Caller:
+        return self
 
     async def begin(self, request: ModelRequest) -> Exchange:
         endpoint = self.endpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ class CopilotResponsesAdapter(OpenAIResponsesAdapter):
     name: ClassVar[str] = "copilot_responses"
     default_base_url: ClassVar[str | None] = COPILOT_API_URL
     key_env: ClassVar[str | None] = CopilotAdapter.key_env
+    hosted: ClassVar[Mapping[str, JsonObject]] = {}
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
         return request_headers(endpoint, request)
@@ -35,6 +37,7 @@ class CopilotMessagesAdapter(AnthropicAdapter):
     signs_as: ClassVar[str | None] = AnthropicAdapter.name
     default_base_url: ClassVar[str | None] = COPILOT_API_URL
     key_env: ClassVar[str | None] = CopilotAdapter.key_env
+    hosted: ClassVar[Mapping[str, JsonObject]] = {}
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
         return request_headers(endpoint, request)

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote, urlsplit
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
-from jumpseat.adapters.capabilities import HOSTED, hosted
+from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.gemini_schema import inlined, openapi_parameters, openapi_subset
 from jumpseat.adapters.wire import (
@@ -65,6 +65,7 @@ from jumpseat.agent.model import (
     ReasoningDelta,
     ResponseFormat,
     StopReason,
+    StructuredOutput,
     TextDelta,
     ToolCallDelta,
     ToolChoice,
@@ -109,10 +110,12 @@ REFUSALS: Final = frozenset(
 FAILURES: Final = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "NO_IMAGE"})
 """``finishReason`` of an answer that the model spoiled: another attempt may get a good one."""
 
-HOSTED_TOOLS: Final[Mapping[str, JsonObject]] = {
-    **HOSTED["gemini"],
-    "google_search": HOSTED["gemini"]["web_search"],
+HOSTED: Final[Mapping[str, JsonObject]] = {
+    "web_search": {"googleSearch": {}},
+    "url_context": {"urlContext": {}},
+    "code_execution": {"codeExecution": {}},
 }
+HOSTED_TOOLS: Final[Mapping[str, JsonObject]] = {**HOSTED, "google_search": HOSTED["web_search"]}
 
 UNSIGNED: Final = "skip_thought_signature_validator"
 """What the API takes for a signature on a call that another model made."""
@@ -123,6 +126,7 @@ CONCATENATED: Final = re.compile(r"\}\s*\{")
 _MODEL: Final = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)", re.IGNORECASE)
 _NOT_THINKING: Final = re.compile(r"image|tts|audio|live|embedding", re.IGNORECASE)
 _LATEST: Final = (99, 0)
+_NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
 
 
 class GeminiAdapter(Wire):
@@ -131,6 +135,10 @@ class GeminiAdapter(Wire):
     name: ClassVar[str] = NAME
     default_base_url: ClassVar[str | None] = "https://generativelanguage.googleapis.com/v1beta"
     key_env: ClassVar[str | None] = "GEMINI_API_KEY"
+    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+
+    def structured_output(self, model: str) -> StructuredOutput:
+        return "always" if _NEW.search(model) else "without_tools"
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
@@ -157,7 +165,7 @@ class GeminiAdapter(Wire):
             tools.append({"functionDeclarations": [tool_to_wire(tool, as_is=as_is) for tool in request.tools]})
             if request.tool_choice is not None:
                 config["functionCallingConfig"] = tool_choice_to_wire(request.tool_choice)
-        own = [dict.fromkeys(form, more) for form, more in hosted(NAME, request)]
+        own = [dict.fromkeys(form, more) for form, more in hosted(HOSTED, request)]
         for tool in as_list(options.get("hosted_tools")):
             form = HOSTED_TOOLS.get(tool, {tool: {}}) if isinstance(tool, str) else as_object(tool)
             if all(form.keys() != one.keys() for one in own):

@@ -96,12 +96,20 @@ _PASSING: Final = (4, 8, 10, 13, 14)
 """Codes of gRPC for failures that pass: deadline, resources, aborted, internal, unavailable."""
 
 
+HOSTED: Final[Mapping[str, JsonObject]] = {
+    "web_search": {"type": "google_search"},
+    "url_context": {"type": "url_context"},
+    "code_execution": {"type": "code_execution"},
+}
+
+
 class GeminiInteractionsAdapter(Wire):
     """``<base_url>/interactions``, with the keys of ``generateContent``."""
 
     name: ClassVar[str] = NAME
     default_base_url: ClassVar[str | None] = GeminiAdapter.default_base_url
     key_env: ClassVar[str | None] = GeminiAdapter.key_env
+    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         return HttpRequest(
@@ -119,7 +127,7 @@ class GeminiInteractionsAdapter(Wire):
         if request.system.strip():
             body["system_instruction"] = request.system
         tools = [tool_to_wire(tool) for tool in request.tools]
-        own = [{**form, **more} for form, more in hosted(NAME, request)]
+        own = [{**form, **more} for form, more in hosted(HOSTED, request)]
         for tool in as_list(options.get("hosted_tools")):
             form = {"type": tool} if isinstance(tool, str) else as_object(tool)
             if all(form.get("type") != one["type"] for one in own):

@@ -144,9 +144,14 @@ class HttpTransport:
         await self.aclose()
 
     async def get_json(
-        self, url: str, headers: Mapping[str, str], *, timeouts: Timeouts | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        body: JsonObject | None = None,
+        timeouts: Timeouts | None = None,
     ) -> dict[str, Any] | list[Any]:
-        """GET ``url`` and parse the answer; without ``timeouts``, those for look-ups hold.
+        """GET ``url``, or POST ``body`` to it, and parse the answer; without ``timeouts``, those for look-ups hold.
 
         Raises:
             ProviderError: no connection, a status that is not 2xx, or an answer that is not JSON; values of
@@ -154,7 +159,8 @@ class HttpTransport:
         """
         limits = timeouts or LOOKUP_TIMEOUTS
         answer = _Answer(lambda: Veil(headers=[headers]), url, limits)
-        async with _opened(answer, self, "GET", headers, None):
+        method, content = ("GET", None) if body is None else ("POST", _as_json(body))
+        async with _opened(answer, self, method, headers, content):
             await answer.check_status()
             value = parse_json(await answer.body(self.max_body_bytes))
             if not isinstance(value, (dict, list)):

@@ -92,6 +92,11 @@ class OpenAIResponsesAdapter(BearerAdapter):
 
     name: ClassVar[str] = "openai_responses"
     path: ClassVar[str] = "/responses"
+    hosted: ClassVar[Mapping[str, JsonObject]] = {
+        "web_search": {"type": "web_search"},
+        "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+        "file_search": {"type": "file_search"},
+    }
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ResponsesDecoder(self.signature, request)
@@ -105,7 +110,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
         body["input"] = self.input(request)
         if request.system and role:
             body["input"].insert(0, message_item(str(role), request.system))
-        wanted = [{**form, **more} for form, more in hosted(self.name, request)]
+        wanted = [{**form, **more} for form, more in hosted(self.hosted, request)]
         kinds = {tool["type"] for tool in wanted}
         configured = [
             tool for tool in as_list(options.get("hosted_tools")) if as_object(tool).get("type") not in kinds

@@ -45,6 +45,10 @@ class OpenRouterAdapter(OpenAIAdapter):
     name: ClassVar[str] = "openrouter"
     default_base_url: ClassVar[str | None] = "https://openrouter.ai/api/v1"
     key_env: ClassVar[str | None] = "OPENROUTER_API_KEY"
+    hosted: ClassVar[Mapping[str, JsonObject]] = {
+        "web_search": {"type": "openrouter:web_search"},
+        "url_context": {"type": "openrouter:web_fetch"},
+    }
     defaults: ClassVar[Mapping[str, Any]] = {
         "stream_usage": False,
         "max_tokens_field": "max_completion_tokens",
@@ -56,7 +60,7 @@ class OpenRouterAdapter(OpenAIAdapter):
         return {header: str(options[name]) for name, header in _HEADERS.items() if options.get(name)}
 
     def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        wanted = {form["type"]: more for form, more in hosted(self.name, request)}
+        wanted = {form["type"]: more for form, more in hosted(self.hosted, request)}
         for name in _HOSTED_TOOLS:
             if configured := self.options(endpoint).get(name):
                 wanted.setdefault(f"openrouter:{name}", as_object(configured))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from jumpseat.adapters.capabilities import claude_version
+from jumpseat.adapters.anthropic import claude_version
 
 Entry: TypeAlias = Mapping[str, Any]
 Entries: TypeAlias = Mapping[str, Entry]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -105,8 +106,16 @@ def as_flag(value: Any) -> bool | None:
 
 
 def as_limit(value: Any) -> int | None:
-    """``value`` if it is a positive number, else unknown."""
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+    """``value`` if it is a number from 1 on, else unknown."""
+    number = as_amount(value)
+    return int(number) if number is not None and number >= 1 else None
+
+
+def as_amount(value: Any) -> float | None:
+    """``value`` if it is a number from 0 on, else unknown."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:

@@ -41,12 +41,21 @@ AskToken: TypeAlias = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A model ready to be called. ``wire_name`` is what its provider calls it."""
+    """A model ready to be called. ``wire_name`` is what its provider calls it.
+
+    ``info`` is what was said of it, and governs requests. ``filled`` has in its gaps what else is known.
+    """
 
     model: Model
     wire_name: str
     info: ModelInfo
     byok: bool = True
+    filled: ModelInfo | None = None
+
+    @property
+    def known(self) -> ModelInfo:
+        """All that is known of the model: to inform with, not to decide what it may be asked for."""
+        return self.filled or self.info
 
 
 class ModelSource(Protocol):

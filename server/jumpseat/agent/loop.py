@@ -25,7 +25,7 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.hosted_tools import hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from jumpseat.agent.portability import check_portability
+from jumpseat.agent.portability import check_capability, check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.queue import Prompt
@@ -173,6 +173,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     prompt.called = True
     _tell_portability(session, resolved, request)
     tell_missing(session, prompt, resolved, request.hosted_tools)
+    _tell_capability(session, resolved, request)
     answer = await _call_model(session, prompt, resolved, request, turn_id)
     message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
@@ -229,6 +230,15 @@ def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelR
         text = found.sentence(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
     session.portability = found
+
+
+def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Tell the user what the model is asked for that it is known not to do, where that is new. It is asked all the
+    same: what is known may be old."""
+    found = check_capability(request, resolved.known)
+    if found and found != session.capability:
+        session.emit(events.SessionWarning(warning_type="capability", message=found))
+    session.capability = found
 
 
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
@@ -412,6 +422,14 @@ def _keep_partial(session: Session, prompt: Prompt, resolved: ResolvedModel, sho
         )
 
 
+def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
+    """What the call cost in US dollars: as its provider says, else by the known prices."""
+    if usage is None or usage.cost is not None:
+        return usage.cost if usage is not None else None
+    price = resolved.known.price
+    return round(price.of(usage), 9) if price is not None and usage.input_tokens else None
+
+
 def _publish_answer(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, answer: _Answer, turn_id: str
 ) -> events.Event:
@@ -447,7 +465,7 @@ def _publish_answer(
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens or None,
-            cost=usage.cost,
+            cost_usd=_cost(resolved, completed.usage),
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",
@@ -464,7 +482,7 @@ def _publish_answer(
         events.SessionUsageInfo(
             current_tokens=system + tools + conversation,
             messages_length=len(request.messages) + 2,
-            token_limit=resolved.info.context_window or DEFAULT_CONTEXT_WINDOW,
+            token_limit=resolved.known.context_window or DEFAULT_CONTEXT_WINDOW,
             system_tokens=system,
             conversation_tokens=conversation,
             tool_definitions_tokens=tools,

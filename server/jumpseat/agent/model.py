@@ -46,6 +46,9 @@ class HostedTool:
     options: JsonObject = field(default_factory=dict[str, Any])
 
 
+StructuredOutput: TypeAlias = Literal["always", "without_tools", "never"]
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a model can be asked for beyond text and calls.
@@ -55,7 +58,7 @@ class Capabilities:
     """
 
     hosted_tools: frozenset[str] = frozenset()
-    structured_output: Literal["always", "without_tools", "never"] = "always"
+    structured_output: StructuredOutput = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class Usage:
 
     ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
     includes reasoning. ``nano_aiu`` is what the Copilot API says the call took of the plan, in 10^-9 credits;
-    ``cost`` is the price of the call where the provider tells it, in the provider's money.
+    ``cost`` is the price of the call where the provider tells it, in US dollars.
     """
 
     input_tokens: int = 0
@@ -114,11 +117,39 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs, in US dollars per million tokens; ``None`` means unknown, or not offered."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    def amounts(self) -> dict[str, float]:
+        """What is known, by the names that clients know it by."""
+        named = {
+            "input": self.input,
+            "output": self.output,
+            "cacheRead": self.cache_read,
+            "cacheWrite": self.cache_write,
+        }
+        return {name: amount for name, amount in named.items() if amount is not None}
+
+    def of(self, usage: Usage) -> float:
+        """What a call costs, in US dollars. Where the cache has no price of its own, it costs what input does."""
+        read, written = usage.cache_read_tokens, usage.cache_write_tokens
+        fresh = max(usage.input_tokens - read - written, 0)
+        cached = read * (self.input if self.cache_read is None else self.cache_read)
+        kept = written * (self.input if self.cache_write is None else self.cache_write)
+        return (fresh * self.input + cached + kept + usage.output_tokens * self.output) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
-    requests of the plan, ``enabled`` tells whether it can be used as things are.
+    requests of the plan, ``price`` that in money, ``enabled`` tells whether it can be used as things are.
     """
 
     id: str
@@ -126,6 +157,7 @@ class ModelInfo:
     vendor: str | None = None
     vision: bool | None = None
     tools: bool | None = None
+    reasoning: bool | None = None
     context_window: int | None = None
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -134,6 +166,7 @@ class ModelInfo:
     wires: tuple[str, ...] | None = None
     enabled: bool = True
     multiplier: float | None = None
+    price: Price | None = None
 
 
 @dataclass(frozen=True, slots=True)

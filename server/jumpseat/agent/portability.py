@@ -1,7 +1,8 @@
 """What of a conversation another provider cannot be given as it was.
 
 Adapters rewrite on their own what is not theirs: tools that a provider ran itself become sentences, signed and
-encrypted reasoning stays away, images stay away from models that see none. This says so beforehand.
+encrypted reasoning stays away, images stay away from models that see none. This says so beforehand; and what a
+model is asked for that it is known not to do.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
+from jumpseat.agent.model import ModelInfo, ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,30 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
             case ToolMessage():
                 images += not vision and sum(len(result.images) for result in message.results)
     return Portability(reasoning, tuple(hosted), citations, signatures, images)
+
+
+def check_capability(request: ModelRequest, known: ModelInfo) -> str:
+    """What ``request`` asks for that the model is known not to do, as a sentence; empty where there is nothing."""
+    lacking: list[str] = []
+    if known.vision is False and request.vision and any(_has_images(message) for message in request.messages):
+        lacking.append("take images")
+    if known.tools is False and request.tools:
+        lacking.append("call tools")
+    if known.reasoning is False and request.reasoning_effort not in (None, "none", "off"):
+        lacking.append(f"reason, with effort {request.reasoning_effort!r} or any other")
+    if not lacking:
+        return ""
+    return f"{known.id} is not known to {', or to '.join(lacking)}. It was asked all the same."
+
+
+def _has_images(message: Message) -> bool:
+    match message:
+        case UserMessage():
+            return any(isinstance(block, ImageBlock) for block in message.blocks)
+        case ToolMessage():
+            return any(result.images for result in message.results)
+        case AssistantMessage():
+            return False
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

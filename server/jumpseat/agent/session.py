@@ -83,6 +83,8 @@ class Session:
         self.portability = Portability()
         # The tools that its provider does not have; the client has been told.
         self.hosted_tools_missing: list[str] = []
+        # What it was last asked for that it is known not to do; the client has been told.
+        self.capability = ""
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None

@@ -11,5 +11,5 @@ async def account_get_quota(ctx: Context, params: AccountGetQuotaParams) -> Acco
     """Of the account of the given token, else of that of the process."""
     if params.selection_id is not None:
         raise InvalidRequestError("selectionId: this server keeps no list of accounts")
-    login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
-    return AccountGetQuotaResult(quota_snapshots=await ctx.models.quota(login))
+    login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
+    return AccountGetQuotaResult(quota_snapshots=await ctx.models.copilot.quota(login))

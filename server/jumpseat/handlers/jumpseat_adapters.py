@@ -27,7 +27,7 @@ def adapters_list(ctx: Context, params: AdaptersListParams) -> AdaptersListResul
 
 
 def _catalogue(ctx: Context, cwd: str | None) -> Catalogue:
-    return ctx.models.catalogue if cwd is None else ctx.models.adapters_in(Path(cwd))
+    return ctx.models.adapters.catalogue if cwd is None else ctx.models.adapters.catalogue_in(Path(cwd))
 
 
 def _summary(catalogue: Catalogue, name: str) -> AdapterSummary:
@@ -55,5 +55,5 @@ async def adapters_register(ctx: Context, params: AdapterRegisterParams) -> Adap
     """
     from jumpseat.adapters.declared.describe import describe
 
-    known = ctx.models.register(params.declaration)
+    known = ctx.models.adapters.register(params.declaration)
     return AdapterGetResult(adapter=describe(known))

@@ -50,7 +50,7 @@ async def _model(ctx: Context, params: CompleteParams) -> ResolvedModel:
     else:
         ctx.models.check(settings)
         resolved = await ctx.models.resolve(settings)
-    return ctx.models.inline(resolved)
+    return ctx.models.connections.inline(resolved)
 
 
 def _conversation(params: CompleteParams) -> tuple[str, list[Message]]:

@@ -9,17 +9,17 @@ from jumpseat_protocol.server import EmptyParams, SuccessResult
 
 def set_provider(ctx: Context, params: EmptyParams) -> SuccessResult:
     """From now on every model request of the process goes through this client. There is one such client."""
-    ctx.models.tunnel_through(ctx.connection)
+    ctx.models.connections.tunnel_through(ctx.connection)
     return SuccessResult()
 
 
 def http_response_start(ctx: Context, params: HttpResponseStartParams) -> AcceptedResult:
     """The head of an answer."""
-    tunnel = ctx.models.tunnel
+    tunnel = ctx.models.connections.tunnel
     return AcceptedResult(accepted=tunnel is not None and tunnel.response_started(params))
 
 
 def http_response_chunk(ctx: Context, params: HttpResponseChunkParams) -> AcceptedResult:
     """A piece of an answer, its end, or its failure."""
-    tunnel = ctx.models.tunnel
+    tunnel = ctx.models.connections.tunnel
     return AcceptedResult(accepted=tunnel is not None and tunnel.response_chunk(params))

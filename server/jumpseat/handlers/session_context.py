@@ -154,7 +154,7 @@ def summarize_for_handoff(ctx: Context, params: SessionParams) -> SummaryResult:
 async def _limits(session: Session) -> tuple[str, int, int]:
     """The model's name, its context window and how much of that its answers may take."""
     try:
-        info = (await session.around.models.resolve(session.settings)).info
+        info = (await session.around.models.resolve(session.settings)).known
     except (ConfigError, ProviderError):
         return session.settings.model or "unknown", DEFAULT_CONTEXT_WINDOW, 0
     window = info.context_window or DEFAULT_CONTEXT_WINDOW

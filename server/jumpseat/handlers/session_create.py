@@ -31,7 +31,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
-    await ctx.models.authenticate(settings)
+    await ctx.models.copilot.authenticate(settings)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
     return opened(ctx, session)

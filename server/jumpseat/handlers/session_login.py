@@ -21,10 +21,10 @@ def login_of_options(ctx: Context, options: SessionOptions, session_id: str) -> 
     registration = options.git_hub_token_provider_registration_id
     if registration is None:
         token = options.git_hub_token
-        return ctx.models.login_with_token(token) if token is not None else None
+        return ctx.models.copilot.login_with_token(token) if token is not None else None
     if options.git_hub_token is not None:
         raise InvalidRequestError("gitHubToken and gitHubTokenProviderRegistrationId exclude each other")
-    return ctx.models.login_by_asking(partial(_ask, ctx, registration, session_id))
+    return ctx.models.copilot.login_by_asking(partial(_ask, ctx, registration, session_id))
 
 
 async def _ask(

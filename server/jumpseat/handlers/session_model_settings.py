@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import ConfigError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.models_list import to_wire
@@ -33,13 +32,10 @@ async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> R
 async def list_models(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
     """What the session can switch to: the models it brings, and without a provider of its own the server's."""
     settings = ctx.registry.live(params.session_id).settings
-    found = ctx.models.registered(settings)
-    if settings.provider is not None:
-        name = settings.model or settings.provider.model_id or settings.provider.wire_model
-        found = [ModelInfo(id=name), *found] if name and all(one.id != name for one in found) else found
-    else:
+    found = await ctx.models.of_session(settings)
+    if settings.provider is None:
         try:
-            found = found + await ctx.models.list(settings.login, refresh=params.skip_cache)
+            found = found + await ctx.models.catalogue.list(settings.login, refresh=params.skip_cache)
         except (ConfigError, ProviderError):
             if not found:
                 raise

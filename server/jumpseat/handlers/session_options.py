@@ -27,7 +27,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     if params.model_capabilities_overrides is not None:
         params.model_capabilities = params.model_capabilities_overrides
     # All is taken over, or nothing.
-    login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
+    login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
     wanted = replace(settings)
     apply_options(wanted, params)
     ctx.models.check(wanted)

@@ -14,7 +14,7 @@ from jumpseat_protocol.provider import (
 )
 
 
-def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
+async def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
     """Let the session's models come from more providers; all is added, or nothing.
 
     Raises:
@@ -31,7 +31,7 @@ def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
     settings.providers, settings.provider_models = wanted.providers, wanted.provider_models
     if any(one.has_bearer_token_provider for one in params.providers):
         session.clients.ask_for_tokens(ctx.connection)
-    found = ctx.models.registered(replace(settings, provider_models=params.models))
+    found = await ctx.models.of_session(replace(settings, provider=None, provider_models=params.models))
     return ProviderAddResult(models=[to_wire(info) for info in found])
 
 

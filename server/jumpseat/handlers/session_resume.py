@@ -26,7 +26,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     wanted = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
     apply_options(wanted, params)
     ctx.models.check(wanted)
-    await ctx.models.authenticate(wanted)
+    await ctx.models.copilot.authenticate(wanted)
     session = await registry.settled(params.session_id)
     if session is not None and session.is_stranded() and not _goes_on(ctx, params):
         # Ends its calls with the text for interrupted ones, and asks no model.

@@ -42,8 +42,8 @@ from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaE
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.settings import settings_of
-from jumpseat.adapters.wire import as_flag, as_limit, as_object
-from jumpseat.agent.model import ModelInfo
+from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
+from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.config import project_folder
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.files import (
@@ -164,9 +164,11 @@ class Known:
             vendor=self.declaration.vendor,
             vision=as_flag(opts.get("has_vision", opts.get("vision"))),
             tools=as_flag(opts.get("can_use_tools", opts.get("tools"))),
+            reasoning=as_flag(opts.get("can_reason")),
             context_window=as_limit(meta.get("context_window")),
             max_prompt_tokens=as_limit(meta.get("max_prompt_tokens")),
             max_output_tokens=as_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
+            price=_price(as_object(meta.get("price"))),
         )
         return Offer(choice.id, name, info)
 
@@ -448,6 +450,13 @@ def _from_entry_points(name: str) -> Found | None:
     return None
 
 
+def _price(raw: Mapping[str, Any]) -> Price | None:
+    asked, said = as_amount(raw.get("input")), as_amount(raw.get("output"))
+    if asked is None or said is None:
+        return None
+    return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
+
+
 def _read_file(path: Path) -> Mapping[str, Any]:
     if path.suffix == ".toml":
         return read_toml(path)
@@ -496,13 +505,18 @@ def _choice(model: Any) -> dict[str, Any]:
     meta = {
         "context_window": model.get("context_window"),
         "max_tokens": model.get("max_output_tokens"),
+        "price": model.get("price"),
         WIRE_MODEL: model.get("wire_model"),
     }
     choice: dict[str, Any] = {"id": model["id"], "meta": {k: v for k, v in meta.items() if v is not None}}
     if model.get("name"):
         choice["formatted_name"] = model["name"]
-    if model.get("vision") is not None:
-        choice["opts"] = {"has_vision": model["vision"]}
+    able = {
+        "has_vision": model.get("vision"),
+        "can_use_tools": model.get("tools"),
+        "can_reason": model.get("reasoning"),
+    }
+    choice["opts"] = {k: v for k, v in able.items() if v is not None}
     return choice
 
 

@@ -69,6 +69,7 @@ class Declaration(BaseModel):
     ``wire`` names the code that writes requests and reads answers where no handler does; ``env`` entries
     ``base_url`` and ``api_key`` are what a session's ``provider`` can override. ``url`` is for wires that do not
     know it, or elsewhere than it is usual. ``options`` are those of the wire, as its module describes them.
+    ``list_models`` is as in the configuration.
     ``opts.timeouts`` may say ``connect``, ``first_byte``, ``idle`` and ``total`` in seconds; 0 means no limit.
     """
 
@@ -91,6 +92,7 @@ class Declaration(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     settings: dict[str, SchemaEntry] = Field(default_factory=dict[str, SchemaEntry], alias="schema")
     handlers: dict[str, Any] = Field(default_factory=dict[str, Any])
+    list_models: bool | None = None
     methods: dict[str, Any] = Field(default_factory=dict[str, Any])
     available_tools: dict[str, Any] = Field(default_factory=dict[str, Any])
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Outcome
+from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Network, Outcome
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
@@ -70,22 +70,25 @@ class DeclaredCaller:
         return self.declaration.name
 
     @property
+    def wire_name(self) -> str:
+        return self.kind or self.declaration.name
+
+    @property
     def signs_as(self) -> str:
         own = self.wire is None or self.declaration.handler("parse_chat") is not None
         return self.declaration.name if own or self.wire is None else signature(self.wire)
 
     def capabilities(self, model: str) -> Capabilities:
-        can = (
-            capabilities(self.wire.name, model)
-            if self.wire is not None
-            else Capabilities(structured_output="never")
-        )
+        can = capabilities(self.wire, model) if self.wire is not None else Capabilities(structured_output="never")
         if self.declaration.handler("build_structured_output") is not None:
             can = replace(can, structured_output="always")
         return can
 
-    async def whereabouts(self) -> Endpoint:
-        """Where and as whom the models are called, as things are now, with the declared headers.
+    def for_text(self) -> DeclaredCaller:
+        return replace(self, inline=True)
+
+    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+        """Where, as whom and how the models are called, as things are now, with the declared headers.
 
         Raises:
             ConfigError: a value is nowhere.
@@ -97,11 +100,13 @@ class DeclaredCaller:
         declared = {name: str(text) for name, text in filled if text is not None and text is not False}
         base = self.wire.request(endpoint, ModelRequest("model", "", [])) if self.wire is not None else None
         usual = base.url.removeprefix(endpoint.base_url) if base is not None else ""
-        return replace(
+        raw = self.declaration.raw
+        where = replace(
             endpoint,
             base_url=self._url(view, values, base, endpoint).removesuffix(usual),
-            headers=merge_headers(declared, endpoint.headers),
+            headers=merge_headers(declared, _raw_headers(raw, values), endpoint.headers),
         )
+        return where, network_of(_said(raw, values))
 
     async def begin(self, request: ModelRequest) -> Exchange:
         """Make the call ready.
