@@ -104,6 +104,28 @@ def interactions(deltas: int) -> Chunks:
     ]
 
 
+def routed(deltas: int) -> Chunks:
+    """Thoughts, which this provider tells twice, and then the text."""
+    head = {
+        "id": "gen-1764000000-1",
+        "object": "chat.completion.chunk",
+        "created": 1764000000,
+        "model": "anthropic/claude-sonnet-5",
+        "provider": "Anthropic",
+    }
+
+    def chunk(**delta: Any) -> Any:
+        choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None, "logprobs": None}
+        return {**head, "choices": [{**choice, "native_finish_reason": None}]}
+
+    detail = {"type": "reasoning.text", "text": WORD, "format": "anthropic-claude-v1", "index": 0}
+    thought = chunk(content="", reasoning=WORD, reasoning_details=[detail])
+    thoughts: Chunks = [(None, thought)]
+    said: Chunks = [(None, chunk(content=WORD))]
+    stop: dict[str, Any] = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": "stop"}
+    return [*thoughts * (deltas - 1), *said, (None, {**head, "choices": [stop]}), (None, "[DONE]")]
+
+
 FORMS: Final[Mapping[str, Callable[[int], Chunks]]] = {
     "openai": chat,
     "openai_responses": responses,
@@ -115,6 +137,7 @@ FORMS: Final[Mapping[str, Callable[[int], Chunks]]] = {
     "copilot_responses": responses,
     "gemini": generate_content,
     "gemini_interactions": interactions,
+    "openrouter": routed,
 }
 
 
@@ -142,7 +165,8 @@ def decode(name: str, pieces: Sequence[bytes], deltas: int) -> float:
     last = decoder.finish() or events
     taken = time.perf_counter() - started
     assert isinstance(last[-1], Completed)
-    assert last[-1].message.text() == WORD * deltas
+    message = last[-1].message
+    assert message.reasoning() + message.text() == WORD * deltas
     return taken
 
 

@@ -19,6 +19,12 @@ class AdapterSummary(WireModel):
     problem: str | None = None
 
 
+class AdaptersListParams(WireModel):
+    """With ``cwd``, the adapters as sessions in that folder have them: those of its project too."""
+
+    cwd: str | None = Field(default=None, min_length=1)
+
+
 class AdaptersListResult(WireModel):
     """All adapters that can be named, sorted."""
 
@@ -26,10 +32,14 @@ class AdaptersListResult(WireModel):
 
 
 class AdapterGetParams(WireModel):
-    """``model`` is what the settings are for, where they differ from model to model; unset, the default."""
+    """``model`` is what the settings are for, where they differ from model to model; unset, the default.
+
+    ``cwd`` is as in ``jumpseat.adapters.list``.
+    """
 
     name: str = Field(min_length=1)
     model: str | None = Field(default=None, min_length=1)
+    cwd: str | None = Field(default=None, min_length=1)
 
 
 class AdapterChoice(WireModel):

@@ -225,7 +225,7 @@ def _state_requests() -> Mapping[str, Method]:
             elicitation.HandlePendingElicitationParams, server.SuccessResult
         ),
         # Ours, which the Copilot SDK protocol has not.
-        "jumpseat.adapters.list": Method(server.EmptyParams, adapters.AdaptersListResult),
+        "jumpseat.adapters.list": Method(adapters.AdaptersListParams, adapters.AdaptersListResult),
         "jumpseat.adapters.get": Method(adapters.AdapterGetParams, adapters.AdapterGetResult),
         "jumpseat.adapters.register": Method(adapters.AdapterRegisterParams, adapters.AdapterGetResult),
         "jumpseat.complete": Method(adapters.CompleteParams, adapters.CompleteResult),

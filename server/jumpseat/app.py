@@ -35,6 +35,7 @@ from jumpseat.store.instructions import read_instructions
 from jumpseat.store.memories import MemoryStore
 from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
+from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.builtin import FixedTools
@@ -73,7 +74,8 @@ class App:
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.secrets = Secrets()
-        self.models = Models(config, options, home, self.secrets, tasks=tasks)
+        self.trust = TrustedFolders(home, config.trusted_folders)
+        self.models = Models(config, options, home, self.secrets, tasks=tasks, is_trusted=self.trust.is_trusted)
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
         user_home = options.environ.get("HOME")

@@ -3,6 +3,7 @@
 ::
 
     default_model = "fast"              # an alias, or "adapter/model"
+    trusted_folders = ["~/work"]        # what lies in them may set up the server: docs/permissions.md
 
     [adapters.work]                     # the name in "work/gpt-5"
     type = "openai"                     # which adapter it is; default: the table's own name
@@ -55,7 +56,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.errors import ConfigError, validation_problems
 
@@ -221,6 +222,7 @@ class ToolsConfig(_Section):
 
 class Config(_Section):
     default_model: str | None = None
+    trusted_folders: list[str] = Field(default_factory=list)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
@@ -230,6 +232,14 @@ class Config(_Section):
         default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
     )
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
+
+    @field_validator("trusted_folders")
+    @classmethod
+    def _absolute(cls, folders: list[str]) -> list[str]:
+        for folder in folders:
+            if not folder.startswith(("/", "~")):
+                raise ValueError(f"expected a path that begins with / or ~, got {folder!r}")
+        return folders
 
 
 def load_config(home: Path) -> Config:
@@ -275,6 +285,24 @@ def adapter_files(home: Path | None) -> dict[str, Path]:
     except OSError:
         return {}
     return {name.rpartition(".")[0]: home / "adapters" / name for name in files if name.endswith((".toml", ".py"))}
+
+
+def project_folder(cwd: Path, kind: str, home: Path | None = None) -> Path | None:
+    """What a project declares of one kind: the nearest ``.jumpseat/KIND`` from ``cwd`` up to the top of its
+    repository; ``None`` where there is none.
+
+    That of ``home`` is the user's own and no project's.
+    """
+    # Texts, because every prompt asks.
+    folder, own = str(cwd), None if home is None else os.path.join(home, kind)
+    while True:
+        found = os.path.join(folder, ".jumpseat", kind)
+        if found != own and os.path.isdir(found):
+            return Path(found)
+        parent = os.path.dirname(folder)
+        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
+            return None
+        folder = parent
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:

@@ -1,7 +1,6 @@
-"""What goes over Gemini's wires against the types of Google's own SDK, where it is installed.
+"""What goes over Gemini's wires against the types of Google's own SDK.
 
-``pip install google-genai`` in an environment of its own is enough: it is no dependency of the tests, for it brings
-much with it. The types of the Interactions API are in a part of the package that it does not promise to keep.
+The types of the Interactions API are in a part of the package that it does not promise to keep.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false

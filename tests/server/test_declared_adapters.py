@@ -287,13 +287,70 @@ async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
         assert expected in await failure(server, {"adapterSettings": settings})
 
 
-async def test_settings_for_an_adapter_without_any_are_refused(tmp_path: Path) -> None:
-    text = '[adapters.bare]\ntype = "openai"\nbase_url = "http://127.0.0.1:1"\nmodels = ["m"]\n'
-    settings = {"temperature": 1}
-    async with running_server(tmp_path, config=text) as server:
-        error = await server.wire.refused("session.create", {"model": "bare/m", "adapterSettings": settings})
-        assert "there is no setting 'temperature': adapter 'bare' declares none" in error["message"]
-        assert "adapter 'openai' declares none" in await failure(server, {"adapterSettings": settings})
+async def test_adapters_of_which_nothing_is_declared_have_the_settings_of_their_wires(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        text = f'[adapters.bare]\ntype = "openai"\nbase_url = "{model.url}"\nmodels = ["m"]\n'
+        provider = {"type": "openai", "baseUrl": model.url}
+        async with running_server(tmp_path, config=text) as server:
+            for number, options in enumerate(({"model": "bare/m"}, {"model": "m", "provider": provider})):
+                session = f"s{number}"
+                settings = {"temperature": 1, "max_tokens": 77, "reasoning_effort": "low"}
+                options = {"sessionId": session, **options, "adapterSettings": settings}
+                await server.wire.call("session.create", options)
+                assert await sent_temperature(server, model, session) == 1
+                assert model.requests[-1].json["max_tokens"] == 77
+                assert model.requests[-1].json["reasoning_effort"] == "low"
+                assert await sent_temperature(server, model, session, adapterSettings={"temperature": 0}) == 0
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "expected"),
+    [
+        ({"type": "openai"}, {"heat": 1}, "there is no setting 'heat'; settings: reasoning_effort, temperature, "),
+        ({"type": "openai"}, {"temperature": 3}, "setting 'temperature': expected at most 2"),
+        ({"type": "openai"}, {"stop": []}, "setting 'stop': expected 1 to 4 texts"),
+        ({"type": "openai", "wireApi": "responses"}, {"verbosity": "loud"}, "expected one of low, medium, high"),
+        ({"type": "anthropic"}, {"temperature": 1.5}, "setting 'temperature': expected at most 1"),
+        ({"type": "gemini"}, {"temperature": "hot"}, "setting 'temperature': expected a number, got str"),
+        ({"type": "ollama"}, {"num_ctx": 0}, "setting 'num_ctx': expected at least 1"),
+    ],
+)
+async def test_wrong_settings_of_a_wire_are_refused_when_the_session_opens(
+    tmp_path: Path, provider: JsonObject, settings: JsonObject, expected: str
+) -> None:
+    async with running_server(tmp_path) as server:
+        options = {"model": "m", "provider": {**provider, "baseUrl": "http://127.0.0.1:1"}}
+        error = await server.wire.refused("session.create", {**options, "adapterSettings": settings})
+
+    assert expected in error["message"]
+
+
+async def test_a_client_can_draw_the_settings_of_an_adapter_that_comes_with_the_server(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        adapter = (await server.wire.call("jumpseat.adapters.get", {"name": "anthropic"}))["adapter"]
+
+    assert adapter["settings"][0] == {
+        "key": "effort",
+        "type": "enum",
+        "description": "How hard the model thinks, where it can.",
+        "choices": [
+            {"id": one, "name": one, "meta": {}, "opts": {}}
+            for one in ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+        ],
+        "optional": True,
+        "enabled": True,
+        "mapping": "request.reasoning_effort",
+    }
+    assert [one["key"] for one in adapter["settings"]] == [
+        "effort",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop_sequences",
+        "service_tier",
+        "metadata.user_id",
+    ]
 
 
 # --- our own methods ----------------------------------------------------------------------------------------------
@@ -334,7 +391,9 @@ async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: 
         "plain": "literal",
         "team": "command",
     }
-    effort, model, temperature = adapter["settings"]
+    settings = {one["key"]: one for one in adapter["settings"]}
+    assert [*settings][:3] == ["model", "reasoning.effort", "reasoning_effort"]
+    effort, model, temperature = (settings[key] for key in ("reasoning.effort", "model", "temperature"))
     assert (effort["key"], effort["type"], effort["default"]) == ("reasoning.effort", "enum", "low")
     assert [(one["id"], one["name"]) for one in effort["choices"]] == [("low", "low"), ("high", "High")]
     assert (model["key"], model["default"], [one["id"] for one in model["choices"]]) == (
@@ -360,7 +419,10 @@ async def test_an_adapter_that_a_client_registers_answers_a_session(tmp_path: Pa
         async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
             call = server.wire.call
             result = await call("jumpseat.adapters.register", {"declaration": declaration})
-            assert [one["key"] for one in result["adapter"]["settings"]] == ["model", "top_k"]
+            assert [one["key"] for one in result["adapter"]["settings"] if not one["optional"]] == [
+                "model",
+                "top_k",
+            ]
             assert KEY not in json.dumps(result)
             assert await ask(server, model="theirs/m") == "Registered."
             assert [one["id"] for one in (await call("models.list", {}))["models"]] == ["theirs/m"]

@@ -117,12 +117,21 @@ class Outcome:
     body: str = ""
 
 
+class Detached(Protocol):
+    """What answers a call in place of the network."""
+
+    def route(self) -> Any:
+        """A transport of httpx that leads to it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One call that is ready to be made, and what reads its answer.
 
     ``secrets`` must not appear in any error. ``ended`` is told how it went, after the answer, in every case.
-    ``timeouts`` and ``network`` are those of the call where they differ from the usual ones.
+    ``timeouts`` and ``network`` are those of the call where they differ from the usual ones. ``instead`` is what
+    the adapter has in place of the network.
     """
 
     request: HttpRequest
@@ -131,6 +140,23 @@ class Exchange:
     ended: Callable[[Outcome], Awaitable[None]] | None = None
     timeouts: Timeouts | None = None
     network: Network | None = None
+    instead: Detached | None = None
+
+
+class Wire:
+    """What all wires of the server inherit.
+
+    ``name`` says which wire it is. ``signs_as`` is the provider behind it, where that is not called as the wire is:
+    what its blocks carry in ``provider``. Only what carries it is given back as it came.
+    """
+
+    name: ClassVar[str]
+    signs_as: ClassVar[str | None] = None
+
+    @property
+    def signature(self) -> str:
+        """What blocks of the provider behind this wire carry in ``provider``."""
+        return self.signs_as or self.name
 
 
 class Adapter(Protocol):

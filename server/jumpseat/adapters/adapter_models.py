@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.adapter import Endpoint
@@ -14,6 +16,9 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.catalogue import Catalogue
+
 
 @dataclass(frozen=True, slots=True)
 class AdapterModels:
@@ -23,13 +28,17 @@ class AdapterModels:
     connections: Connections
     environ: Mapping[str, str]
 
-    async def of(self, name: str, model: str | None, client_name: str | None = None) -> ResolvedModel:
+    async def of(
+        self, name: str, model: str | None, client_name: str | None = None, cwd: Path | None = None
+    ) -> ResolvedModel:
         """A model of one adapter, its first without ``model``.
 
         Raises:
             ConfigError: there is no such adapter or model.
         """
         name = ALIASES.get(name, name)
+        if cwd is not None and self.adapters.is_brought(name, cwd):
+            return await self.brought(name, model, client_name, cwd)
         config = self.adapters.find(name)
         if config is None and name not in ADAPTERS:
             return await self._of_declaration(name, model, client_name)
@@ -60,7 +69,7 @@ class AdapterModels:
             # It goes by its bare name.
             return ResolvedModel(self.connections.scripted(config.script), model, replace(info, id=model))
         endpoint = self._endpoint(name, kind, config, client_name)
-        return ResolvedModel(self.connections.plain(kind, endpoint), offer.wire_name, info)
+        return ResolvedModel(self.connections.plain(kind, endpoint, signs_as=name), offer.wire_name, info)
 
     def _endpoint(self, name: str, kind: str, config: AdapterConfig, client_name: str | None) -> Endpoint:
         adapter = load_adapter(kind)
@@ -80,8 +89,18 @@ class AdapterModels:
             options=config.options,
         )
 
-    async def _of_declaration(self, name: str, model: str | None, client_name: str | None) -> ResolvedModel:
-        known = self.adapters.callable(name, await self.adapters.catalogue.ready(name))
+    async def brought(self, name: str, model: str | None, client_name: str | None, cwd: Path) -> ResolvedModel:
+        """A model of an adapter as sessions in ``cwd`` have it.
+
+        Raises:
+            ConfigError: it is wrong, or declares no models.
+        """
+        return await self._of_declaration(name, model, client_name, self.adapters.catalogue_in(cwd))
+
+    async def _of_declaration(
+        self, name: str, model: str | None, client_name: str | None, catalogue: Catalogue | None = None
+    ) -> ResolvedModel:
+        known = self.adapters.callable(name, await (catalogue or self.adapters.catalogue).ready(name))
         offer = offered(known.offers(), model)
         if offer is None:
             if model is None:

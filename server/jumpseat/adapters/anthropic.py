@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -134,11 +134,10 @@ _CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
-class AnthropicAdapter:
+class AnthropicAdapter(Wire):
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
     name: ClassVar[str] = NAME
-    signs_as: ClassVar[str] = NAME
     default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
     key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
     hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
@@ -173,7 +172,8 @@ class AnthropicAdapter:
 
     def decoder(self, request: ModelRequest) -> Decoder:
         native = {"bash": "bash", "text_editor": _EDITOR}
-        return MessagesDecoder(frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native))
+        wanted = frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native)
+        return MessagesDecoder(self.signature, wanted)
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
         """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
@@ -181,11 +181,11 @@ class AnthropicAdapter:
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = endpoint.options
-        max_tokens, thinking = _thinking(request, options)
+        max_tokens, thinking = _thinking(request, options, self.signature)
         body: JsonObject = {"model": request.model, "max_tokens": max_tokens}
         if request.system.strip():
             body["system"] = [{"type": "text", "text": request.system}]
-        body["messages"] = messages_to_wire(request, citations=bool(options.get("citations", True)))
+        body["messages"] = messages_to_wire(request, self.signature, citations=bool(options.get("citations", True)))
         if tools := tools_to_wire(request):
             body["tools"] = tools
             choice = tool_choice_to_wire(request.tool_choice)
@@ -288,13 +288,16 @@ def tool_choice_to_wire(choice: ToolChoice | None) -> JsonObject | None:
     return wire
 
 
-def messages_to_wire(request: ModelRequest, *, citations: bool) -> list[JsonObject]:
-    """The conversation as messages of alternating roles, neighbours of one role merged."""
+def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -> list[JsonObject]:
+    """The conversation as messages of alternating roles, neighbours of one role merged.
+
+    What ``provider`` made goes back as it came.
+    """
     ids = _ToolIds()
     wire: list[JsonObject] = []
     for message in request.messages:
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
-        content = _content(message, ids, vision=request.vision, citations=citations)
+        content = _content(message, ids, provider, vision=request.vision, citations=citations)
         if not content:
             continue
         if wire and wire[-1]["role"] == role:
@@ -328,14 +331,16 @@ class _ToolIds:
         return known
 
 
-def _content(message: Message, ids: _ToolIds, *, vision: bool, citations: bool) -> list[JsonObject]:
+def _content(message: Message, ids: _ToolIds, provider: str, *, vision: bool, citations: bool) -> list[JsonObject]:
     match message:
         case UserMessage():
             return [
                 part for block in message.blocks for part in _user_block(block, vision=vision, citations=citations)
             ]
         case AssistantMessage():
-            return [part for block in message.blocks if (part := _assistant_block(block, ids)) is not None]
+            return [
+                part for block in message.blocks if (part := _assistant_block(block, ids, provider)) is not None
+            ]
         case ToolMessage():
             return [_tool_result(result, ids, vision=vision) for result in message.results]
 
@@ -350,7 +355,7 @@ def _user_block(block: UserBlock, *, vision: bool, citations: bool) -> list[Json
             return [_document(block, citations=citations)]
 
 
-def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
+def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> JsonObject | None:
     match block:
         case TextBlock():
             if not block.text.strip():
@@ -362,16 +367,16 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
             cited = [
                 c.provider_data
                 for c in block.citations
-                if c.provider == NAME and c.kind == "web_search_result_location" and c.provider_data
+                if c.provider == provider and c.kind == "web_search_result_location" and c.provider_data
             ]
             if cited:
                 part["citations"] = cited
             return part
         case ReasoningBlock():
             # Thinking is accepted only with its signature, which no other provider can give.
-            return _replayed(block)
+            return _replayed(block, provider)
         case ToolUseBlock():
-            if block.provider == NAME and (native := as_object(as_object(block.provider_data).get(NATIVE))):
+            if block.provider == provider and (native := as_object(as_object(block.provider_data).get(NATIVE))):
                 return {**native, "type": "tool_use", "id": ids(block.id)}
             arguments = block.arguments
             if arguments is None:
@@ -379,17 +384,19 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds) -> JsonObject | None:
                 arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
             return {"type": "tool_use", "id": ids(block.id), "name": block.name, "input": arguments}
         case HostedToolUseBlock() | HostedToolResultBlock():
-            replay = _replayed(block)
+            replay = _replayed(block, provider)
             if replay is not None:
                 return replay
             text = hosted_as_text(block)
             return {"type": "text", "text": text} if text.strip() else None
 
 
-def _replayed(block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock) -> JsonObject | None:
-    """The block exactly as this provider gave it, if it did."""
+def _replayed(
+    block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock, provider: str
+) -> JsonObject | None:
+    """The block exactly as ``provider`` gave it, if it did."""
     raw: Any = block.provider_data
-    return dict(cast("JsonObject", raw)) if block.provider == NAME and isinstance(raw, dict) else None
+    return dict(cast("JsonObject", raw)) if block.provider == provider and isinstance(raw, dict) else None
 
 
 def _tool_result(result: ToolResultBlock, ids: _ToolIds, *, vision: bool) -> JsonObject:
@@ -439,7 +446,7 @@ def _mark_cache(body: JsonObject) -> None:
             blocks[-1] = {**blocks[-1], "cache_control": _CACHE}
 
 
-def _thinking(request: ModelRequest, options: Mapping[str, Any]) -> tuple[int, JsonObject | None]:
+def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) -> tuple[int, JsonObject | None]:
     """The limit of output tokens, and the thinking to ask for."""
     wanted = request.max_output_tokens
     effort = request.reasoning_effort
@@ -451,7 +458,7 @@ def _thinking(request: ModelRequest, options: Mapping[str, Any]) -> tuple[int, J
     how = options.get("thinking") or ("adaptive" if _is_adaptive(request.model) else "budget")
     if how == "adaptive":
         return wanted or DEFAULT_MAX_TOKENS * 4, {"type": "adaptive"}
-    if _answers_unthinking_call(request.messages):
+    if _answers_unthinking_call(request.messages, provider):
         return plain, None
     budget = THINKING_BUDGETS.get(effort, THINKING_BUDGETS["medium"])
     if wanted is None:
@@ -475,7 +482,7 @@ def _is_adaptive(model: str) -> bool:
     return version is not None and version >= (4, 6)
 
 
-def _answers_unthinking_call(messages: list[Message]) -> bool:
+def _answers_unthinking_call(messages: list[Message], provider: str) -> bool:
     """Whether the request ends with results of a call that has no thinking before it.
 
     The wire refuses to begin thinking there; it happens after a change of model or of effort.
@@ -484,7 +491,7 @@ def _answers_unthinking_call(messages: list[Message]) -> bool:
         return False
     last = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
     return last is None or not any(
-        isinstance(block, ReasoningBlock) and _replayed(block) is not None for block in last.blocks
+        isinstance(block, ReasoningBlock) and _replayed(block, provider) is not None for block in last.blocks
     )
 
 
@@ -500,12 +507,14 @@ class _Part:
 
 
 class MessagesDecoder:
-    """Reads one answer, whole or streamed. Blocks of kinds unknown here are kept raw and replayed.
+    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
 
-    Calls of ``native`` tools, which are the model's own, become calls of ours; they go back as they came.
+    Blocks of kinds unknown here are kept raw and replayed. Calls of ``native`` tools, which are the model's own,
+    become calls of ours; they go back as they came.
     """
 
-    def __init__(self, native: frozenset[str] = frozenset()) -> None:
+    def __init__(self, provider: str, native: frozenset[str] = frozenset()) -> None:
+        self._provider = provider
         self._native = native
         self._parts: dict[int, _Part] = {}
         self._usage: JsonObject = {}
@@ -626,13 +635,14 @@ class MessagesDecoder:
     def _complete(self) -> list[ModelEvent]:
         self._completed = True
         events: list[ModelEvent] = []
-        blocks = [block for index in sorted(self._parts) if (block := _to_block(self._parts[index])) is not None]
+        parts = [self._parts[index] for index in sorted(self._parts)]
+        blocks = [block for part in parts if (block := _to_block(part, self._provider)) is not None]
         stop = STOP_REASONS.get(self._stop_reason or "end_turn", "end_turn")
         if stop == "end_turn" and any(isinstance(block, ToolUseBlock) for block in blocks):
             stop = "tool_use"
         for index, block in enumerate(blocks):
             if isinstance(block, ToolUseBlock) and block.name in self._native:
-                blocks[index] = call = _translated(block)
+                blocks[index] = call = _translated(block, self._provider)
                 if block.name == _EDITOR:
                     events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
         message = AssistantMessage(blocks)
@@ -655,20 +665,24 @@ class MessagesDecoder:
         )
 
 
-def _to_block(part: _Part) -> AssistantBlock | None:
+def _to_block(part: _Part, provider: str) -> AssistantBlock | None:
     """A finished content block in neutral form; ``None`` for empty text."""
     raw = dict(part.wire)
     kind = as_text(raw.get("type"))
     if kind == "text":
         text = as_text(raw.get("text")) + "".join(part.text)
         citations = [*as_list(raw.get("citations")), *part.citations]
-        return TextBlock(text, [_citation(as_object(item)) for item in citations]) if text or citations else None
+        return (
+            TextBlock(text, [_citation(as_object(item), provider) for item in citations])
+            if text or citations
+            else None
+        )
     if kind == "thinking":
         raw["thinking"] = as_text(raw.get("thinking")) + "".join(part.text)
         raw["signature"] = as_text(raw.get("signature")) + "".join(part.signature)
-        return ReasoningBlock(raw["thinking"], NAME, raw if raw["signature"] else None)
+        return ReasoningBlock(raw["thinking"], provider, raw if raw["signature"] else None)
     if kind == "redacted_thinking":
-        return ReasoningBlock("", NAME, raw)
+        return ReasoningBlock("", provider, raw)
     if part.text:
         raw["content"] = as_text(raw.get("content")) + "".join(part.text)
     text = "".join(part.json)
@@ -678,12 +692,12 @@ def _to_block(part: _Part) -> AssistantBlock | None:
         return ToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), written, parse_arguments(written))
     if kind.endswith("tool_use"):
         raw["input"] = (parse_arguments(text) if text else None) or as_object(raw.get("input"))
-        return HostedToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), raw["input"], NAME, raw)
+        return HostedToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), raw["input"], provider, raw)
     readable, is_error = _hosted_result(raw)
-    return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, NAME, is_error, raw)
+    return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, provider, is_error, raw)
 
 
-def _translated(call: ToolUseBlock) -> ToolUseBlock:
+def _translated(call: ToolUseBlock, provider: str) -> ToolUseBlock:
     """A call of a tool of the model's own as one of ours; any other as it is."""
     given = call.arguments or {}
     path = given.get("path")
@@ -706,7 +720,7 @@ def _translated(call: ToolUseBlock) -> ToolUseBlock:
             return call
     ours = {key: value for key, value in ours.items() if value is not None}
     native = {NATIVE: {"name": call.name, "input": given}}
-    return ToolUseBlock(call.id, name, dump_json(ours), ours, NAME, native)
+    return ToolUseBlock(call.id, name, dump_json(ours), ours, provider, native)
 
 
 def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
@@ -730,7 +744,7 @@ def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
     return "\n".join(rows), bool(raw.get("is_error"))
 
 
-def _citation(raw: JsonObject) -> Citation:
+def _citation(raw: JsonObject, provider: str) -> Citation:
     start = raw.get("start_char_index", raw.get("start_page_number", raw.get("start_block_index")))
     end = raw.get("end_char_index", raw.get("end_page_number", raw.get("end_block_index")))
     return Citation(
@@ -740,6 +754,6 @@ def _citation(raw: JsonObject) -> Citation:
         cited_text=as_text(raw.get("cited_text")) or None,
         start=start if isinstance(start, int) else None,
         end=end if isinstance(end, int) else None,
-        provider=NAME,
+        provider=provider,
         provider_data=raw,
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import copy
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import anyio
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, Network
+from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, Network, Wire
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.errors import InvalidRequestError, ProviderAuthError
+from jumpseat.errors import ProviderAuthError
 
 
 class Caller(Protocol):
@@ -99,28 +100,35 @@ class WireCaller:
         return self
 
     async def begin(self, request: ModelRequest) -> Exchange:
-        if request.settings:
-            raise no_settings(self.wire.name, request.settings)
         endpoint = self.endpoint
         if self.token is not None:
             endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
         secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
-        call = self.wire.request(endpoint, request)
+        if request.settings:
+            from jumpseat.adapters.declared.settings import written_with_settings
+
+            call = written_with_settings(self.wire, endpoint, request)
+        else:
+            call = self.wire.request(endpoint, request)
         return Exchange(
             replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
         )
 
 
-def no_settings(adapter: str, settings: Iterable[str]) -> InvalidRequestError:
-    """What to say to settings for an adapter that has none."""
-    return InvalidRequestError(
-        f"there is no setting {next(iter(settings))!r}: adapter {adapter!r} declares none; extend it with a schema"
-    )
-
-
 def signature(wire: Adapter) -> str:
-    """What a wire's blocks carry in ``provider``: its name, unless it says that it ``signs_as`` a relative."""
-    return str(getattr(wire, "signs_as", wire.name))
+    """What a wire's blocks carry in ``provider``: its name, unless it says that it signs otherwise."""
+    return wire.signature if isinstance(wire, Wire) else wire.name
+
+
+def signing_as(wire: Adapter, provider: str) -> Adapter:
+    """``wire`` as that of ``provider``: another server behind the same wire cannot read what this one signed."""
+    if signature(wire) == provider:
+        return wire
+    signed: Any = copy.copy(wire)
+    # One that does not tell its wire from its provider has the one name for both.
+    own = {"signs_as" if isinstance(wire, Wire) else "name": provider, "__slots__": ()}
+    signed.__class__ = type(type(wire).__name__, (type(wire),), own)
+    return cast("Adapter", signed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any
 from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.model import ModelInfo, Price
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, adapter_files
+from jumpseat.config import (
+    KNOWN_BESIDE,
+    WELL_KNOWN,
+    AdapterConfig,
+    Config,
+    ModelConfig,
+    adapter_files,
+    project_folder,
+)
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -43,8 +51,16 @@ class Offered:
 class ConfiguredAdapters:
     """``main`` are the configured ones, ``beside`` those of keys that are there for other programs too."""
 
-    def __init__(self, config: Config, environ: Mapping[str, str], home: Path | None = None) -> None:
-        """``home`` is where the folder ``adapters`` of files with adapters may be."""
+    def __init__(
+        self,
+        config: Config,
+        environ: Mapping[str, str],
+        home: Path | None = None,
+        is_trusted: Callable[[Path], bool] = lambda _: False,
+    ) -> None:
+        """``home`` is where the folder ``adapters`` of files with adapters may be; ``is_trusted`` tells which
+        projects may bring adapters."""
+        self._is_trusted = is_trusted
         self._config = config
         self._environ = environ
         self._home = home
@@ -124,7 +140,16 @@ class ConfiguredAdapters:
             for name, adapter in self._config.adapters.items()
             if adapter.type != SCRIPTED and name != SCRIPTED
         }
-        return Catalogue(tables, self._home)
+        return Catalogue(tables, self._home, self._is_trusted)
+
+    def catalogue_in(self, cwd: Path) -> Catalogue:
+        """All adapters that can be named by sessions in ``cwd``."""
+        # The catalogue takes a while to load, and most projects bring nothing.
+        return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.of_project(cwd)
+
+    def is_brought(self, name: str, cwd: Path) -> bool:
+        """Whether the project that ``cwd`` is in brings an adapter of that name."""
+        return project_folder(cwd, "adapters") is not None and self.catalogue_in(cwd).brings(name)
 
     def callable(self, name: str, known: Known | None = None) -> Known:
         """The declared adapter of that name.

@@ -21,7 +21,6 @@ from jumpseat_protocol.version import __version__
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Endpoint
     from jumpseat.adapters.declared.catalogue import Known
-    from jumpseat.adapters.declared.env import EnvResolver
     from jumpseat.adapters.http import Detour, HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from jumpseat.agent.interfaces import ResolvedModel
     from jumpseat.agent.model import Model
     from jumpseat.cli import Options
+    from jumpseat.declared.env import EnvResolver
 
 
 class Connections:
@@ -61,12 +61,16 @@ class Connections:
         token: Callable[[], Awaitable[str]] | None = None,
         *,
         socket: bool = False,
+        signs_as: str | None = None,
     ) -> Model:
-        """A model behind an adapter that comes with the server."""
-        from jumpseat.adapters.caller import WireCaller
+        """A model behind an adapter that comes with the server. ``signs_as`` is who made what it signs, where that
+        is not called as the adapter is."""
+        from jumpseat.adapters.caller import WireCaller, signing_as
         from jumpseat.adapters.http import HttpModel
 
-        return HttpModel(WireCaller(load_adapter(adapter_name), endpoint, token, socket), self.transport())
+        wire = load_adapter(adapter_name)
+        wire = signing_as(wire, signs_as) if signs_as is not None else wire
+        return HttpModel(WireCaller(wire, endpoint, token, socket), self.transport())
 
     def declared(
         self,
@@ -144,7 +148,7 @@ class Connections:
 
     @cached_property
     def _resolver(self) -> EnvResolver:
-        from jumpseat.adapters.declared.env import EnvResolver
+        from jumpseat.declared.env import EnvResolver
 
         return EnvResolver(self._environ)
 

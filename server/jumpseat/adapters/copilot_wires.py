@@ -34,6 +34,7 @@ class CopilotMessagesAdapter(AnthropicAdapter):
     """Messages of Copilot. Its blocks are Anthropic's own, and may go to either."""
 
     name: ClassVar[str] = "copilot_messages"
+    signs_as: ClassVar[str | None] = AnthropicAdapter.name
     default_base_url: ClassVar[str | None] = COPILOT_API_URL
     key_env: ClassVar[str | None] = CopilotAdapter.key_env
     hosted: ClassVar[Mapping[str, JsonObject]] = {}

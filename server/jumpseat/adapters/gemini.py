@@ -27,7 +27,7 @@ from hashlib import blake2s
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote, urlsplit
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.gemini_schema import inlined, openapi_parameters, openapi_subset
@@ -129,7 +129,7 @@ _LATEST: Final = (99, 0)
 _NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
 
 
-class GeminiAdapter:
+class GeminiAdapter(Wire):
     """``<base_url>/models/<model>:generateContent``. A key goes as ``x-goog-api-key``, never in the URL."""
 
     name: ClassVar[str] = NAME
@@ -151,12 +151,12 @@ class GeminiAdapter:
         )
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return GenerateContentDecoder(request)
+        return GenerateContentDecoder(self.signature, request)
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = endpoint.options
         as_is = bool(options.get("json_schema"))
-        body: JsonObject = {"contents": contents_to_wire(request)}
+        body: JsonObject = {"contents": contents_to_wire(request, self.signature)}
         if request.system.strip():
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         tools: list[JsonObject] = []
@@ -326,8 +326,11 @@ def response_format_to_wire(wanted: ResponseFormat, *, as_is: bool = False) -> J
     return {"responseMimeType": "application/json", field_name: schema}
 
 
-def contents_to_wire(request: ModelRequest) -> list[JsonObject]:
-    """The conversation. It begins with the user; results stand alone, right after their calls."""
+def contents_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
+    """The conversation. It begins with the user; results stand alone, right after their calls.
+
+    What ``provider`` made goes back as it came.
+    """
     version = generation_of(request.model)
     signed = version is not None and version >= (3, 0)
     wire: list[JsonObject] = []
@@ -337,7 +340,7 @@ def contents_to_wire(request: ModelRequest) -> list[JsonObject]:
             case UserMessage():
                 role, parts = "user", user_parts(message, vision=request.vision)
             case AssistantMessage():
-                role, parts = "model", assistant_parts(message, signed=signed)
+                role, parts = "model", assistant_parts(message, provider, signed=signed)
             case ToolMessage():
                 role, parts = "user", result_parts(message, vision=request.vision, nested=signed)
         if not parts:
@@ -390,12 +393,12 @@ def result_parts(message: ToolMessage, *, vision: bool, nested: bool) -> list[Js
     return parts + images
 
 
-def assistant_parts(message: AssistantMessage, *, signed: bool) -> list[JsonObject]:
-    """What the model said, each signature on its part.
+def assistant_parts(message: AssistantMessage, provider: str, *, signed: bool) -> list[JsonObject]:
+    """What the model said, each signature of ``provider`` on its part.
 
     ``signed`` tells that the model wants one on the first call of every answer.
     """
-    marks = _Marks(message)
+    marks = _Marks(message, provider)
     parts: list[JsonObject] = []
     calls = 0
     for block in message.blocks:
@@ -403,7 +406,7 @@ def assistant_parts(message: AssistantMessage, *, signed: bool) -> list[JsonObje
             case TextBlock():
                 parts += marks.text(block.text, calls)
             case ReasoningBlock():
-                data = as_object(block.provider_data) if block.provider == NAME else {}
+                data = as_object(block.provider_data) if block.provider == provider else {}
                 if "thoughtSignature" in data and "start" not in data:
                     parts.append(
                         {"text": block.text, "thought": True, "thoughtSignature": data["thoughtSignature"]}
@@ -412,7 +415,7 @@ def assistant_parts(message: AssistantMessage, *, signed: bool) -> list[JsonObje
                 part: JsonObject = {
                     "functionCall": {"id": block.id, "name": block.name, "args": arguments_to_wire(block)}
                 }
-                own = as_object(block.provider_data) if block.provider == NAME else {}
+                own = as_object(block.provider_data) if block.provider == provider else {}
                 if "thoughtSignature" in own:
                     part["thoughtSignature"] = own["thoughtSignature"]
                 elif signed and not calls:
@@ -421,7 +424,7 @@ def assistant_parts(message: AssistantMessage, *, signed: bool) -> list[JsonObje
                 calls += 1
                 parts += marks.empty(calls)
             case HostedToolUseBlock() | HostedToolResultBlock():
-                if block.provider != NAME:
+                if block.provider != provider:
                     parts += _texts(hosted_as_text(block))
                 elif own_part := as_object(as_object(block.provider_data).get("part")):
                     parts.append(own_part)
@@ -456,12 +459,12 @@ def first_object(text: str) -> str | None:
 class _Marks:
     """The signatures of a message's texts, in the order of their places."""
 
-    def __init__(self, message: AssistantMessage) -> None:
+    def __init__(self, message: AssistantMessage, provider: str) -> None:
         length = len(message.text())
         self._waiting: list[tuple[int, int, int, str]] = []
         self._place = 0
         for block in message.blocks:
-            if isinstance(block, ReasoningBlock) and block.provider == NAME:
+            if isinstance(block, ReasoningBlock) and block.provider == provider:
                 data = as_object(block.provider_data)
                 start, end = data.get("start"), data.get("end")
                 if isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= length:
@@ -545,10 +548,12 @@ class _Said:
 class GenerateContentDecoder:
     """Reads one answer, whole or streamed, of which only the first candidate counts.
 
-    Calls come whole. Missing ids, or one id for several calls, become ids of our own.
+    ``provider`` is the name that its blocks carry. Calls come whole. Missing ids, or one id for several
+    calls, become ids of our own.
     """
 
-    def __init__(self, request: ModelRequest) -> None:
+    def __init__(self, provider: str, request: ModelRequest) -> None:
+        self._provider = provider
         self._turn = len(request.messages)
         self._run: _Said | None = None
         self._blocks: list[_Said | AssistantBlock] = []
@@ -678,7 +683,7 @@ class GenerateContentDecoder:
         elif part:
             # Pictures, and what is yet to be invented: kept raw and given back.
             self._run = None
-            self._blocks.append(HostedToolResultBlock(self._hosted_id, "", NAME, False, {"part": part}))
+            self._blocks.append(HostedToolResultBlock(self._hosted_id, "", self._provider, False, {"part": part}))
 
     def _call(self, call: JsonObject, signature: str | None, events: list[ModelEvent]) -> None:
         self._run = None
@@ -696,7 +701,7 @@ class GenerateContentDecoder:
         events.append(ToolCallDelta(call_id, name, written))
         data = {"thoughtSignature": signature} if signature else None
         arguments = cast("JsonObject", given) if isinstance(given, dict) else parse_arguments(written)
-        self._blocks.append(ToolUseBlock(call_id, name, written, arguments, NAME if data else None, data))
+        self._blocks.append(ToolUseBlock(call_id, name, written, arguments, self._provider if data else None, data))
 
     def _hosted_use(self, part: JsonObject) -> None:
         self._run = None
@@ -705,7 +710,7 @@ class GenerateContentDecoder:
         self._hosted_id = as_text(call.get("id")) or self._made_up_id()
         name = "code_execution" if code else as_text(call.get("toolType")).lower()
         given = {key: code[key] for key in ("language", "code") if key in code} or as_object(call.get("args"))
-        self._blocks.append(HostedToolUseBlock(self._hosted_id, name, given, NAME, {"part": part}))
+        self._blocks.append(HostedToolUseBlock(self._hosted_id, name, given, self._provider, {"part": part}))
 
     def _hosted_result(self, part: JsonObject) -> None:
         self._run = None
@@ -716,7 +721,7 @@ class GenerateContentDecoder:
             text, is_error = as_text(result.get("output")), result.get("outcome") != "OUTCOME_OK"
         else:
             text, is_error = dump_json(as_object(answer.get("response"))), False
-        self._blocks.append(HostedToolResultBlock(use_id, text, NAME, is_error, {"part": part}))
+        self._blocks.append(HostedToolResultBlock(use_id, text, self._provider, is_error, {"part": part}))
 
     def _made_up_id(self) -> str:
         """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
@@ -778,7 +783,7 @@ class GenerateContentDecoder:
             text = "".join(item.pieces)
             if item.thought:
                 data = {"thoughtSignature": item.signature} if item.signature else None
-                blocks.append(ReasoningBlock(text, NAME, data))
+                blocks.append(ReasoningBlock(text, self._provider, data))
                 continue
             if text:
                 if texts and blocks[-1] is texts[-1][0]:
@@ -792,7 +797,7 @@ class GenerateContentDecoder:
                     mark["calls"] = calls
                 # Before the text that goes on, so that it stays one block.
                 goes_on = bool(texts) and blocks[-1] is texts[-1][0]
-                blocks.insert(len(blocks) - goes_on, ReasoningBlock("", NAME, mark))
+                blocks.insert(len(blocks) - goes_on, ReasoningBlock("", self._provider, mark))
             place += len(text)
         if self._grounding or self._sources:
             self._cite(texts)
@@ -835,7 +840,7 @@ class GenerateContentDecoder:
                     url=as_text(source.get("uri")) or None,
                     title=as_text(source.get("title")) or None,
                     cited_text=as_text(segment.get("text")) or None,
-                    provider=NAME,
+                    provider=self._provider,
                     provider_data={"chunk": chunk, "support": support},
                 )
                 # A start that is missing is the beginning: zeros are left out on this wire.
@@ -845,7 +850,7 @@ class GenerateContentDecoder:
                 kind="citation_source",
                 url=as_text(source.get("uri")) or None,
                 title=as_text(source.get("title")) or None,
-                provider=NAME,
+                provider=self._provider,
                 provider_data=source,
             )
             found.append((citation, as_count(source.get("startIndex")), source.get("endIndex")))
@@ -862,8 +867,8 @@ class GenerateContentDecoder:
             ]
             rows = [f"{as_text(one.get('title'))} ({as_text(one.get('uri'))})" for one in sources if one]
             use_id = f"{self._made_up_id()}_search"
-            blocks.append(HostedToolUseBlock(use_id, "google_search", {"queries": queries}, NAME))
-            blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), NAME))
+            blocks.append(HostedToolUseBlock(use_id, "google_search", {"queries": queries}, self._provider))
+            blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), self._provider))
         if self._urls and "url_context" not in seen:
             use_id = f"{self._made_up_id()}_urls"
             urls = [as_text(one.get("retrievedUrl")) for one in self._urls]
@@ -873,8 +878,8 @@ class GenerateContentDecoder:
             ]
             rows = [f"{url}: {state}" for url, state in zip(urls, states, strict=True)]
             failed = "success" not in states
-            blocks.append(HostedToolUseBlock(use_id, "url_context", {"urls": urls}, NAME))
-            blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), NAME, failed))
+            blocks.append(HostedToolUseBlock(use_id, "url_context", {"urls": urls}, self._provider))
+            blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), self._provider, failed))
         return blocks
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Any, ClassVar, Final, cast
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.gemini import (
@@ -103,7 +103,7 @@ HOSTED: Final[Mapping[str, JsonObject]] = {
 }
 
 
-class GeminiInteractionsAdapter:
+class GeminiInteractionsAdapter(Wire):
     """``<base_url>/interactions``, with the keys of ``generateContent``."""
 
     name: ClassVar[str] = NAME
@@ -119,11 +119,11 @@ class GeminiInteractionsAdapter:
         )
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return InteractionDecoder(request)
+        return InteractionDecoder(self.signature, request)
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = endpoint.options
-        body: JsonObject = {"model": request.model, "input": steps_to_wire(request)}
+        body: JsonObject = {"model": request.model, "input": steps_to_wire(request, self.signature)}
         if request.system.strip():
             body["system_instruction"] = request.system
         tools = [tool_to_wire(tool) for tool in request.tools]
@@ -176,8 +176,8 @@ def generation_config(request: ModelRequest, how: Any) -> JsonObject:
     return config
 
 
-def steps_to_wire(request: ModelRequest) -> list[JsonObject]:
-    """The conversation as steps."""
+def steps_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
+    """The conversation as steps; what ``provider`` made goes back as it came."""
     steps: list[JsonObject] = []
     for message in request.messages:
         match message:
@@ -186,7 +186,7 @@ def steps_to_wire(request: ModelRequest) -> list[JsonObject]:
                 if content:
                     steps.append({"type": "user_input", "content": content})
             case AssistantMessage():
-                steps += assistant_steps(message)
+                steps += assistant_steps(message, provider)
             case ToolMessage():
                 steps += [result_step(result, vision=request.vision) for result in message.results]
     return steps
@@ -211,7 +211,7 @@ def user_content(message: UserMessage, *, vision: bool) -> list[JsonObject]:
     return content
 
 
-def assistant_steps(message: AssistantMessage) -> list[JsonObject]:
+def assistant_steps(message: AssistantMessage, provider: str) -> list[JsonObject]:
     """What the model said, in its order; reasoning that led to a call stands before that call."""
     calls = {block.id for block in message.tool_uses()}
     before_call: dict[str, list[JsonObject]] = {}
@@ -221,7 +221,7 @@ def assistant_steps(message: AssistantMessage) -> list[JsonObject]:
             case TextBlock():
                 steps += _output(block.text)
             case ReasoningBlock():
-                kept = as_object(block.provider_data) if block.provider == NAME else {}
+                kept = as_object(block.provider_data) if block.provider == provider else {}
                 step, call = as_object(kept.get("step")), as_text(kept.get("before"))
                 if step and call in calls:
                     before_call.setdefault(call, []).append(step)
@@ -229,7 +229,7 @@ def assistant_steps(message: AssistantMessage) -> list[JsonObject]:
                     steps.append(step)
             case ToolUseBlock():
                 steps += before_call.pop(block.id, [])
-                own = as_object(block.provider_data) if block.provider == NAME else {}
+                own = as_object(block.provider_data) if block.provider == provider else {}
                 call_step: JsonObject = {
                     "type": "function_call",
                     "id": block.id,
@@ -238,7 +238,7 @@ def assistant_steps(message: AssistantMessage) -> list[JsonObject]:
                 }
                 steps.append(call_step | own)
             case HostedToolUseBlock() | HostedToolResultBlock():
-                own_step = as_object(block.provider_data) if block.provider == NAME else {}
+                own_step = as_object(block.provider_data) if block.provider == provider else {}
                 steps += [own_step] if own_step else _output(hosted_as_text(block))
     return steps
 
@@ -298,9 +298,13 @@ class _Step:
 
 
 class InteractionDecoder:
-    """Reads one answer, whole or streamed. Steps of kinds unknown here are kept raw and replayed."""
+    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
 
-    def __init__(self, request: ModelRequest) -> None:
+    Steps of kinds unknown here are kept raw and replayed.
+    """
+
+    def __init__(self, provider: str, request: ModelRequest) -> None:
+        self._provider = provider
         self._turn = len(request.messages)
         self._steps: dict[int, _Step] = {}
         self._ids: set[str] = set()
@@ -490,7 +494,7 @@ class InteractionDecoder:
         blocks: list[AssistantBlock] = []
         for place, step in enumerate(steps):
             following = steps[place + 1] if place + 1 < len(steps) else None
-            if (block := _to_block(step, following)) is not None:
+            if (block := _to_block(step, following, self._provider)) is not None:
                 blocks.append(block)
         message = AssistantMessage(blocks)
         return [
@@ -521,7 +525,7 @@ class InteractionDecoder:
         return "refusal"
 
 
-def _to_block(step: _Step, following: _Step | None) -> AssistantBlock | None:
+def _to_block(step: _Step, following: _Step | None, provider: str) -> AssistantBlock | None:
     """A finished step in neutral form; ``None`` for one that says nothing."""
     raw, text = step.wire, "".join(step.said)
     match step.kind:
@@ -529,7 +533,7 @@ def _to_block(step: _Step, following: _Step | None) -> AssistantBlock | None:
             if not text:
                 return None
             encoded = text.encode("utf-8", "replace")
-            return TextBlock(text, [_citation(one, text, encoded) for one in step.annotations])
+            return TextBlock(text, [_citation(one, text, encoded, provider) for one in step.annotations])
         case "thought":
             kept: JsonObject | None = None
             if raw.get("signature"):
@@ -540,23 +544,23 @@ def _to_block(step: _Step, following: _Step | None) -> AssistantBlock | None:
                 kept = {"step": wire}
                 if following is not None and following.kind == "function_call":
                     kept["before"] = following.call_id
-            return ReasoningBlock(text, NAME, kept) if text or kept else None
+            return ReasoningBlock(text, provider, kept) if text or kept else None
         case "function_call":
             own = {key: raw[key] for key in raw if key not in ("type", "id", "name", "arguments")}
             return ToolUseBlock(
-                step.call_id, step.name, text, parse_arguments(text), NAME if own else None, own or None
+                step.call_id, step.name, text, parse_arguments(text), provider if own else None, own or None
             )
         case "":
             return None
         case _:
-            return _hosted(raw, step.kind)
+            return _hosted(raw, step.kind, provider)
 
 
-def _hosted(raw: JsonObject, kind: str) -> AssistantBlock:
+def _hosted(raw: JsonObject, kind: str, provider: str) -> AssistantBlock:
     """What the provider did itself."""
     if kind.endswith("_call"):
         name = as_text(raw.get("name")) or kind.removesuffix("_call")
-        return HostedToolUseBlock(as_text(raw.get("id")), name, as_object(raw.get("arguments")), NAME, raw)
+        return HostedToolUseBlock(as_text(raw.get("id")), name, as_object(raw.get("arguments")), provider, raw)
     result = raw.get("result")
     rows: list[str] = []
     for item in as_list(result):
@@ -570,10 +574,10 @@ def _hosted(raw: JsonObject, kind: str) -> AssistantBlock:
         ):
             rows.append(row)
     text = result if isinstance(result, str) else "\n".join(rows)
-    return HostedToolResultBlock(as_text(raw.get("call_id")), text, NAME, bool(raw.get("is_error")), raw)
+    return HostedToolResultBlock(as_text(raw.get("call_id")), text, provider, bool(raw.get("is_error")), raw)
 
 
-def _citation(raw: JsonObject, text: str, encoded: bytes) -> Citation:
+def _citation(raw: JsonObject, text: str, encoded: bytes, provider: str) -> Citation:
     """One source; its offsets come in bytes, and a start that is missing is the beginning."""
     start = byte_to_character(encoded, as_count(raw.get("start_index")))
     end = byte_to_character(encoded, cast("Any", raw.get("end_index")))
@@ -585,6 +589,6 @@ def _citation(raw: JsonObject, text: str, encoded: bytes) -> Citation:
         cited_text=text[start:end] if placed else None,
         start=start if placed else None,
         end=end if placed else None,
-        provider=NAME,
+        provider=provider,
         provider_data=raw,
     )

@@ -108,6 +108,17 @@ class HttpTransport:
             self._others[network] = other
         return self._others[network]
 
+    def along(self, route: httpx.AsyncBaseTransport) -> HttpTransport:
+        """A transport for one call, which goes by ``route``. There is nothing of it to be closed."""
+        other = HttpTransport(
+            self.timeouts,
+            max_answer_bytes=self.max_answer_bytes,
+            max_body_bytes=self.max_body_bytes,
+            detour=self._detour,
+        )
+        other.use(route)
+        return other
+
     def use(self, route: httpx.AsyncBaseTransport | None) -> None:
         """Send all further requests by ``route``; ``None`` means the network again. Those under way go on."""
         self._route = route
@@ -266,6 +277,8 @@ class HttpModel:
 
         answer = _Answer(veil, call.url, exchange.timeouts or self._timeouts)
         transport = self._transport if exchange.network is None else self._transport.by(exchange.network)
+        if exchange.instead is not None:
+            transport = self._transport.along(exchange.instead.route())
         try:
             async with _opened(
                 answer, transport, call.method, call.headers, content, request.session_id, socket=call.socket

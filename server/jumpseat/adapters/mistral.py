@@ -41,7 +41,7 @@ class MistralAdapter(OpenAIAdapter):
     defaults: ClassVar[Mapping[str, Any]] = {"stream_usage": False, "max_tokens_field": "max_tokens"}
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return MistralDecoder(self.name, request)
+        return MistralDecoder(self.signature, request)
 
     def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
         wire = map_parts(super().messages(endpoint, request), _file_as_document)
@@ -59,7 +59,7 @@ class MistralAdapter(OpenAIAdapter):
         thoughts = [
             _thinking_part(block)
             for block in message.blocks
-            if isinstance(block, ReasoningBlock) and block.provider == self.name and block.text
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature and block.text
         ]
         if not thoughts:
             return {}

@@ -82,7 +82,7 @@ class OllamaAdapter(BearerAdapter):
     key_env: ClassVar[str | None] = "OLLAMA_API_KEY"
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return OllamaDecoder(self.name, request)
+        return OllamaDecoder(self.signature, request)
 
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         return f"{address(endpoint.base_url).removesuffix('/api')}{self.path}"
@@ -138,7 +138,7 @@ class OllamaAdapter(BearerAdapter):
         thoughts = [
             block.text
             for block in message.blocks
-            if isinstance(block, ReasoningBlock) and block.provider == self.name and block.text
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature and block.text
         ]
         if thinking and thoughts:
             entry["thinking"] = "".join(thoughts)

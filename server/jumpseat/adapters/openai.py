@@ -27,7 +27,7 @@ from hashlib import blake2s
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import (
     arguments_text,
@@ -97,7 +97,7 @@ _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
 
 
-class BearerAdapter(ABC):
+class BearerAdapter(Wire, ABC):
     """What OpenAI's two wires share: one POST of JSON, the key as a bearer token. No key is fine too."""
 
     name: ClassVar[str]
@@ -149,7 +149,7 @@ class OpenAIAdapter(BearerAdapter):
     """Options that a relative of this wire has unless the endpoint says otherwise."""
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return ChatDecoder(self.name, request)
+        return ChatDecoder(self.signature, request)
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)
@@ -252,7 +252,7 @@ class OpenAIAdapter(BearerAdapter):
             "type": "function",
             "function": {"name": block.name, "arguments": arguments_text(block)},
         }
-        if block.provider == self.name:
+        if block.provider == self.signature:
             # Signatures that a call must carry on its way back (Gemini behind this wire).
             call |= as_object(block.provider_data)
         return call
@@ -265,7 +265,7 @@ class OpenAIAdapter(BearerAdapter):
         """
         fields: JsonObject = {}
         for block in message.blocks:
-            if isinstance(block, ReasoningBlock) and block.provider == self.name:
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature:
                 data = as_object(block.provider_data)
                 fields |= {key: data[key] for key in ("reasoning_details", "reasoning_opaque") if key in data}
                 name = data.get("field")
@@ -423,6 +423,21 @@ class _Detail:
     kind: Any
     joined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
+    def goes_on(self, details: Any) -> bool:
+        """Take the pieces if they are one that differs from the last in nothing but its text, as nearly all do."""
+        if details.__class__ is not list or len(details) != 1:
+            return False
+        piece = details[0]
+        text = piece.get("text") if piece.__class__ is dict else None
+        if not isinstance(text, str):
+            return False
+        piece["text"] = ""
+        if piece == self.fields:
+            self.joined["text"].append(text)
+            return True
+        piece["text"] = text
+        return False
+
     def whole(self) -> JsonObject:
         return {**self.fields, **{key: "".join(pieces) for key, pieces in self.joined.items()}}
 
@@ -441,8 +456,10 @@ class ChatDecoder:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field: str | None = None
+        self._reasoning_fields = REASONING_FIELDS
         self._details: list[_Detail] = []
         self._detail_at: dict[int, _Detail] = {}
+        self._last_detail: _Detail | None = None
         self._reasoning_data: JsonObject = {}
         self._opaque: str | None = None
         self._refusals: list[str] = []
@@ -525,16 +542,25 @@ class ChatDecoder:
             # Nearly every delta of a long answer.
             return
         reasoned = False
-        for name in REASONING_FIELDS:
+        for name in self._reasoning_fields:
             text = delta.get(name)
             if text and isinstance(text, str):
-                self._reasoning_field = name
-                self._reason(text, events)
+                if name != self._reasoning_field:
+                    self._reasoning_field = name
+                    # Where thoughts stood before, they are looked for first.
+                    self._reasoning_fields = (name, *(other for other in REASONING_FIELDS if other != name))
+                self._reasoning.append(text)
+                events.append(ReasoningDelta(text))
                 reasoned = True
                 break
         details = delta.get("reasoning_details")
         if details:
-            self._take_details(as_list(details), events, already=reasoned)
+            last = self._last_detail
+            if not (reasoned and last is not None and last.goes_on(details)):
+                self._take_details(as_list(details), events, already=reasoned)
+            if reasoned and len(delta) == 3 + ("role" in delta) and content is not None:
+                # Nearly every delta of what OpenRouter's models think.
+                return
         opaque = delta.get("reasoning_opaque")
         if opaque and isinstance(opaque, str):
             self._opaque = opaque
@@ -596,6 +622,7 @@ class ChatDecoder:
                     fields[key] = ""
                 elif value is not None or key not in fields:
                     fields[key] = value
+            self._last_detail = detail if index is not None and "text" in joined else None
 
     def _take_annotation(self, annotation: JsonObject) -> None:
         kind = as_text(annotation.get("type")) or "url_citation"

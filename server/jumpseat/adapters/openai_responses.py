@@ -100,7 +100,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
     }
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        return ResponsesDecoder(self.name, request)
+        return ResponsesDecoder(self.signature, request)
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = endpoint.options
@@ -166,7 +166,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
                 case TextBlock():
                     texts.append(block.text)
                 case ReasoningBlock():
-                    kept = as_object(block.provider_data) if block.provider == self.name else {}
+                    kept = as_object(block.provider_data) if block.provider == self.signature else {}
                     item = _replayable(as_object(kept.get("item")))
                     call = as_text(kept.get("before"))
                     if item and call in calls:
@@ -186,7 +186,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
                         }
                     )
                 case HostedToolUseBlock() | HostedToolResultBlock():
-                    own = block.provider == self.name
+                    own = block.provider == self.signature
                     item = _replayable(as_object(block.provider_data)) if own else {}
                     if not item and not (own and isinstance(block, HostedToolResultBlock)):
                         text = hosted_as_text(block)

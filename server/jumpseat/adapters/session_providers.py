@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.adapter_models import offered
-from jumpseat.adapters.caller import AskedToken, no_settings
+from jumpseat.adapters.caller import AskedToken
 from jumpseat.adapters.configured import ConfiguredAdapters
 from jumpseat.adapters.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.config import AdapterConfig
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 
@@ -53,13 +55,13 @@ class SessionProviders:
             ConfigError: a declared adapter that is wanted is wrong.
         """
         if settings.provider is not None:
-            self._check_provider(settings.provider, "provider")
+            self._check_provider(settings.provider, "provider", settings.cwd)
         names: set[str] = set()
         for provider in settings.providers:
             if provider.name in names:
                 raise InvalidRequestError(f"providers: the name {provider.name!r} is given twice")
             names.add(provider.name)
-            self._check_provider(provider, f"providers.{provider.name}")
+            self._check_provider(provider, f"providers.{provider.name}", settings.cwd)
         ids: set[str] = set()
         for model in settings.provider_models:
             if model.provider not in names:
@@ -83,34 +85,42 @@ class SessionProviders:
             provider = settings.provider
         if provider is not None:
             name = ALIASES.get(provider.type, provider.type)
+            if provider.wire_api == "responses":
+                name = RESPONSES.get(name, name)
             plain = name in ADAPTERS
             model = settings.model or provider.model_id or provider.wire_model
         else:
             prefix, _, model = (settings.model or "").partition("/")
             config = self.adapters.main.get(prefix) or self.adapters.registered.get(prefix)
+            if self.adapters.is_brought(prefix, settings.cwd):
+                config = AdapterConfig(declaration={"extends": prefix})
             if config is None:
                 return
-            name, plain = prefix, self.adapters.is_plain(prefix, config)
+            plain = self.adapters.is_plain(prefix, config)
+            name = ALIASES.get(config.type or prefix, config.type or prefix) if plain else prefix
         if name == SCRIPTED:
             return
-        if plain:
-            raise no_settings(name, wanted)
-        from jumpseat.adapters.declared.pipeline import check_settings
+        from jumpseat.adapters.declared.settings import check_settings, wire_declaration
 
-        self.adapters.callable(name)
-        if (known := self.adapters.catalogue.settled(name)) is not None:
+        if plain:
+            check_settings(wire_declaration(name), model or None, wanted)
+            return
+        catalogue = self.adapters.catalogue_in(settings.cwd)
+        self.adapters.callable(name, catalogue.get(name))
+        if (known := catalogue.settled(name)) is not None:
             check_settings(known.declaration, model or None, wanted)
 
-    def _check_provider(self, provider: ProviderConfig, where: str) -> None:
+    def _check_provider(self, provider: ProviderConfig, where: str, cwd: Path) -> None:
         kind = ALIASES.get(provider.type, provider.type)
         if kind == SCRIPTED:
             self.connections.scripted(provider.script)
             return
         if kind not in ADAPTERS:
-            if not self.adapters.catalogue.has(kind):
-                names = ", ".join(sorted([*self.adapters.catalogue.names(), SCRIPTED]))
+            catalogue = self.adapters.catalogue_in(cwd)
+            if not catalogue.has(kind):
+                names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
                 raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
-            self.adapters.callable(kind)
+            self.adapters.callable(kind, catalogue.get(kind))
         if provider.base_url and not _WEB_ADDRESS.match(provider.base_url):
             # Not the text: it may hold a password.
             raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
@@ -135,7 +145,7 @@ class SessionProviders:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
         if ALIASES.get(provider.type, provider.type) not in (*ADAPTERS, SCRIPTED):
-            declared = await self.adapters.catalogue.ready(provider.type)
+            declared = await self.adapters.catalogue_in(settings.cwd).ready(provider.type)
             offer = offered(declared.offers(), wire_name or None)
             if offer is None and wire_name:
                 offer = declared.unlisted(wire_name)
@@ -169,13 +179,13 @@ class SessionProviders:
         if settings.provider is not None:
             own = await self._own_offer(settings.provider, settings)
             if own.id and all(_selection_id(one) != own.id for one in settings.provider_models):
-                found.append((own, self._wire_name(settings.provider)))
-        wires = {one.name: self._wire_name(one) for one in settings.providers}
+                found.append((own, self._wire_name(settings.provider, settings.cwd)))
+        wires = {one.name: self._wire_name(one, settings.cwd) for one in settings.providers}
         return found + [(_named_offer(one), wires[one.provider]) for one in settings.provider_models]
 
-    def _wire_name(self, provider: ProviderConfig) -> str:
+    def _wire_name(self, provider: ProviderConfig, cwd: Path) -> str:
         kind = ALIASES.get(provider.type, provider.type)
-        return kind if kind in (*ADAPTERS, SCRIPTED) else self.adapters.catalogue.get(kind).kind or kind
+        return kind if kind in (*ADAPTERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
 
     async def model(
         self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None = None
@@ -197,9 +207,11 @@ class SessionProviders:
             if provider.wire_api == "responses":
                 kind = RESPONSES.get(kind, kind)
             base_url = (provider.base_url or load_adapter(kind).default_base_url or "").rstrip("/")
-            return self.connections.plain(kind, replace(endpoint, base_url=base_url), token)
+            # What one named provider has signed is not for another one behind the same wire.
+            signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
+            return self.connections.plain(kind, replace(endpoint, base_url=base_url), token, signs_as=signs_as)
         # A declared adapter, of which the session says what it wants otherwise.
-        known = self.adapters.callable(kind, await self.adapters.catalogue.ready(kind))
+        known = self.adapters.callable(kind, await self.adapters.catalogue_in(settings.cwd).ready(kind))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")

@@ -54,16 +54,18 @@ class Models:
         *,
         list_patience_s: float = LIST_PATIENCE_S,
         tasks: TaskGroup | None = None,
+        is_trusted: Callable[[Path], bool] = lambda _: False,
     ) -> None:
         """``home`` is where the folder ``adapters`` of files with adapters may be; ``mask`` takes out of recordings
-        what is not to be told; ``tasks`` is where providers go on being asked for their lists when nobody waits.
+        what is not to be told; ``tasks`` is where providers go on being asked for their lists when nobody waits;
+        ``is_trusted`` tells which projects may bring adapters.
 
         Raises:
             ConfigError: the folder for recordings, or with them, is no good.
         """
         self._config = config
         self._environ = options.environ
-        self.adapters = ConfiguredAdapters(config, options.environ, home)
+        self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted)
         self.connections = Connections(options, mask)
         # The GitHub CLI's login is borrowed only where no model could be had otherwise.
         self.copilot = CopilotSource(
@@ -121,7 +123,7 @@ class Models:
         Raises:
             ConfigError: there is no such adapter or model.
         """
-        return self._completed(await self._models.of(name, model, settings.client_name), settings)
+        return self._completed(await self._models.of(name, model, settings.client_name, settings.cwd), settings)
 
     async def default_name(self, settings: SessionSettings) -> str | None:
         """The model a session without one would use; ``None`` where there is none."""
@@ -226,6 +228,8 @@ class Models:
                 raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
             return await self._from(alias.adapter, config, alias.model, settings)
         prefix, slash, model_id = name.partition("/")
+        if slash and adapters.is_brought(prefix, settings.cwd):
+            return await self._models.brought(prefix, model_id, settings.client_name, settings.cwd)
         if slash and (config := adapters.main.get(prefix) or adapters.registered.get(prefix)) is not None:
             return await self._from(prefix, config, model_id, settings)
         for adapter, config in adapters.main.items():

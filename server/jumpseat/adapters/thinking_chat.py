@@ -56,7 +56,7 @@ class ThinkingChatAdapter(OpenAIAdapter):
         own = [
             block.text
             for block in message.blocks
-            if isinstance(block, ReasoningBlock) and block.provider == self.name and block.text
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature and block.text
         ]
         return {"reasoning_content": "".join(own)} if own else {}
 

@@ -11,6 +11,7 @@ from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.registry import SessionRegistry
 from jumpseat.store.skills import SkillLibrary
+from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat_protocol import events
 
@@ -52,6 +53,11 @@ class Process(Protocol):
     @property
     def skills(self) -> SkillLibrary:
         """The skills of all sessions."""
+        ...
+
+    @property
+    def trust(self) -> TrustedFolders:
+        """Which folders the user trusts."""
         ...
 
     @property

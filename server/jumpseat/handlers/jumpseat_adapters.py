@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from jumpseat.errors import ConfigError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.adapters import (
     AdapterGetParams,
     AdapterGetResult,
     AdapterRegisterParams,
+    AdaptersListParams,
     AdaptersListResult,
     AdapterSummary,
 )
-from jumpseat_protocol.server import EmptyParams
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.catalogue import Catalogue
 
 
-def adapters_list(ctx: Context, _params: EmptyParams) -> AdaptersListResult:
+def adapters_list(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
     """All adapters; one that is wrong is there too, with what is wrong."""
-    return AdaptersListResult(adapters=[_summary(ctx, name) for name in ctx.models.adapters.catalogue.names()])
+    catalogue = _catalogue(ctx, params.cwd)
+    return AdaptersListResult(adapters=[_summary(catalogue, name) for name in catalogue.names()])
 
 
-def _summary(ctx: Context, name: str) -> AdapterSummary:
-    adapters = ctx.models.adapters
+def _catalogue(ctx: Context, cwd: str | None) -> Catalogue:
+    return ctx.models.adapters.catalogue if cwd is None else ctx.models.adapters.catalogue_in(Path(cwd))
+
+
+def _summary(catalogue: Catalogue, name: str) -> AdapterSummary:
     try:
-        known = adapters.callable(name)
+        known = catalogue.get(name)
+        known.check_callable()
     except ConfigError as error:
-        return AdapterSummary(name=name, title=name, origin=adapters.catalogue.origin(name), problem=str(error))
+        return AdapterSummary(name=name, title=name, origin=catalogue.origin(name), problem=str(error))
     return AdapterSummary(name=name, title=known.declaration.title, origin=known.origin)
 
 
@@ -32,7 +43,7 @@ async def adapters_get(ctx: Context, params: AdapterGetParams) -> AdapterGetResu
     """One adapter, with the settings in the order of a form."""
     from jumpseat.adapters.declared.describe import describe
 
-    return AdapterGetResult(adapter=describe(await ctx.models.adapters.catalogue.ready(params.name), params.model))
+    return AdapterGetResult(adapter=describe(await _catalogue(ctx, params.cwd).ready(params.name), params.model))
 
 
 async def adapters_register(ctx: Context, params: AdapterRegisterParams) -> AdapterGetResult:

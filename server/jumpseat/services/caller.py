@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from jumpseat.adapters.adapter import Timeouts
-from jumpseat.adapters.declared.env import EnvResolver
 from jumpseat.adapters.http import HttpTransport
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.config import ServiceConfig
+from jumpseat.declared.env import EnvResolver
 from jumpseat.errors import ConfigError, ProviderError
 from jumpseat.tools.web import WebError
 

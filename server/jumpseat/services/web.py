@@ -71,8 +71,8 @@ class ConfiguredWeb:
     def _caller(
         self, name: Literal["jina", "tavily"], *, base_url: str, variable: str, optional: bool
     ) -> ServiceCaller:
-        from jumpseat.adapters.declared.env import EnvResolver
         from jumpseat.adapters.http import HttpTransport
+        from jumpseat.declared.env import EnvResolver
         from jumpseat.services.caller import ServiceCaller
 
         if self._transport is None:

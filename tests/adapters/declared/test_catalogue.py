@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Adapter
+from jumpseat.adapters.caller import signature, signing_as
 from jumpseat.adapters.declared.catalogue import Catalogue
 from jumpseat.errors import ConfigError, InvalidRequestError
 
@@ -53,7 +55,7 @@ def test_a_file_in_the_home_folder_needs_twenty_lines_at_most(tmp_path: Path) ->
     assert known.declaration.name == "work"
     assert known.declaration.env["base_url"] == "https://llm.example.com/v1"
     assert known.wire is not None
-    assert (known.wire.name, known.kind) == ("work", "openai")
+    assert (signature(known.wire), known.wire.name, known.kind) == ("work", "openai", "openai")
     assert known.origin == "home"
 
 
@@ -173,15 +175,25 @@ def test_a_declaration_that_is_wrong_is_not_kept() -> None:
     assert not found.has("new")
 
 
-def test_a_wire_under_another_name_signs_with_that_name() -> None:
-    found = catalogue({"one": {"extends": "openai"}, "two": {"extends": "mistral"}, "three": {"extends": "one"}})
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_two_adapters_over_one_wire_sign_with_their_own_names_and_can_do_what_the_wire_can(kind: str) -> None:
+    found = catalogue({"one": {"extends": kind}, "two": {"extends": kind}, "three": {"extends": "one"}})
 
-    for name, kind in (("one", "openai"), ("two", "mistral"), ("three", "openai")):
+    for name in ("one", "two", "three"):
         known = found.get(name)
         assert known.wire is not None
-        assert (known.wire.name, known.kind) == (name, kind)
-        assert isinstance(known.wire, type(load_adapter(kind)))
-    assert load_adapter("openai").name == "openai"
+        assert (signature(known.wire), known.wire.name, known.kind) == (name, kind, kind)
+    assert load_adapter(kind).name == kind
+    assert getattr(load_adapter(kind), "signs_as", None) in (None, "anthropic")
+
+
+def test_a_wire_of_somebody_else_that_knows_one_name_only_gets_that_of_its_adapter() -> None:
+    class Theirs:
+        name = "theirs"
+
+    signed = signing_as(cast("Adapter", Theirs()), "work")
+
+    assert (signed.name, signature(signed), Theirs.name) == ("work", "work", "theirs")
 
 
 @pytest.mark.parametrize(

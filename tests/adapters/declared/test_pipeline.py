@@ -13,12 +13,12 @@ import pytest
 from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint, Exchange
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
-from jumpseat.adapters.declared.env import EnvResolver, MissingValueError
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.http import HttpModel, HttpTransport
 from jumpseat.agent.blocks import (
     AssistantMessage,
     ImageBlock,
+    JsonObject,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
@@ -27,6 +27,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
+from jumpseat.declared.env import EnvResolver, MissingValueError
 from jumpseat.errors import InvalidRequestError, ProviderError, ProviderProtocolError, ProviderRequestError
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
 
@@ -559,3 +560,100 @@ async def test_two_calls_at_once_share_nothing(transport: HttpTransport) -> None
 
     assert (one.request.body, two.request.body) == ({"deep": {"x": 1}, "n": 1}, {"deep": {"x": 1}, "n": 2})
     assert declaration.parameters == {"deep": {"x": 1}}
+
+
+# --- a function in place of the network ---------------------------------------------------------------------------
+
+
+def replaced(function: Callable[..., Any], **fields: Any) -> Declaration:
+    return read_declaration(
+        {"name": "mine", "env": {"base_url": "http://127.0.0.1:1", "api_key": SECRET}, **fields}
+        | {"opts": {"request": function, **fields.get("opts", {})}},
+        where="mine",
+    )
+
+
+async def told(declaration: Declaration, transport: HttpTransport) -> str:
+    model = HttpModel(caller(declaration, wire="openai"), transport)
+    async with model.stream(request("what?")) as events:
+        last = [event async for event in events][-1]
+    assert isinstance(last, Completed)
+    return last.message.text()
+
+
+def chunk(text: str, reason: str | None = None) -> JsonObject:
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]}
+
+
+async def test_a_function_in_place_of_the_network_gets_the_call_and_answers_it(transport: HttpTransport) -> None:
+    seen: list[Any] = []
+
+    def whole(client: Any, payload: Any, _actions: Any, opts: Any) -> Any:
+        seen.append((client, payload, opts))
+        message = {"content": "Whole."}
+        return {"status": 200, "body": {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}}
+
+    async def pieces(*_: Any) -> Any:
+        for item in (chunk("In "), f"data: {json.dumps(chunk('pieces.', 'stop'))}", "data: [DONE]"):
+            yield item
+
+    async def lines(*_: Any) -> Any:
+        return [json.dumps(chunk("Lines.", "stop"))]
+
+    def called(_client: Any, _payload: Any, actions: Any, _opts: Any) -> None:
+        actions.callback(None, chunk("Called.", "stop"))
+        actions.callback(None, "data: [DONE]")
+        actions.done()
+
+    assert [await told(replaced(one), transport) for one in (whole, pieces, lines, called)] == [
+        "Whole.",
+        "In pieces.",
+        "Lines.",
+        "Called.",
+    ]
+    client, payload, opts = seen[0]
+    assert (client.method, client.url) == ("POST", "http://127.0.0.1:1/chat/completions")
+    assert client.body["messages"][-1] == {"role": "user", "content": "what?"}
+    assert client.headers["authorization"] == f"Bearer {SECRET}"
+    assert payload["messages"][-1] == {"role": "user", "content": "what?"}
+    assert opts == {"stream": True}
+
+
+async def test_what_goes_wrong_in_place_of_the_network_is_a_typed_error(transport: HttpTransport) -> None:
+    def raises(*_: Any) -> Any:
+        raise ValueError(SECRET)
+
+    async def breaks(*_: Any) -> Any:
+        yield chunk("Half")
+        raise ValueError(SECRET)
+
+    def refuses(*_: Any) -> Any:
+        return {"status": 429, "headers": {"Retry-After": "3"}, "body": {"error": {"message": f"no {SECRET}"}}}
+
+    def reports(_client: Any, _payload: Any, actions: Any, _opts: Any) -> None:
+        actions.callback("the line is dead")
+
+    async def failing(function: Callable[..., Any]) -> ProviderError:
+        with pytest.raises(ProviderError) as caught:
+            await told(replaced(function), transport)
+        assert SECRET not in str(caught.value)
+        return caught.value
+
+    assert "its opts.request failed (ValueError)" in str(await failing(raises))
+    assert "its opts.request failed (ValueError)" in str(await failing(breaks))
+    refused = await failing(refuses)
+    assert (refused.status, refused.retryable, refused.retry_after_s) == (429, True, 3)
+    assert "the line is dead" in str(await failing(reports))
+
+
+async def test_on_exit_and_teardown_follow_a_function_too(transport: HttpTransport) -> None:
+    seen: list[str] = []
+
+    def noted(name: str) -> Callable[..., None]:
+        return lambda *_: seen.append(name)
+
+    handlers = {name: noted(name) for name in ("setup", "on_exit", "teardown")}
+    declaration = replaced(lambda *_: [chunk("ok", "stop")], handlers=handlers)
+
+    assert await told(declaration, transport) == "ok"
+    assert seen == ["setup", "on_exit", "teardown"]

@@ -3,13 +3,15 @@
 A name is looked up in this order; the first that has it counts:
 
 1. what clients have registered;
-2. ``[adapters.NAME]`` of the configuration;
-3. ``adapters/NAME.toml`` and ``adapters/NAME.py`` in the home folder;
-4. what comes with the server;
-5. entry points of the group ``jumpseat.adapters`` of installed packages.
+2. ``.jumpseat/adapters/NAME.toml`` and ``NAME.py`` of the session's project, where the user trusts its folder;
+3. ``[adapters.NAME]`` of the configuration;
+4. ``adapters/NAME.toml`` and ``adapters/NAME.py`` in the home folder;
+5. what comes with the server;
+6. entry points of the group ``jumpseat.adapters`` of installed packages.
 
 A declaration may extend one of the same name from further down: ``[adapters.openai]`` changes the one that comes
-with the server. Nothing is read, imported or searched before it is named; what was read is kept.
+with the server. Nothing is read, imported or searched before it is named; what was read is kept until its file
+changes.
 
 Tables of the configuration may use its short keys too (``type``, ``base_url``, ``api_key_env``, ``options``,
 ``models``). ``extends`` finds any adapter; ``type`` prefers one from further down, so that a table called after its
@@ -21,10 +23,7 @@ address does not get its key along.
 
 from __future__ import annotations
 
-import copy
-import importlib.util
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -36,18 +35,34 @@ import anyio.to_thread
 
 from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Adapter
+from jumpseat.adapters.caller import signing_as
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
-from jumpseat.adapters.declared.env import SECRET_NAME
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.settings import settings_of
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
+from jumpseat.config import project_folder
+from jumpseat.declared.env import SECRET_NAME
+from jumpseat.declared.files import (
+    as_mapping,
+    declaration_files,
+    entry_points,
+    load_entry_point,
+    read_toml,
+    run_python,
+    stamp_of,
+    trusted_files,
+)
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"
+
+FOLDER: Final = "adapters"
+"""Where files with adapters are, in the home folder and in ``.jumpseat`` of a project."""
 
 CONFIGURATION: Final = "configuration"
 BUILT_IN: Final = "built-in"
@@ -73,6 +88,8 @@ TOOL_PROTOCOL: Final = "tool_protocol"
 _SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
 
 Layer: TypeAlias = Callable[[str], "Found | None"]
+
+Stamp: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,22 +185,58 @@ class Known:
         return Offer(choice.id, name, info)
 
 
+def _nowhere(_folder: Path) -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Catalogue:
-    """The adapters of one process. ``configured`` are the tables of the configuration file, by name."""
+    """The adapters of one process, or as one project has them.
+
+    ``configured`` are the tables of the configuration file, by name. ``project`` is the folder with adapters of the
+    project, and ``is_trusted`` tells which of its files count.
+    """
 
     configured: Mapping[str, Mapping[str, Any]]
     home: Path | None = None
+    is_trusted: Callable[[Path], bool] = _nowhere
+    project: Path | None = None
     _registered: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _known: dict[str, Known] = field(default_factory=dict[str, Known])
     _ready: dict[str, tuple[float, Known]] = field(default_factory=dict[str, tuple[float, Known]])
     _installed: frozenset[str] | None = None
+    _files_read: dict[Path, tuple[Stamp, Mapping[str, Any]]] = field(
+        default_factory=dict[Path, tuple[Stamp, Mapping[str, Any]]]
+    )
+    _seen: tuple[tuple[Path, Stamp], ...] = ()
+    _projects: dict[Path, Catalogue] = field(default_factory=dict[Path, "Catalogue"])
+
+    def of_project(self, cwd: Path) -> Catalogue:
+        """The adapters as sessions in ``cwd`` have them: this one where no project brings any."""
+        folder = project_folder(cwd, FOLDER, self.home)
+        if folder is None or not trusted_files(folder, self.is_trusted):
+            return self
+        if folder not in self._projects:
+            own = Catalogue(self.configured, self.home, self.is_trusted, folder)
+            own._registered = self._registered
+            self._projects[folder] = own
+        return self._projects[folder]
+
+    def brings(self, name: str) -> bool:
+        """Whether the project declares an adapter of that name."""
+        return any(path.stem == name for path in self._project_files())
 
     def names(self) -> list[str]:
         """All names, sorted. Looks at the home folder and at installed packages."""
-        files = (path.stem for path in self._files())
+        files = (path.stem for path in [*self._files(), *self._project_files()])
         return sorted(
-            {*self._registered, *self.configured, *files, *ADAPTERS, *(point.name for point in _points())}
+            {
+                *self._registered,
+                *self.configured,
+                *files,
+                *ADAPTERS,
+                *(point.name for point in entry_points(ENTRY_POINTS)),
+            }
         )
 
     def has(self, name: str) -> bool:
@@ -197,6 +250,7 @@ class Catalogue:
             ConfigError: there is none, or its declaration is wrong.
         """
         name = ALIASES.get(name, name)
+        self._forget_what_changed()
         if name not in self._known:
             self._known[name] = self._resolve(name, 0, ())
         return self._known[name]
@@ -251,7 +305,7 @@ class Catalogue:
     def installed(self) -> frozenset[str]:
         """The names that installed packages bring. Looked for once."""
         if self._installed is None:
-            self._installed = frozenset(point.name for point in _points())
+            self._installed = frozenset(point.name for point in entry_points(ENTRY_POINTS))
         return self._installed
 
     def register(self, raw: Mapping[str, Any]) -> Known:
@@ -270,6 +324,7 @@ class Catalogue:
         self._registered[name] = raw
         self._known.clear()
         self._ready.clear()
+        self._projects.clear()
         try:
             known = self.get(name)
             known.check_callable()
@@ -336,27 +391,56 @@ class Catalogue:
     # --- the layers -----------------------------------------------------------------------------------------------
 
     def _layers(self) -> tuple[Layer, ...]:
-        return (self._from_clients, self._from_configuration, self._from_home, _from_package, _from_entry_points)
+        return (
+            self._from_clients,
+            self._from_project,
+            self._from_configuration,
+            self._from_home,
+            _from_package,
+            _from_entry_points,
+        )
 
     def _from_clients(self, name: str) -> Found | None:
         raw = self._registered.get(name)
         return None if raw is None else Found(raw, f"adapter {name!r}", "client")
+
+    def _from_project(self, name: str) -> Found | None:
+        return self._from_files(name, self._project_files(), "project")
 
     def _from_configuration(self, name: str) -> Found | None:
         raw = self.configured.get(name)
         return None if raw is None else Found(raw, f"adapters.{name}", CONFIGURATION)
 
     def _from_home(self, name: str) -> Found | None:
-        for path in self._files():
+        return self._from_files(name, self._files(), "home")
+
+    def _from_files(self, name: str, files: list[Path], origin: str) -> Found | None:
+        for path in files:
             if path.stem == name:
-                return Found(_read_file(path), str(path), "home")
+                return Found(self._read(path), str(path), origin)
         return None
 
     def _files(self) -> list[Path]:
-        if self.home is None:
-            return []
-        folder = self.home / "adapters"
-        return sorted(path for path in (*folder.glob("*.toml"), *folder.glob("*.py")) if path.is_file())
+        return [] if self.home is None else declaration_files(self.home / FOLDER)
+
+    def _project_files(self) -> list[Path]:
+        return [] if self.project is None else trusted_files(self.project, self.is_trusted)
+
+    def _read(self, path: Path) -> Mapping[str, Any]:
+        """What a file declares. It is read, or run, once until it changes."""
+        stamp = stamp_of(path)
+        kept = self._files_read.get(path)
+        if kept is None or kept[0] != stamp:
+            kept = self._files_read[path] = (stamp, _read_file(path))
+        return kept[1]
+
+    def _forget_what_changed(self) -> None:
+        files = [*self._project_files(), *self._files()]
+        seen = tuple((path, stamp_of(path)) for path in files)
+        if seen != self._seen:
+            self._seen = seen
+            self._known.clear()
+            self._ready.clear()
 
 
 def _from_package(name: str) -> Found | None:
@@ -366,18 +450,15 @@ def _from_package(name: str) -> Found | None:
     env: dict[str, Any] = {API_KEY: _usual_key(adapter)}
     if adapter.default_base_url is not None:
         env["base_url"] = adapter.default_base_url
-    raw: dict[str, Any] = {"name": name, "env": env, "wire": adapter}
+    raw: dict[str, Any] = {"name": name, "env": env, "schema": settings_of(name), "wire": adapter}
     return Found(raw, f"adapter {name!r}", BUILT_IN)
 
 
 def _from_entry_points(name: str) -> Found | None:
-    for point in _points():
+    for point in entry_points(ENTRY_POINTS):
         if point.name == name:
-            try:
-                value = point.load()
-            except Exception as error:
-                raise ConfigError(f"adapter {name!r} of {point.value}: {type(error).__name__}: {error}") from error
-            return Found(_mapping(point.value, value), f"adapter {name!r} of {point.value}", "package")
+            value = as_mapping(point.value, load_entry_point(point, "adapter"), "ADAPTER")
+            return Found(value, f"adapter {name!r} of {point.value}", "package")
     return None
 
 
@@ -388,34 +469,10 @@ def _price(raw: Mapping[str, Any]) -> Price | None:
     return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
 
 
-def _points() -> Iterator[Any]:
-    from importlib.metadata import entry_points
-
-    yield from entry_points(group=ENTRY_POINTS)
-
-
 def _read_file(path: Path) -> Mapping[str, Any]:
-    try:
-        if path.suffix == ".toml":
-            return tomllib.loads(path.read_text(encoding="utf-8"))
-        spec = importlib.util.spec_from_file_location(f"jumpseat_adapter_{path.stem}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-    except Exception as error:
-        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
-    return _mapping(str(path), getattr(module, "ADAPTER", None))
-
-
-def _mapping(where: str, value: Any) -> Mapping[str, Any]:
-    if callable(value):
-        value = value()
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where}: expected a mapping ADAPTER")
-    return cast("Mapping[str, Any]", value)
+    if path.suffix == ".toml":
+        return read_toml(path)
+    return as_mapping(str(path), getattr(run_python(path, "jumpseat_adapter"), "ADAPTER", None), "ADAPTER")
 
 
 def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | None:
@@ -428,16 +485,7 @@ def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | Non
         found = load_adapter(wire)
     else:
         found = cast("Adapter", wire() if isinstance(wire, type) else wire)
-    return found if found is None else _called(found, name)
-
-
-def _called(wire: Adapter, name: str) -> Adapter:
-    """``wire`` under another name, by which it signs what only its own server understands."""
-    if wire.name == name or hasattr(wire, "signs_as"):
-        return wire
-    renamed = copy.copy(wire)
-    renamed.__class__ = type(type(wire).__name__, (type(wire),), {"name": name, "__slots__": ()})
-    return renamed
+    return found if found is None else signing_as(found, name)
 
 
 def _written_out(where: str, raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@
 
     [env]
     base_url = "https://llm.example.com/v1"
-    api_key = "cmd:pass show llm"             # all forms: jumpseat.adapters.declared.env
+    api_key = "cmd:pass show llm"             # all forms: jumpseat.declared.env
 
     [headers]
     X-Team = "${team}"
@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
+from jumpseat.declared.env import read_entry
 from jumpseat.errors import ConfigError, validation_problems
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
@@ -124,6 +125,8 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     except ValidationError as error:
         raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
     check_raw(where, declaration.raw)
+    for name, entry in declaration.env.items():
+        read_entry(f"{where}.env.{name}", entry)
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
 

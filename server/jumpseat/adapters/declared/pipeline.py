@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Network, Outcome
 from jumpseat.adapters.caller import signature
@@ -31,13 +31,16 @@ from jumpseat.adapters.declared.declaration import (
     timeouts_of,
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
-from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
-from jumpseat.adapters.declared.schema import MODEL, put, values_of
+from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderRequestError
+from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError
+from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.request_function import RequestFunction
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
@@ -91,7 +94,7 @@ class DeclaredCaller:
             ConfigError: a value is nowhere.
         """
         view = AdapterView(self.declaration)
-        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, self.given)
         endpoint = self._endpoint(values, self.endpoint.bearer_token)
         filled = ((name, _filled(value, values, view)) for name, value in view.headers.items())
         declared = {name: str(text) for name, text in filled if text is not None and text is not False}
@@ -115,7 +118,7 @@ class DeclaredCaller:
         view = AdapterView(declaration, request.model)
         if view.opts.get("stream") is False:
             request = replace(request, stream=False)
-        self._apply_settings(view, request)
+        request = apply_settings(view, request)
         if (setup := declaration.handler("setup")) is not None and await _ran(view, "setup", setup, view) is False:
             raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
         given, token = self.given, self.endpoint.bearer_token
@@ -124,7 +127,7 @@ class DeclaredCaller:
         if token is not None:
             # Where a handler or a header wants the key, the token is it.
             given = {**given, API_KEY: token}
-        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, given)
+        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, given)
         view.env_replaced = dict(values.values)
         endpoint = self._endpoint(values, token)
         base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
@@ -141,28 +144,10 @@ class DeclaredCaller:
             lambda outcome: self._ended(view, outcome),
             timeouts_of(view.name, view.opts.get(TIMEOUTS), said),
             network_of(said),
+            self._instead(view, request),
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
-
-    def _apply_settings(self, view: AdapterView, request: ModelRequest) -> None:
-        given = dict(request.settings)
-        if MODEL in given:
-            raise _not_the_model()
-        if MODEL in view.schema:
-            given[MODEL] = request.model
-        containers: dict[str, Any] = {
-            "parameters": view.parameters,
-            "body": view.body,
-            "headers": view.headers,
-            "opts": view.opts,
-            "temp": view.temp,
-        }
-        for key, value in _values(view, given).items():
-            if (mapping := view.schema[key].mapping) is not None:
-                if mapping.split(".")[0] not in containers:
-                    raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {list(containers)}")
-                put(containers, mapping, key, value)
 
     def _endpoint(self, values: EnvValues, token: str | None) -> Endpoint:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
@@ -171,7 +156,7 @@ class DeclaredCaller:
             for name in (BASE_URL, API_KEY):
                 missing = values.missing.get(name)
                 if missing is not None and not missing.optional:
-                    raise MissingValueError(values.adapter, name, missing.reason)
+                    raise MissingValueError(values.owner, name, missing.reason)
         # Keys that come out of files bring their last line break along.
         key = str(key).strip() if key else self.endpoint.api_key
         return replace(
@@ -250,6 +235,19 @@ class DeclaredCaller:
             raise ConfigError(f"adapter {view.name!r}: its url needs a value that is not there: {template}")
         return url
 
+    def _instead(self, view: AdapterView, request: ModelRequest) -> RequestFunction | None:
+        """The function that the adapter has in place of the network."""
+        function = view.opts.get("request")
+        if function is None:
+            return None
+        if not callable(function):
+            raise ConfigError(f"adapter {view.name!r}: opts.request: expected a function")
+        from jumpseat.adapters.declared.request_function import RequestFunction
+
+        messages = messages_of(request, view.name, view.roles, self._format_response(view))
+        payload = {"messages": messages, "tools": tools_of(request.tools), "session_id": request.session_id}
+        return RequestFunction(function, view, payload)
+
     def _headers(
         self,
         view: AdapterView,
@@ -298,33 +296,6 @@ class DeclaredCaller:
             await _ran(view, "on_exit", on_exit, view, data)
         if (teardown := handler("teardown")) is not None:
             await _ran(view, "teardown", teardown, view)
-
-
-def _values(view: AdapterView, given: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return values_of(view.schema, view, given)
-    except JumpseatError:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
-        ) from error
-
-
-def _not_the_model() -> InvalidRequestError:
-    return InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
-
-
-def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
-    """Judge what somebody wants to set.
-
-    Raises:
-        InvalidRequestError: something is unknown, disabled or wrong.
-    """
-    if MODEL in settings:
-        raise _not_the_model()
-    view = AdapterView(declaration, model)
-    _values(view, settings)
 
 
 async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:

@@ -68,11 +68,15 @@ class Choice(BaseModel):
 
 
 def ordered(schema: Mapping[str, SchemaEntry]) -> list[str]:
-    """The keys as a form shows them: by ``order``, then without one; required before optional; by name."""
+    """The keys as a form shows them: by ``order``, then without one; required before optional; by name.
+
+    The model is first unless it says otherwise, because what else there is depends on it.
+    """
 
     def position(key: str) -> tuple[float, bool, str]:
         entry = schema[key]
-        return (math.inf if entry.order is None else entry.order, entry.optional, key)
+        unsaid = -math.inf if key == MODEL else math.inf
+        return (unsaid if entry.order is None else entry.order, entry.optional, key)
 
     return sorted(schema, key=position)
 

@@ -1,0 +1,143 @@
+"""A function in place of the network: ``opts.request`` of an adapter in Python.
+
+It is called as ``request(client, payload, actions, opts)``, plain or asynchronous:
+
+``client``   the call that would be made: ``adapter``, ``method``, ``url``, ``headers`` and ``body``
+``payload``  ``messages`` and ``tools`` as handlers see them, and ``session_id``
+``actions``  ``callback(error, data)`` and ``done()``, for those who call rather than return
+``opts``     ``stream``: whether the answer is wanted in pieces
+
+What it returns, or gives to ``callback``, is the answer: a whole one as ``{status, headers, body}``, else lines of
+a stream, one by one or as anything that can be iterated over, also asynchronously. What an iterator gives is handed
+on as it comes; what a callback gets, when the function returns.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import orjson
+
+from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.wire import as_object
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.errors import ProviderError, ProviderRequestError
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFunction:
+    """What takes the place of the network for one call."""
+
+    function: Callable[..., Any]
+    view: AdapterView
+    payload: JsonObject
+
+    def route(self) -> httpx.AsyncBaseTransport:
+        """The way to it, for the HTTP layer: limits, errors and decoding are as for any call."""
+        return _Route(self)
+
+    async def call(self, request: httpx.Request) -> Any:
+        """What it answers.
+
+        Raises:
+            ProviderRequestError: it failed; the text has no more than the kind of its error.
+        """
+        body = as_object(orjson.loads(request.content or b"{}"))
+        given: list[Any] = []
+        failed: list[Any] = []
+
+        def callback(error: Any, data: Any = None, *_: Any) -> None:
+            (failed if error is not None else given).append(error if error is not None else data)
+
+        def done(*_: Any) -> None: ...
+
+        client = SimpleNamespace(
+            adapter=self.view,
+            method=request.method,
+            url=str(request.url),
+            headers=dict(request.headers),
+            body=body,
+        )
+        actions = SimpleNamespace(callback=callback, done=done)
+        opts = {"stream": bool(self.view.opts.get("stream", True))}
+        try:
+            answer = self.function(client, dict(self.payload), actions, opts)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self.failure(error) from error
+        if failed:
+            return {"status": 502, "body": orjson.dumps({"error": {"message": str(failed[0])}})}
+        return answer if answer is not None else given
+
+    def failure(self, error: Exception) -> ProviderRequestError:
+        return ProviderRequestError(f"adapter {self.view.name!r}: its opts.request failed ({type(error).__name__})")
+
+
+class _Route(httpx.AsyncBaseTransport):
+    def __init__(self, function: RequestFunction) -> None:
+        self._function = function
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._function.call(request)
+        if (whole := _whole(answer)) is not None:
+            headers: dict[str, str] = {"Content-Type": "application/json", **(whole.get("headers") or {})}
+            return httpx.Response(
+                int(whole.get("status", 200)), headers=headers, content=_as_bytes(whole.get("body"))
+            )
+        kind = {"Content-Type": "text/event-stream"}
+        return httpx.Response(200, headers=kind, stream=_Lines(self._function, answer))
+
+
+def _whole(answer: Any) -> Mapping[str, Any] | None:
+    """A whole answer, also one that came by way of the callback."""
+    only = answer[0] if _is(answer, list) and len(answer) == 1 else answer
+    return only if _is(only, Mapping) and "body" in only else None
+
+
+def _is(value: Any, *kinds: type) -> bool:
+    return isinstance(value, kinds)
+
+
+class _Lines(httpx.AsyncByteStream):
+    def __init__(self, function: RequestFunction, answer: Any) -> None:
+        self._function = function
+        self._answer: Any = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            if _is(self._answer, AsyncIterable):
+                async for item in self._answer:
+                    yield _as_line(item)
+            else:
+                for item in [self._answer] if _is(self._answer, str, bytes, Mapping) else self._answer:
+                    yield _as_line(item)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._function.failure(error) from error
+
+    async def aclose(self) -> None:
+        close = getattr(self._answer, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _as_line(item: Any) -> bytes:
+    """A line of a stream as an event of one; a bare object is its data."""
+    line = item if isinstance(item, bytes) else item.encode() if isinstance(item, str) else orjson.dumps(item)
+    line = line.strip()
+    return (line if line.startswith((b"data:", b"event:", b":")) else b"data: " + line) + b"\n\n"
+
+
+def _as_bytes(body: Any) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return body.encode() if isinstance(body, str) else orjson.dumps(body if body is not None else {})

@@ -1,0 +1,130 @@
+"""All adapters that the contract is for, and the recordings that hold for each.
+
+===================== ================================================================================
+adapters              recordings
+===================== ================================================================================
+those of the server   ``data/NAME``, and those of the adapters whose reader they inherit
+``over_NAME``         the same: an adapter of three lines, declared in TOML, that extends NAME
+``data/adapters/*``   ``data/NAME``, and those of what they extend where they do not read themselves
+===================== ================================================================================
+
+A new adapter, of the server or in ``data/adapters``, is picked up with its folder of recordings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+import anyio
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Endpoint, Exchange
+from jumpseat.adapters.caller import Caller, WireCaller, signature
+from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.pipeline import DeclaredCaller
+from jumpseat.agent.model import ModelRequest
+from jumpseat.declared.env import EnvResolver
+from tests.adapters.golden import DATA
+
+HEADERS = {"X-Mine": "endpoint", "user-agent": "mine/1"}
+KEY = "the-key"
+BASE_URL = "http://127.0.0.1:1/base"
+
+OVER = "over_"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One adapter.
+
+    ``folders`` are those of its recordings, its own first; ``twin`` is whose form its requests have, where it has
+    none of its own.
+    """
+
+    name: str
+    folders: tuple[str, ...]
+    twin: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def caller(self, base_url: str = BASE_URL) -> Caller:
+        """What makes its calls, to ``base_url``."""
+        if self.name in ADAPTERS:
+            endpoint = Endpoint(base_url, api_key=KEY, headers=HEADERS, user_agent="jumpseat/0")
+            return WireCaller(load_adapter(self.name), endpoint)
+        known = CATALOGUE.get(self.name)
+        endpoint = Endpoint("", headers=HEADERS, user_agent="jumpseat/0", options=known.declaration.options)
+        given = {"base_url": base_url, "api_key": KEY}
+        resolver = EnvResolver({"PATH": os.environ["PATH"]})
+        return DeclaredCaller(known.declaration, known.wire, resolver, given, endpoint, kind=known.kind)
+
+    def begin(self, request: ModelRequest) -> Exchange:
+        """One call, ready to be made."""
+        return anyio.run(self.caller().begin, request)
+
+    def streams(self) -> list[tuple[str, str]]:
+        """Folder and file of its streamed answers."""
+        return self._recorded(".sse", ".jsonl")
+
+    def wholes(self) -> list[tuple[str, str]]:
+        """Folder and file of its answers that were not streamed."""
+        return self._recorded(".json")
+
+    def _recorded(self, *suffixes: str) -> list[tuple[str, str]]:
+        return [
+            (folder, path.name)
+            for folder in self.folders
+            for path in sorted((DATA / folder).glob("*"))
+            if path.suffix in suffixes
+        ]
+
+
+def resigned(value: Any, folder: str, subject: Subject) -> Any:
+    """``value``, of blocks or their JSON, with what the adapter of ``folder`` signed as signed by ``subject``."""
+    maker = signature(load_adapter(folder)) if folder in ADAPTERS else folder
+    return _replaced(value, maker, subject.caller().signs_as)
+
+
+def _replaced(value: Any, old: str, new: str) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {one.name: _replaced(getattr(value, one.name), old, new) for one in dataclasses.fields(value)}
+        if fields.get("provider") == old:
+            fields["provider"] = new
+        return dataclasses.replace(value, **fields)
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        marked = table.get("provider") == old and "provider_data" in table
+        return {k: new if marked and k == "provider" else _replaced(v, old, new) for k, v in table.items()}
+    if isinstance(value, list):
+        return [_replaced(item, old, new) for item in cast("list[Any]", value)]
+    return value
+
+
+def _read_by(name: str) -> tuple[str, ...]:
+    """The folders of an adapter of the server: its own, and those of whom it inherits its reader from."""
+    kind = type(load_adapter(name))
+    kinds = {other: type(load_adapter(other)) for other in ADAPTERS if other != name}
+    return (name, *(o for o, base in kinds.items() if base in kind.__mro__ and kind.decoder is base.decoder))
+
+
+@cache
+def _subjects() -> list[Subject]:
+    packaged = [Subject(name, _read_by(name)) for name in ADAPTERS]
+    declared = [Subject(f"{OVER}{one.name}", one.folders, twin=one.name) for one in packaged]
+    own: list[Subject] = []
+    for path in sorted((DATA / "adapters").glob("*.*")):
+        folders = (path.stem,)
+        if path.suffix == ".toml":
+            folders += _read_by(tomllib.loads(path.read_text(encoding="utf-8"))["extends"])
+        own.append(Subject(path.stem, folders))
+    return [*packaged, *declared, *own]
+
+
+CATALOGUE = Catalogue({f"{OVER}{name}": {"extends": name} for name in ADAPTERS}, DATA)
+SUBJECTS = _subjects()

@@ -1,0 +1,128 @@
+"""A declared adapter behind TLS: its own authority, its own certificate, none at all, and a proxy on the way."""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from tests.server.test_declared_adapters import ask, failure, said
+from tests.support.model_server import ModelServer
+from tests.support.server import running_server
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    """Nobody else knows it."""
+    return trustme.CA(organization_name="Authority of the tests")
+
+
+def shown_by(authority: trustme.CA, *, asks_back: trustme.CA | None = None) -> ssl.SSLContext:
+    """A server's side of TLS; it may ask for a certificate in turn."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    if asks_back is not None:
+        asks_back.configure_trust(context)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def config(url: str, *raw: str) -> str:
+    flags = ", ".join(f"'{flag}'" for flag in raw)
+    return f'[retry]\nattempts = 1\n[adapters.far]\ntype = "openai"\nbase_url = "{url}/v1"\nraw = [{flags}]\n'
+
+
+async def test_a_server_of_an_authority_that_only_its_adapter_trusts_is_called(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(file))
+    async with ModelServer(said("Trusted."), tls=shown_by(authority)) as model:
+        near = f'[adapters.near]\ntype = "openai"\nbase_url = "{model.url}/v1"\n'
+        async with running_server(tmp_path, config=config(model.url, "--cacert", str(file)) + near) as server:
+            assert await ask(server, model="far/m") == "Trusted."
+            assert "cannot trust the certificate of" in await failure(server, model="near/m")
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_taken_by_an_adapter_that_says_so(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    async with (
+        ModelServer(said("Whoever you are."), tls=shown_by(authority)) as model,
+        running_server(tmp_path, config=config(model.url, "--insecure")) as server,
+    ):
+        assert await ask(server, model="far/m") == "Whoever you are."
+
+
+async def test_a_server_that_wants_a_certificate_gets_that_of_the_adapter(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    own = authority.issue_cert("me@example.com")
+    cert, key, ca = (tmp_path / name for name in ("me.pem", "me.key", "ca.pem"))
+    own.cert_chain_pems[0].write_to_path(str(cert))
+    own.private_key_pem.write_to_path(str(key))
+    authority.cert_pem.write_to_path(str(ca))
+    async with ModelServer(said("I know you."), tls=shown_by(authority, asks_back=authority)) as model:
+        shown = config(model.url, "--cacert", str(ca), "--cert", str(cert), "--key", str(key))
+        async with running_server(tmp_path, config=shown) as server:
+            assert await ask(server, model="far/m") == "I know you."
+        (tmp_path / "home" / "config.toml").write_text(config(model.url, "--cacert", str(ca)))
+        async with running_server(tmp_path) as server:
+            assert await failure(server, model="far/m")
+
+
+@pytest.mark.parametrize("flag", ["--cacert", "--cert"])
+async def test_a_certificate_file_that_is_not_there_is_named(tmp_path: Path, flag: str) -> None:
+    async with running_server(tmp_path, config=config("https://127.0.0.1:9", flag, "/not/there.pem")) as server:
+        assert f"{flag} names '/not/there.pem'" in await failure(server, model="far/m")
+
+
+@asynccontextmanager
+async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
+    """A proxy for TLS, which sees where calls go and nothing else: its address, and what it was asked."""
+    asked: list[str] = []
+
+    async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while piece := await source.read(65536):
+            target.write(piece)
+            await target.drain()
+        target.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        asked.append(head)
+        host, _, port = head.split()[1].rpartition(":")
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer), return_exceptions=True)
+
+    server: Any = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+    finally:
+        server.close()
+
+
+async def test_a_proxy_on_the_way_to_tls_sees_its_password_and_not_the_call(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(file))
+    async with tunnel() as (proxy, asked), ModelServer(said("Through."), tls=shown_by(authority)) as model:
+        flags = ("--cacert", str(file), "--proxy", f"http://me:hidden@{proxy}")
+        async with running_server(tmp_path, config=config(model.url, *flags)) as server:
+            assert await ask(server, model="far/m") == "Through."
+
+    assert asked[0].startswith(f"CONNECT {model.url.removeprefix('https://')} ")
+    assert "proxy-authorization: basic " in asked[0].lower()
+    assert "/chat/completions" not in asked[0]

@@ -1,0 +1,137 @@
+"""Adapters that a project brings along, in ``.jumpseat/adapters``: only where the user trusts its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.server.test_declared_adapters import ask, failure, said
+from tests.support.model_server import ModelServer
+from tests.support.server import JsonObject, RunningServer, running_server
+
+pytestmark = pytest.mark.anyio
+
+KEY: Final = "key-of-a-test-0123456789"
+
+
+def project(tmp_path: Path, url: str, name: str = "ours.toml", *, team: str = "blue") -> Path:
+    """A project with an adapter, and a folder deep in it."""
+    folder = tmp_path / "project"
+    adapters = folder / ".jumpseat" / "adapters"
+    adapters.mkdir(parents=True, exist_ok=True)
+    (adapters / name).write_text(
+        f'extends = "openai_compatible"\nenv = {{base_url = "{url}/v1"}}\nheaders = {{X-Team = "{team}"}}\n'
+        'schema = {model = {default = "m", choices = ["m"]}, top_k = {type = "integer", mapping = "parameters"}}\n'
+    )
+    deep = folder / "src" / "deep"
+    deep.mkdir(parents=True, exist_ok=True)
+    return deep
+
+
+def trusting(folder: Path) -> str:
+    return f'trusted_folders = ["{folder}"]\n[retry]\nattempts = 1\n'
+
+
+async def listed(server: RunningServer, cwd: Path | None) -> dict[str, JsonObject]:
+    params = {} if cwd is None else {"cwd": str(cwd)}
+    adapters = (await server.wire.call("jumpseat.adapters.list", params))["adapters"]
+    return {one["name"]: one for one in adapters}
+
+
+async def test_an_adapter_of_a_trusted_project_answers_sessions_in_it_and_no_others(tmp_path: Path) -> None:
+    async with ModelServer(said("Ours."), said("As a provider."), said("Set.")) as model:
+        deep = project(tmp_path, model.url)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        async with running_server(tmp_path, config=trusting(tmp_path / "project")) as server:
+            assert await ask(server, model="ours/m", workingDirectory=str(deep)) == "Ours."
+            provider = {"type": "ours", "baseUrl": f"{model.url}/other"}
+            options = {"workingDirectory": str(deep), "provider": provider, "model": "m"}
+            assert await ask(server, **options) == "As a provider."
+            options = {"workingDirectory": str(deep), "model": "ours/m", "adapterSettings": {"top_k": 3}}
+            assert await ask(server, **options) == "Set."
+            wrong = await server.wire.refused("session.create", {**options, "adapterSettings": {"top_k": "x"}})
+            assert "setting 'top_k': expected an integer" in wrong["message"]
+            options = {"workingDirectory": str(elsewhere), "provider": provider, "model": "m"}
+            refused = await server.wire.refused("session.create", options)
+            assert "provider.type 'ours' is unknown" in refused["message"]
+            assert await failure(server, model="ours/m", workingDirectory=str(elsewhere))
+            assert (await listed(server, deep))["ours"]["origin"] == "project"
+            assert "ours" not in await listed(server, elsewhere)
+            assert "ours" not in await listed(server, None)
+            shown = await server.wire.call("jumpseat.adapters.get", {"name": "ours", "cwd": str(deep)})
+            assert shown["adapter"]["baseUrl"] == f"{model.url}/v1"
+
+    assert [request.headers["x-team"] for request in model.requests] == ["blue"] * 3
+    assert model.requests[1].path == "/other/chat/completions"
+    assert model.requests[2].json["top_k"] == 3
+
+
+async def test_a_project_that_nobody_trusts_brings_nothing_and_its_python_is_not_run(tmp_path: Path) -> None:
+    deep = project(tmp_path, "http://127.0.0.1:1")
+    ran = tmp_path / "ran"
+    (tmp_path / "project" / ".jumpseat" / "adapters" / "evil.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\nADAPTER = {{'extends': 'openai'}}\n"
+    )
+    async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
+        assert not {"ours", "evil"} & set(await listed(server, deep))
+        assert await failure(server, model="evil/m", workingDirectory=str(deep))
+
+    assert not ran.exists()
+
+
+async def test_a_link_in_a_trusted_project_makes_its_target_no_more_trusted(tmp_path: Path) -> None:
+    deep = project(tmp_path, "http://127.0.0.1:1")
+    outside = tmp_path / "outside.toml"
+    outside.write_text('extends = "openai"\n')
+    os.symlink(outside, tmp_path / "project" / ".jumpseat" / "adapters" / "linked.toml")
+    async with running_server(tmp_path, config=trusting(tmp_path / "project")) as server:
+        names = await listed(server, deep)
+
+    assert "ours" in names
+    assert "linked" not in names
+
+
+async def test_a_file_that_changes_is_read_again_and_one_that_is_wrong_is_named(tmp_path: Path) -> None:
+    async with ModelServer(said("One."), said("Two.")) as model:
+        deep = project(tmp_path, model.url)
+        async with running_server(tmp_path, config=trusting(tmp_path / "project")) as server:
+            assert await ask(server, model="ours/m", workingDirectory=str(deep)) == "One."
+            project(tmp_path, model.url, team="crimson")
+            assert await ask(server, model="ours/m", workingDirectory=str(deep)) == "Two."
+            project(tmp_path, model.url, team='"')
+            assert "ours.toml" in await failure(server, model="ours/m", workingDirectory=str(deep))
+
+    assert [request.headers["x-team"] for request in model.requests] == ["blue", "crimson"]
+
+
+async def test_the_projects_own_wins_over_the_users_which_others_keep(tmp_path: Path) -> None:
+    async with ModelServer(said("Theirs."), said("Mine.")) as model:
+        deep = project(tmp_path, model.url, "mine.toml", team="theirs")
+        mine = f'[adapters.mine]\nextends = "openai_compatible"\nenv = {{base_url = "{model.url}"}}\n'
+        mine += 'headers = {X-Team = "mine"}\n'
+        async with running_server(tmp_path, config=trusting(tmp_path / "project") + mine) as server:
+            assert await ask(server, model="mine/m", workingDirectory=str(deep)) == "Theirs."
+            assert await ask(server, model="mine/m", workingDirectory=str(tmp_path)) == "Mine."
+
+    assert [request.headers["x-team"] for request in model.requests] == ["theirs", "mine"]
+
+
+async def test_a_key_that_may_be_kept_is_not_given_to_another_adapter_of_the_name(tmp_path: Path) -> None:
+    async with ModelServer(said("Mine."), said("Theirs.")) as model:
+        deep = project(tmp_path, model.url, "mine.toml")
+        file = tmp_path / "project" / ".jumpseat" / "adapters" / "mine.toml"
+        kept = 'api_key = {{value = "cmd:printf {key}", cache_s = 3600}}\n'
+        file.write_text(
+            f'extends = "openai_compatible"\n[env]\nbase_url = "{model.url}"\n' + kept.format(key="theirs")
+        )
+        mine = '[adapters.mine]\nextends = "openai_compatible"\n[adapters.mine.env]\n'
+        mine += f'base_url = "{model.url}"\n' + kept.format(key=KEY)
+        async with running_server(tmp_path, config=trusting(tmp_path / "project") + mine) as server:
+            assert await ask(server, model="mine/m", workingDirectory=str(tmp_path)) == "Mine."
+            assert await ask(server, model="mine/m", workingDirectory=str(deep)) == "Theirs."
+
+    assert [request.headers["authorization"] for request in model.requests] == [f"Bearer {KEY}", "Bearer theirs"]
