@@ -27,6 +27,7 @@ from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.permissions import Policy
 from jumpseat.agent.queue import QueuedCommand
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
@@ -73,6 +74,7 @@ class SessionRegistry:
         retry: RetryPolicy,
         patience_s: float = PATIENCE_S,
         secrets: Secrets,
+        policy: Policy | None = None,
     ) -> None:
         self.store = store
         self._models = models
@@ -96,6 +98,7 @@ class SessionRegistry:
             on_change=self._changed,
             patience_s=patience_s,
             secrets=secrets,
+            policy=policy or Policy(),
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------

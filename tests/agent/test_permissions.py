@@ -120,10 +120,11 @@ async def test_a_decision_has_its_completed_kind_and_its_verdict(
     assert asked == events.PermissionRequested(request_id=asked.request_id, permission_request=READ)
     # The SDKs cannot read an approval for the session that does not say what it approves.
     approval = {"kind": "read"} if completed in ("approved-for-session", "approved-for-location") else None
+    location = str(Path.cwd()) if completed == "approved-for-location" else None
     assert answered == events.PermissionCompleted(
         request_id=asked.request_id,
         tool_call_id="c1",
-        result=PermissionResult(kind=completed, approval=approval),
+        result=PermissionResult(kind=completed, approval=approval, location_key=location),
     )
 
 
@@ -208,16 +209,36 @@ async def test_the_approval_that_the_client_names_is_what_is_remembered(desk: De
 @pytest.mark.parametrize(
     "line",
     [
-        "git status && git status",
+        "git status && git status --short",
         "git status; git status",
         "git status | git status",
-        "git status > out.txt",
-        "git status $(git status)",
         "(git status)",
         "git status\ngit status",
+        "if git status; then git status; fi",
     ],
 )
-async def test_a_compound_line_is_asked_about_each_time(desk: Desk, tmp_path: Path, line: str) -> None:
+async def test_a_compound_line_of_approved_commands_is_approved(desk: Desk, tmp_path: Path, line: str) -> None:
+    desk.permissions.grounds.primary = tmp_path
+    await desk.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
+
+    assert await desk.judge(await shell(tmp_path, line)) == ALLOWED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status && git push",
+        "git status > out.txt",
+        "git status $(git push)",
+        "(git status) > out.txt",
+        "git status <<E\nx\nE",
+        "for x in y; do git status; done",
+        "git status &&",
+    ],
+)
+async def test_a_line_that_is_more_than_approved_commands_is_asked_about_each_time(
+    desk: Desk, tmp_path: Path, line: str
+) -> None:
     request = await shell(tmp_path, line)
     approval = {"kind": "commands", "commandIdentifiers": ["git status"]}
     await desk.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
@@ -241,11 +262,11 @@ async def test_reset_forgets_what_was_approved(desk: Desk) -> None:
 
 
 async def test_with_approve_all_nothing_is_asked_and_without_it_everything_again(desk: Desk) -> None:
-    desk.permissions.approve_all = True
+    desk.permissions.mode = "allow-all"
 
     assert [await desk.judge(one) for one in (READ, WRITE, ASK)] == [ALLOWED] * 3
     assert desk.said == []
-    desk.permissions.approve_all = False
+    desk.permissions.mode = "manual"
     assert (await desk.judge(READ, {"kind": "reject"})).status == "rejected"
 
 
