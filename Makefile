@@ -35,7 +35,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) .test-tools .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .test-tools .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is younger than pyproject.toml as long as what it stands for is installed.

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "errors": set[str](),
 }
 # Type-checking imports are not followed at run time; these are the ones that would point the other way.
-HEAVY = {"httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema"}
+HEAVY = {"httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"}
 
 
 def modules(root: Path) -> Iterator[tuple[Path, ast.Module]]:

@@ -109,7 +109,7 @@ def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
         ("[models.fast]\nmodel = 'x'", "models.fast.adapter: Field required"),
         ("[models.fast]\nadapter = 'work'\nmodel = 'x'", "models.fast: there is no adapter 'work'"),
         ("[permissions]\nallow_unasked = 'perhaps'", "permissions.allow_unasked: Input should be a valid boolean"),
-        ("[permissions]\nallow = true", "permissions.allow: Extra inputs are not permitted"),
+        ("[permissions]\nallow = true", "permissions.allow: Input should be a valid list"),
         ("[retry]\nattempts = 0", "retry.attempts: Input should be greater than or equal to 1"),
         ("[hooks]\npatience_s = 0", "hooks.patience_s: Input should be greater than 0"),
         ("[retry]\nfirst_wait_s = inf", "retry.first_wait_s: Input should be a finite number"),

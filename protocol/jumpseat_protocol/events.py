@@ -191,6 +191,7 @@ class SessionPermissionsChanged(Payload):
     previous_mode: str
     allow_all_permissions: bool
     previous_allow_all_permissions: bool
+    assisted_approval_model: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -590,6 +591,8 @@ class PermissionRequested(Payload):
     type: ClassVar[str] = "permission.requested"
     request_id: str
     permission_request: PermissionRequest
+    prompt_request: dict[str, Any] | None = None
+    resolved_by_hook: bool | None = None
 
 
 @dataclass(slots=True, kw_only=True)

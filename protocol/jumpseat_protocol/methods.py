@@ -83,7 +83,7 @@ _CORE: Final[Mapping[str, Method]] = {
         HandlePendingPermissionRequestParams, server.SuccessResult
     ),
     "session.permissions.setApproveAll": Method(sessions.SetApproveAllParams, server.SuccessResult),
-    "session.permissions.resetSessionApprovals": Method(sessions.SessionParams, server.SuccessResult),
+    "session.permissions.resetSessionApprovals": Method(sessions.ResetApprovalsParams, server.SuccessResult),
     "session.permissions.pendingRequests": Method(sessions.SessionParams, sessions.PendingRequestsResult),
     "session.eventLog.registerInterest": Method(sessions.InterestParams, sessions.InterestResult),
     "session.eventLog.releaseInterest": Method(sessions.ReleaseInterestParams, server.SuccessResult),
@@ -99,6 +99,7 @@ def _state_requests() -> Mapping[str, Method]:
         elicitation,
         llm_inference,
         maintenance,
+        permission_methods,
         provider,
         skills,
         state,
@@ -183,6 +184,40 @@ def _state_requests() -> Mapping[str, Method]:
         "session.permissions.setMode": Method(state.PermissionModeParams, state.PermissionModeSetResult),
         "session.permissions.getAllowAll": Method(sessions.SessionParams, state.AllowAllResult),
         "session.permissions.setAllowAll": Method(state.AllowAllParams, state.AllowAllSetResult),
+        "session.permissions.configure": Method(
+            permission_methods.PermissionsConfigureParams, server.SuccessResult
+        ),
+        "session.permissions.modifyRules": Method(permission_methods.ModifyRulesParams, server.SuccessResult),
+        "session.permissions.setRequired": Method(permission_methods.SetRequiredParams, server.SuccessResult),
+        "session.permissions.paths.list": Method(sessions.SessionParams, permission_methods.PermissionPathsResult),
+        "session.permissions.paths.add": Method(permission_methods.PermissionPathParams, server.SuccessResult),
+        "session.permissions.paths.updatePrimary": Method(
+            permission_methods.PermissionPathParams, server.SuccessResult
+        ),
+        "session.permissions.paths.isPathWithinAllowedDirectories": Method(
+            permission_methods.PermissionPathParams, permission_methods.PathAllowedResult
+        ),
+        "session.permissions.paths.isPathWithinWorkspace": Method(
+            permission_methods.PermissionPathParams, permission_methods.PathAllowedResult
+        ),
+        "session.permissions.locations.resolve": Method(
+            permission_methods.LocationParams, permission_methods.LocationResult
+        ),
+        "session.permissions.locations.apply": Method(
+            permission_methods.LocationParams, permission_methods.LocationApplyResult
+        ),
+        "session.permissions.locations.addToolApproval": Method(
+            permission_methods.AddToolApprovalParams, server.SuccessResult
+        ),
+        "session.permissions.folderTrust.isTrusted": Method(
+            permission_methods.PermissionPathParams, permission_methods.TrustedResult
+        ),
+        "session.permissions.folderTrust.addTrusted": Method(
+            permission_methods.PermissionPathParams, server.SuccessResult
+        ),
+        "session.permissions.urls.setUnrestrictedMode": Method(
+            permission_methods.UnrestrictedUrlsParams, server.SuccessResult
+        ),
         "session.eventLog.read": Method(state.EventLogReadParams, state.EventLogReadResult),
         "session.eventLog.tail": Method(sessions.SessionParams, state.CursorResult),
         "session.history.truncate": Method(state.TruncateParams, state.TruncateResult),

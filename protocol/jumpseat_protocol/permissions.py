@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from jumpseat_protocol.wire import WireDataclass, WireModel
+from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,8 +73,21 @@ class ReadPermission(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class McpPermission(WireDataclass):
+    """Call a tool of an MCP server. ``read_only`` is what the server says of it."""
+
+    server_name: str
+    tool_name: str
+    tool_title: str
+    read_only: bool
+    args: Any = None
+    tool_call_id: str | None = None
+    kind: Literal["mcp"] = "mcp"
+
+
+@dataclass(slots=True, kw_only=True)
 class UrlPermission(WireDataclass):
-    """Fetch an address, or send something to it."""
+    """Load what is at a URL; ``redirected_from`` is where that was learnt."""
 
     intention: str
     url: str
@@ -125,11 +138,32 @@ PermissionRequest: TypeAlias = (
     ShellPermission
     | WritePermission
     | ReadPermission
+    | McpPermission
     | UrlPermission
     | MemoryPermission
     | CustomToolPermission
     | HookPermission
 )
+
+
+@dataclass(slots=True, kw_only=True)
+class AssistedApproval(WireDataclass):
+    """What a judging model makes of a request. ``failure_reason`` goes with ``error``."""
+
+    recommendation: Literal["approve", "requireApproval", "excluded", "error"]
+    reason: str | None = None
+    model: str | None = None
+    failure_reason: Literal["timeout", "abort", "empty_response", "model_error", "parse_error"] | None = None
+
+
+def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = None) -> dict[str, Any]:
+    """``request`` as clients show it to a person."""
+    prompt: dict[str, Any] = to_wire(request)
+    if isinstance(request, ShellPermission):
+        shown = ("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId")
+        prompt = {name: prompt[name] for name in shown if name in prompt}
+        prompt |= {"kind": "commands", "commandIdentifiers": [one.identifier for one in request.commands]}
+    return prompt | ({"assistedApproval": to_wire(assisted)} if assisted is not None else {})
 
 
 class SessionApproval(WireModel):

@@ -445,8 +445,18 @@ class QueuedCommandResult(WireModel):
     stop_processing_queue: StrictBool = False
 
 
+class ResetApprovalsParams(WireModel):
+    """``include_location``: what was approved in other sessions no longer counts in this one either."""
+
+    session_id: str
+    include_location: StrictBool = True
+
+
 class PendingRequestsResult(WireModel):
-    """Permission requests that still wait for an answer: ``{requestId, permissionRequest}``."""
+    """Permission requests that still wait for an answer: ``{requestId, request, permissionRequest}``.
+
+    ``request`` is what to show to a person, ``permissionRequest`` the same as in ``permission.requested``.
+    """
 
     items: list[dict[str, Any]]
 

@@ -309,15 +309,16 @@ class UsageMetricsResult(WireModel):
 class PermissionModeParams(WireModel):
     session_id: str
     mode: Literal["manual", "assisted", "allow-all"]
+    assisted_approval_model: str | None = None
 
 
 class PermissionModeResult(WireModel):
-    mode: Literal["manual", "allow-all"]
+    mode: Literal["manual", "assisted", "allow-all"]
 
 
 class PermissionModeSetResult(WireModel):
     success: StrictBool = True
-    mode: Literal["manual", "allow-all"]
+    mode: Literal["manual", "assisted", "allow-all"]
 
 
 class AllowAllParams(WireModel):

@@ -20,19 +20,24 @@ from anyio.abc import TaskGroup
 
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.hooks import PATIENCE_S
+from jumpseat.agent.permission_judge import PATIENCE_S as PERMISSION_PATIENCE_S
+from jumpseat.agent.permission_judge import JudgeConfig
+from jumpseat.agent.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.cli import Options
-from jumpseat.config import home_folder, load_config
-from jumpseat.errors import JumpseatError
+from jumpseat.config import Config, home_folder, load_config
+from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.handlers.context import Context
 from jumpseat.registry import SessionRegistry
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.services.web import ConfiguredWeb
+from jumpseat.store.approvals import StoredApprovals
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.memories import MemoryStore
+from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
@@ -110,6 +115,7 @@ class App:
             read_instructions=lambda settings: "\n\n".join(
                 filter(None, (read_instructions(settings), remembered(memories, settings)))
             ),
+            policy=_policy(config, home, self.trust),
         )
 
     def connect(self) -> Wire:
@@ -176,6 +182,26 @@ class App:
         self.models.connections.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
+
+
+def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
+    """What the user's configuration says on permissions.
+
+    Raises:
+        ConfigError: a rule is none.
+    """
+    try:
+        user = read_rules(config.permissions.model_dump())
+    except ValueError as error:
+        raise ConfigError(f"{home / 'config.toml'}: permissions.{error}") from None
+    judge = config.permissions.judge
+    return Policy(
+        rules=PermissionRules(user, trust),
+        locate=location,
+        store=StoredApprovals(home),
+        guarded=(home,),
+        judge=JudgeConfig(judge.model, judge.patience_s or PERMISSION_PATIENCE_S) if judge else None,
+    )
 
 
 def run(options: Options) -> int:

@@ -21,6 +21,13 @@
     [permissions]
     allow_unasked = false               # true: run what no attached client can be asked about (as --yolo)
     allow_old_clients = false           # true: the same for sessions of clients that speak protocol 2 only
+    allow = ["read", "shell(git status)"]   # rules: docs/permissions.md; deny wins over ask, ask over allow
+    ask = ["shell(git push)"]           # holds with --yolo, too
+    deny = ["read(~/.ssh)"]
+
+    [permissions.judge]                 # a model that is asked before a person is
+    model = "fast"                      # default: that of the session
+    patience_s = 20.0
 
     [retry]                             # of failed model calls; what is not set here is as in agent.retry
     attempts = 5                        # all in all; 1: never try again
@@ -175,11 +182,20 @@ class AliasConfig(_Section):
     model: str
 
 
+class PermissionJudgeConfig(_Section):
+    model: str | None = None
+    patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
 class PermissionsConfig(_Section):
-    """``allow_old_clients`` is ``allow_unasked`` for clients of protocol 2 only."""
+    """``allow_old_clients`` is ``allow_unasked`` for clients of protocol 2 only. Rules are read where used."""
 
     allow_unasked: bool = False
     allow_old_clients: bool = False
+    allow: list[str] = Field(default_factory=list)
+    ask: list[str] = Field(default_factory=list)
+    deny: list[str] = Field(default_factory=list)
+    judge: PermissionJudgeConfig | None = None
 
 
 class RetryConfig(_Section):

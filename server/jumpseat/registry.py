@@ -27,6 +27,7 @@ from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.limits import limits_of
 from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.permissions import Policy
 from jumpseat.agent.queue import QueuedCommand
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
@@ -74,6 +75,7 @@ class SessionRegistry:
         patience_s: float = PATIENCE_S,
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
+        policy: Policy | None = None,
     ) -> None:
         self.store = store
         self._models = models
@@ -97,6 +99,7 @@ class SessionRegistry:
             on_change=self._changed,
             patience_s=patience_s,
             secrets=secrets,
+            policy=policy or Policy(),
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------

@@ -17,15 +17,19 @@ from jumpseat.adapters.recordings import Ending, read_folder
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.permission_facts import Grounds
+from jumpseat.agent.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
 from jumpseat.script.command import main as play_scripts
 from jumpseat.script.steps import STEPS
 from jumpseat.script.steps import Script as PlayedScript
 from jumpseat.services.web import ConfiguredWeb
+from jumpseat.store.project_rules import read_rules
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.skills import Place, find_skills
 from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.bash import BASH, BashArgs
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat.tools.web_tools import web_tools
 from jumpseat_protocol.events import ToolExecutionComplete
@@ -256,3 +260,36 @@ def test_the_page_about_scripts_names_every_step_and_field() -> None:
     page = (ROOT / "docs/script.md").read_text()
     for name in [*STEPS, *(one for one in PlayedScript.model_fields if one != "steps")]:
         assert f"`{name}" in page, name
+
+
+@pytest.mark.anyio
+async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path) -> None:
+    rules, trust, judge = blocks("docs/permissions.md", "toml")
+    tomllib.loads(trust + rules + judge)
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text(trust + rules)
+    policy_rules = read_rules(load_config(tmp_path / "home").permissions.model_dump())
+    expected = {
+        "git status --short": "allow",
+        "npm run test && git status": "allow",
+        "python3 tools/gen.py --all": "allow",
+        "python3 tools/other.py": "ask",
+        "git push": "ask",
+        "git status > f": "ask",
+        "$CMD x": "ask",
+        **dict.fromkeys(
+            ["ls && rm x", "/bin/rm x", "sudo rm x", "echo $(rm x)", "bash -c 'rm x'", "cat ~/.ssh/id"], "deny"
+        ),
+    }
+    came: dict[str, str] = {}
+    for line in expected:
+        grounds = Grounds(lambda: tmp_path / "project")
+        policy = Policy(rules=lambda _cwd: (policy_rules, []))
+        permissions = Permissions(lambda _event: None, lambda: False, lambda: False, grounds, policy)
+        request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))
+        assert request is not None
+        verdict = await permissions.decide(request, "bash")
+        by_rule = "denied by a rule" in verdict.message
+        came[line] = "deny" if by_rule else "allow" if verdict.status == "allowed" else "ask"
+    assert came == expected

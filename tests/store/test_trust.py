@@ -92,7 +92,7 @@ def test_the_list_is_for_its_owner_alone(tmp_path: Path, project: Path) -> None:
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     def add(number: int) -> None:
-        for turn in range(10):
+        for turn in range(3):
             PrivateFile(tmp_path / "x.json").change(partial(note, f"{number}.{turn}"))
 
     def note(key: str, values: dict[str, object]) -> None:
@@ -103,7 +103,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(PrivateFile(tmp_path / "x.json").read()) == 40
+    assert len(PrivateFile(tmp_path / "x.json").read()) == 12
 
 
 def test_a_file_that_cannot_be_written_is_an_error_with_its_name(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def make_session(
         on_change=lambda session: changes.append(session.id),
     )
     session = Session(session_id, settings, log, around, utc_now())
-    session.permissions.approve_all = approve_all
+    session.permissions.mode = "allow-all" if approve_all else "manual"
     session.attach(
         Attachment(
             client,

@@ -47,6 +47,7 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
+    McpPermission,
     MemoryPermission,
     ReadPermission,
     ShellPermission,
@@ -150,6 +151,8 @@ def in_words(request: PermissionRequest) -> str:
             return f"write {request.file_name}\n{diff}"
         case ShellPermission():
             return f"run this command: {request.full_command_text}"
+        case McpPermission():
+            return f"call {request.tool_name} of the server {request.server_name} with {short(request.args, 50)}"
         case UrlPermission():
             return f"go to {request.url}"
         case MemoryPermission():

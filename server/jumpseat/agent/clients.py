@@ -98,6 +98,11 @@ class Clients:
         """Whether an attached client can show a form."""
         return any(one.handles_elicitation for one in self._attached.values())
 
+    def set_handles_permissions(self, client: Client, handles: bool) -> None:
+        """Count an attached client among those that answer permission requests, or no longer."""
+        if (attachment := self._attached.get(client)) is not None:
+            attachment.handles_permissions = handles
+
     def can_ask_permission(self) -> bool:
         """Whether an attached client answers permission requests."""
         return any(one.handles_permissions for one in self._attached.values())

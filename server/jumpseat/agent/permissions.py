@@ -1,4 +1,4 @@
-"""Who may do what: the rules of one session, and the question to its clients where no rule decides.
+"""Who may do what in one session: rules and approvals first, then a judging model, then a person.
 
 Denied by default: where nothing allows a call and no attached client can be asked, the call does not run, and
 one warning per session names the setting that would allow it.
@@ -6,35 +6,44 @@ one warning per session names the setting that would allow it.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 import anyio
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.pending import Pending, PendingRequests
+from jumpseat.agent.permission_approvals import (
+    ApprovalStore,
+    Kept,
+    Remembered,
+    covered,
+    known_of,
+    narrowest,
+    remember,
+)
+from jumpseat.agent.permission_facts import Grounds, facts_of
+from jumpseat.agent.permission_judge import JudgeConfig
+from jumpseat.agent.permission_rules import Facts, Rule, Rules, allows, forbids, may_touch
+from jumpseat.errors import StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
-    CustomToolPermission,
-    HookPermission,
-    MemoryPermission,
+    AssistedApproval,
     PermissionDecision,
     PermissionRequest,
     PermissionResult,
-    ReadPermission,
-    SessionApproval,
-    ShellPermission,
-    UrlPermission,
-    WritePermission,
+    prompt_of,
 )
-
-log = logging.getLogger(__name__)
 
 USER_REJECTED: Final = "The user rejected this tool call."
 COULD_NOT_ASK: Final = "Permission denied and could not request permission from user"
+DENIED_BY_RULE: Final = "Permission denied by a rule"
+MOVED: Final = "The path leads elsewhere now than when permission was asked. Send the call again."
+
+Mode: TypeAlias = Literal["manual", "assisted", "allow-all"]
 
 CompletedKind: TypeAlias = str
 # What `permission.completed` says for each decision a client may send; other kinds are passed on as they are.
@@ -48,7 +57,13 @@ _COMPLETED: Final[dict[str, CompletedKind]] = {
     "cancelled": "cancelled",
 }
 _REMEMBERED: Final = frozenset(
-    {"approve-for-session", "approve-for-location", "approved-for-session", "approved-for-location"}
+    {
+        "approve-for-session",
+        "approve-for-location",
+        "approve-permanently",
+        "approved-for-session",
+        "approved-for-location",
+    }
 )
 
 
@@ -68,6 +83,37 @@ ALLOWED: Final = Verdict("allowed")
 NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
 CANCELLED: Final = PermissionDecision(kind="cancelled")
 
+Judge: TypeAlias = Callable[[PermissionRequest, str | None], Awaitable[AssistedApproval]]
+"""Asks a model (the named one, or its own) what it makes of a request. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is settled outside of the session.
+
+    ``rules`` are those of a working directory, with what people should know about them. ``locate`` gives the key
+    that approvals for a location are kept under in ``store``. ``guarded`` is what no remembered allowance may
+    change. With a ``judge``, a model judges from the start.
+    """
+
+    rules: Callable[[Path], tuple[Rules, list[str]]] = lambda _cwd: (Rules(), [])
+    locate: Callable[[Path], str] = str
+    store: ApprovalStore | None = None
+    guarded: tuple[Path, ...] = ()
+    judge: JudgeConfig | None = None
+
+
+@dataclass(slots=True)
+class OwnRules:
+    """What clients have set for this session alone."""
+
+    configured: Rules = field(default_factory=Rules)
+    added: list[Rule] = field(default_factory=list[Rule])
+    allow_reads: bool = False
+    # The location whose approvals count, where it is not that of the working directory; none after a reset.
+    location: str | None = None
+    forget_kept: bool = False
+
 
 class Permissions:
     """The permission state of one session.
@@ -81,27 +127,120 @@ class Permissions:
         emit: Callable[[events.EventPayload], object],
         can_ask: Callable[[], bool],
         may_run_unasked: Callable[[], bool],
+        grounds: Grounds | None = None,
+        policy: Policy | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self._emit = emit
         self._can_ask = can_ask
         self._may_run_unasked = may_run_unasked
-        self._approvals: list[SessionApproval] = []
-        # Hosts that addresses may be fetched from.
-        self._domains: set[str] = set()
-        self._warned = False
-        self.approve_all = False
+        self._policy = policy or Policy()
+        self._judge = judge
+        self.grounds = grounds or Grounds(Path.cwd)
+        self.own = OwnRules()
+        self.mode: Mode = "assisted" if judge is not None and self._policy.judge is not None else "manual"
+        self.judging_model: str | None = None
         self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
+        self._opinions: dict[str, AssistedApproval] = {}
+        self._approvals: list[Remembered] = []
+        self._warned = False
+        self._laid_down: tuple[Path, Rules] | None = None
 
-    async def decide(self, request: PermissionRequest) -> Verdict:
-        """Judge one call; waits for a client as long as the client takes."""
-        if self.approve_all or self._approved(request):
-            return ALLOWED
-        if not self._can_ask():
-            if self._may_run_unasked():
+    # --- judging ------------------------------------------------------------------------------------------------
+
+    async def decide(self, request: PermissionRequest, tool: str = "") -> Verdict:
+        """Judge one call of ``tool``; waits for a client as long as the client takes."""
+        facts = facts_of(request, tool, self.grounds)
+        rules, opinion = self._rules(), None
+        if (rule := forbids(rules.deny, facts, self.grounds.anchor)) is not None:
+            return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
+        rule = forbids(rules.ask, facts, self.grounds.anchor) or may_touch(
+            rules.deny + rules.ask, facts, self.grounds.anchor
+        )
+        if rule is None:
+            if self._is_allowed(request, facts, rules):
                 return ALLOWED
-            self._warn()
+            opinion = await self._opinion(request, facts)
+            if opinion is not None and opinion.recommendation == "approve":
+                self._note_approval(request, opinion)
+                return ALLOWED
+        if not self._can_ask():
+            if rule is None and self._may_run_unasked():
+                return ALLOWED
+            self._warn(rule)
             return _verdict(NOT_AVAILABLE)
+        verdict = await self._ask(request, facts, opinion)
+        if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
+            # A question may stay open for long, and other calls run meanwhile.
+            now = facts_of(request, tool, self.grounds)
+            if now.places != facts.places:
+                return Verdict("denied", MOVED)
+        return verdict
+
+    def forbidden(self, request: PermissionRequest | None, tool: str) -> Verdict | None:
+        """The denial of a call that a rule forbids, whoever else allows it; ``None`` where none does."""
+        deny = self._rules().deny
+        if not deny:
+            return None
+        facts = facts_of(request, tool, self.grounds) if request is not None else Facts("", tool)
+        rule = forbids(deny, facts, self.grounds.anchor)
+        return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
+
+    def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules) -> bool:
+        if self.approve_all:
+            return True
+        if facts.protected or facts.kind == "hook":
+            return False
+        if facts.kind == "url" and self.grounds.any_host:
+            return True
+        if self.own.allow_reads and facts.kind in ("read", "url"):
+            return True
+        kept = self._kept()
+        approvals = [*self._approvals, *kept.approvals]
+        allow = [*rules.allow, *self.own.added, *kept.rules]
+        return covered(approvals, request, facts) or allows(allow, facts, self.grounds.anchor, known_of(approvals))
+
+    def _rules(self) -> Rules:
+        cwd = self.grounds.cwd()
+        if self._laid_down is None or self._laid_down[0] != cwd:
+            rules, problems = self._policy.rules(cwd)
+            self._laid_down = cwd, rules
+            for problem in problems:
+                self._emit(events.SessionWarning(warning_type="permission", message=problem))
+        return self._laid_down[1] + self.own.configured
+
+    def _kept(self) -> Kept:
+        """What was approved in other sessions; read each time, because it may have been taken back."""
+        store = self._policy.store
+        if store is None or self.own.forget_kept:
+            return Kept()
+        here, everywhere = store.read(self.location), store.read(None)
+        return Kept([*here.approvals, *everywhere.approvals], here.rules)
+
+    async def _opinion(self, request: PermissionRequest, facts: Facts) -> AssistedApproval | None:
+        if self.mode != "assisted" or self._judge is None:
+            return None
+        if facts.protected or facts.kind == "hook":
+            return AssistedApproval(recommendation="excluded")
+        return await self._judge(request, self.judging_model)
+
+    def _note_approval(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
+        """Show and write down what the judging model has allowed, as a question that nobody is to answer."""
+        request_id = str(uuid.uuid4())
+        prompt = prompt_of(request, opinion)
+        self._emit(
+            events.PermissionRequested(
+                request_id=request_id, permission_request=request, prompt_request=prompt, resolved_by_hook=True
+            )
+        )
+        self._complete(request_id, request, PermissionDecision(kind="approved"))
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    async def _ask(self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None) -> Verdict:
         pending = self.pending.ask(request)
+        if opinion is not None:
+            self._opinions[pending.id] = opinion
         try:
             self._emit(self.question(pending))
             decision = await pending.answer()
@@ -111,18 +250,23 @@ class Permissions:
             raise
         finally:
             self.pending.close(pending)
-        decision = self._remember(decision, request)
+            self._opinions.pop(pending.id, None)
+        decision = self._remember(decision, request, facts)
         self._complete(pending.id, request, decision)
         return _verdict(decision)
 
-    def _approved(self, request: PermissionRequest) -> bool:
-        if isinstance(request, UrlPermission):
-            return host_of(request.url) in self._domains
-        return any(_covers(approval, request) for approval in self._approvals)
-
     def question(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
         """What clients are asked."""
-        return events.PermissionRequested(request_id=pending.id, permission_request=pending.question)
+        return events.PermissionRequested(
+            request_id=pending.id,
+            permission_request=pending.question,
+            # Without an opinion it says nothing that the request does not.
+            prompt_request=self.prompt(pending) if pending.id in self._opinions else None,
+        )
+
+    def prompt(self, pending: Pending[PermissionRequest, PermissionDecision]) -> dict[str, object]:
+        """What clients show to a person."""
+        return prompt_of(pending.question, self._opinions.get(pending.id))
 
     def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
         self._emit(
@@ -138,44 +282,148 @@ class Permissions:
             )
         )
 
-    def reset(self) -> None:
-        """Forget what was approved for the session."""
-        self._approvals.clear()
-        self._domains.clear()
-
-    def _remember(self, decision: PermissionDecision, request: PermissionRequest) -> PermissionDecision:
+    def _remember(
+        self, decision: PermissionDecision, request: PermissionRequest, facts: Facts
+    ) -> PermissionDecision:
         """Keep what was approved beyond this call; returns the decision as it came to be.
 
         Without an approval of the client's own, the narrowest one that covers the call again is meant. Where there
-        is none that would be safe, the call alone is approved.
+        is none that would be safe, the call alone is approved; so it is where a person has changed the call, for
+        nobody has approved what the model sent.
         """
-        if isinstance(request, UrlPermission):
-            if decision.kind in _REMEMBERED or decision.kind == "approve-permanently":
-                self._domains.add((decision.domain or host_of(request.url)).lower())
-            return decision
         if decision.kind not in _REMEMBERED:
             return decision
-        approval = decision.approval or _approval_of(request)
+        once = decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
+        if decision.modified_args is not None and decision.approval is None:
+            return once
+        approval = decision.approval or (None if decision.domain else narrowest(request))
+        kept = remember(approval, request, facts, decision.domain)
+        if kept is None:
+            return once
+        self._approvals.append(kept)
+        location = None
+        if decision.kind == "approve-permanently":
+            self._keep(None, kept)
+            return once
+        if decision.kind in ("approve-for-location", "approved-for-location"):
+            location = decision.location_key or self.location
+            self._keep(location, kept)
         if approval is None:
-            return PermissionDecision(kind="approve-once")
-        self._approvals.append(approval)
-        return decision.model_copy(update={"approval": approval})
+            # Hosts have no approval that the SDKs could read.
+            return once
+        return decision.model_copy(update={"approval": approval, "location_key": location})
 
-    def _warn(self) -> None:
+    def _keep(self, location: str | None, kept: Remembered) -> None:
+        if self._policy.store is None:
+            return
+        try:
+            self._policy.store.add(location, kept)
+        except StoreError as error:
+            self._emit(
+                events.SessionWarning(
+                    warning_type="permission",
+                    message=f"The approval holds for this session only, because it could not be kept: {error}",
+                )
+            )
+
+    def _warn(self, rule: Rule | None) -> None:
         if self._warned:
             return
         self._warned = True
+        because = f" The rule {rule} wants a person to decide." if rule is not None else ""
         self._emit(
             events.SessionWarning(
                 warning_type="permission",
                 message=(
                     "A tool call was denied because no attached client handles permission requests."
+                    f"{because}"
                     " Register a permission handler, or start the server with --yolo (configuration key"
                     " permissions.allow_unasked; permissions.allow_old_clients is the same for clients that speak"
                     " protocol 2) to allow such calls."
                 ),
             )
         )
+
+    # --- what clients change ------------------------------------------------------------------------------------
+
+    @property
+    def approve_all(self) -> bool:
+        """Whether every call is allowed that no rule forbids, or wants a person to decide on."""
+        return self.mode == "allow-all"
+
+    def set_mode(self, mode: Mode, model: str | None = None) -> None:
+        """Change how calls are decided on, and say so. ``model`` is the one that judges in ``assisted``."""
+        previous, self.mode = self.mode, mode
+        changed = (mode, model) != (previous, self.judging_model)
+        self.judging_model = model
+        if changed:
+            self._emit(
+                events.SessionPermissionsChanged(
+                    mode=mode,
+                    previous_mode=previous,
+                    allow_all_permissions=mode == "allow-all",
+                    previous_allow_all_permissions=previous == "allow-all",
+                    assisted_approval_model=model,
+                )
+            )
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether there is a model to judge with."""
+        return self._judge is not None
+
+    @property
+    def location(self) -> str:
+        """The key that approvals for this location are kept under."""
+        return self.own.location or self._policy.locate(self.grounds.cwd())
+
+    def locate(self, folder: Path) -> str:
+        """The key for another folder."""
+        return self._policy.locate(folder)
+
+    def reset(self, *, kept_too: bool = False) -> None:
+        """Forget what was approved for the session; with ``kept_too``, no longer heed what others have approved."""
+        self._approvals.clear()
+        self.own.added.clear()
+        self.own.forget_kept = self.own.forget_kept or kept_too
+
+    def reload(self) -> None:
+        """Read the rules of the working directory again when they are needed next."""
+        self._laid_down = None
+
+    def apply_location(self, folder: Path) -> tuple[bool, list[Rule]]:
+        """Heed what was approved for another location; returns whether it is another one, and its rules."""
+        key = self._policy.locate(folder)
+        changed = self.own.location != key or self.own.forget_kept
+        self.own.location, self.own.forget_kept = key, False
+        kept = self._policy.store.read(key) if self._policy.store else Kept()
+        return changed, [*kept.rules, *(rule for one in kept.approvals for rule in one.rules())]
+
+    def add_location_approval(self, location: str, kept: Remembered) -> None:
+        """Approve something for a location, and for this session.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+        if self._policy.store is not None:
+            self._policy.store.add(location, kept)
+        self._approvals.append(kept)
+
+    def change_rules(self, scope: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
+        """Change what is allowed for the session or for its location; of approvals, only removal is meant.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+        if scope == "location":
+            if self._policy.store is not None:
+                self._policy.store.change_rules(self.location, add, remove, remove_all=remove_all)
+        else:
+            known = [] if remove_all else [*self.own.added, *add]
+            self.own.added = [rule for rule in dict.fromkeys(known) if rule not in remove]
+        if remove_all:
+            self._approvals.clear()
+        self._approvals = [one for one in self._approvals if not any(rule in remove for rule in one.rules())]
 
 
 def _verdict(decision: PermissionDecision) -> Verdict:
@@ -195,61 +443,8 @@ def _verdict(decision: PermissionDecision) -> Verdict:
                 return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
             return Verdict("rejected", USER_REJECTED)
         case "denied-by-rules" | "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
-            return Verdict("denied", "Permission denied by a rule")
+            return Verdict("denied", DENIED_BY_RULE)
         case "cancelled":
             return Verdict("denied", "Permission request cancelled")
         case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
             return Verdict("denied", COULD_NOT_ASK)
-
-
-def _approval_of(request: PermissionRequest) -> SessionApproval | None:
-    """The narrowest approval that covers ``request`` again; ``None`` where it cannot be offered safely."""
-    match request:
-        case ShellPermission():
-            if not request.can_offer_session_approval:
-                return None
-            return SessionApproval(kind="commands", command_identifiers=[c.identifier for c in request.commands])
-        case WritePermission():
-            return SessionApproval(kind="write")
-        case ReadPermission():
-            return SessionApproval(kind="read")
-        case CustomToolPermission():
-            return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
-        case MemoryPermission():
-            return SessionApproval(kind="memory")
-        case UrlPermission() | HookPermission():
-            return None
-
-
-def host_of(url: str) -> str:
-    """The host that ``url`` leads to, in lower case; empty where it leads nowhere."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
-    match request:
-        case ShellPermission():
-            # A line that could not be taken apart with certainty is never covered: it is asked about each time.
-            return (
-                approval.kind == "commands"
-                and request.can_offer_session_approval
-                and bool(request.commands)
-                and all(command.identifier in (approval.command_identifiers or ()) for command in request.commands)
-            )
-        case WritePermission():
-            return approval.kind == "write"
-        case ReadPermission():
-            return approval.kind == "read"
-        case CustomToolPermission():
-            return approval.kind == "custom-tool" and approval.tool_name == request.tool_name
-        case MemoryPermission():
-            return approval.kind == "memory"
-        case UrlPermission():
-            # Those are approved by their hosts.
-            return False
-        case HookPermission():
-            # The hook asks each time; it is for the hook to remember.
-            return False

@@ -26,7 +26,9 @@ from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.metrics import Metrics
-from jumpseat.agent.permissions import CANCELLED, Permissions
+from jumpseat.agent.permission_facts import Grounds
+from jumpseat.agent.permission_judge import MOST_PROMPTS, PermissionJudge
+from jumpseat.agent.permissions import CANCELLED, Permissions, Policy
 from jumpseat.agent.portability import Portability
 from jumpseat.agent.queue import Prompt, QueuedCommand, QueueItem, forget
 from jumpseat.agent.retry import RetryPolicy
@@ -61,6 +63,7 @@ class Surroundings:
     on_change: Callable[[Session], None]
     patience_s: float = PATIENCE_S
     secrets: Secrets = field(default_factory=Secrets)
+    policy: Policy = field(default_factory=Policy)
 
 
 class Session:
@@ -76,7 +79,20 @@ class Session:
         self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, around.patience_s)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
-        self.permissions = Permissions(self.emit, self.clients.can_ask_permission, self._may_run_unasked)
+        self.latest_prompts: deque[str] = deque(maxlen=MOST_PROMPTS)
+        folder = event_log.path.parent
+        self.permissions = Permissions(
+            self.emit,
+            self.clients.can_ask_permission,
+            self._may_run_unasked,
+            Grounds(
+                cwd=lambda: settings.cwd, own=(folder / "temp", folder / "files"), guarded=around.policy.guarded
+            ),
+            around.policy,
+            PermissionJudge(
+                around.models, settings, self.clients.ask_token, lambda: self.latest_prompts, around.policy.judge
+            ),
+        )
         self.tools: ToolRunner = around.make_tools(self)
         self.metrics = Metrics()
         # What the last model could not be given as it was; the client has been told.
@@ -159,6 +175,8 @@ class Session:
         self.event_count += 1
         if self.first_prompt is None and isinstance(payload, events.UserMessage) and payload.source is None:
             self.first_prompt = payload.content
+        if isinstance(payload, events.UserMessage) and payload.source is None:
+            self.latest_prompts.append(payload.content)
         if isinstance(payload, events.UserMessage) and payload.source == LIMITS:
             self.limits_told = payload.content
         self.conversation.apply(payload)

@@ -1,14 +1,12 @@
-"""``session.permissions.getMode`` and ``setMode``: whether calls are asked about at all.
+"""``session.permissions.getMode`` and ``setMode``: who is asked about calls, if anybody.
 
 SDK 1.0.6 calls them ``getAllowAll`` and ``setAllowAll``.
 """
 
 from __future__ import annotations
 
-from jumpseat.agent.session import Session
 from jumpseat.errors import UnsupportedError
 from jumpseat.handlers.context import Context
-from jumpseat_protocol.events import SessionPermissionsChanged
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import (
     AllowAllParams,
@@ -21,18 +19,15 @@ from jumpseat_protocol.state import (
 
 
 def get_mode(ctx: Context, params: SessionParams) -> PermissionModeResult:
-    """``allow-all`` where every call is approved beforehand."""
-    approve_all = ctx.registry.live(params.session_id).permissions.approve_all
-    return PermissionModeResult(mode="allow-all" if approve_all else "manual")
+    """``allow-all`` where calls are approved beforehand, ``assisted`` where a model judges them first."""
+    return PermissionModeResult(mode=ctx.registry.live(params.session_id).permissions.mode)
 
 
 def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
-    """Change it for as long as the session is live: a resumed one asks again."""
-    session = ctx.registry.live(params.session_id)
-    if params.mode == "assisted":
-        raise UnsupportedError("session.permissions.setMode with mode 'assisted'")
-    _allow_all(session, params.mode == "allow-all")
-    return PermissionModeSetResult(mode=params.mode)
+    """Change it for as long as the session is live: a resumed one begins as a new one does."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    permissions.set_mode(params.mode, params.assisted_approval_model if params.mode == "assisted" else None)
+    return PermissionModeSetResult(mode=permissions.mode)
 
 
 def get_allow_all(ctx: Context, params: SessionParams) -> AllowAllResult:
@@ -43,22 +38,9 @@ def get_allow_all(ctx: Context, params: SessionParams) -> AllowAllResult:
 
 def set_allow_all(ctx: Context, params: AllowAllParams) -> AllowAllSetResult:
     """The older name of ``setMode``."""
-    session = ctx.registry.live(params.session_id)
+    permissions = ctx.registry.live(params.session_id).permissions
     if params.mode == "auto":
         raise UnsupportedError("session.permissions.setAllowAll with mode 'auto'")
     enabled = params.mode == "on" if params.mode else params.enabled
-    _allow_all(session, enabled)
+    permissions.set_mode("allow-all" if enabled else "manual")
     return AllowAllSetResult(enabled=enabled, mode="on" if enabled else "off")
-
-
-def _allow_all(session: Session, enabled: bool) -> None:
-    previous, session.permissions.approve_all = session.permissions.approve_all, enabled
-    if enabled != previous:
-        session.emit(
-            SessionPermissionsChanged(
-                mode="allow-all" if enabled else "manual",
-                previous_mode="allow-all" if previous else "manual",
-                allow_all_permissions=enabled,
-                previous_allow_all_permissions=previous,
-            )
-        )

@@ -53,6 +53,9 @@ class Protocol2:
     def takes(self, session_id: str, event: Event) -> bool:
         """Whether ``event`` is no event to this client, but a request, or none of its business."""
         match event.payload:
+            case PermissionRequested(resolved_by_hook=True):
+                # Nobody is to answer it.
+                pass
             case ExternalToolRequested() | PermissionRequested() as question:
                 self.ask(session_id, question)
             case ExternalToolCompleted() | PermissionCompleted() as settled:

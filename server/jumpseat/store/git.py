@@ -11,6 +11,17 @@ from jumpseat_protocol.events import WorkingDirectoryContext
 _REMOTE = re.compile(r"[/:]([^/:]+)/([^/]+?)(?:\.git)?/?$")
 
 
+def git_root(folder: Path) -> Path | None:
+    """The root of the repository, or worktree, that ``folder`` lies in; ``None`` outside of any."""
+    for root in (folder, *folder.parents):
+        try:
+            if (root / ".git").is_file() or (root / ".git" / "HEAD").is_file():
+                return root
+        except OSError:
+            continue
+    return None
+
+
 def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDirectoryContext:
     """``cwd`` with its repository, branch and ``owner/name``, as far as they can be told."""
     context = WorkingDirectoryContext(cwd=str(cwd))

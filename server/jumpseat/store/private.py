@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LARGEST_BYTES: Final = 4 * 1024 * 1024
-# A change takes a millisecond; who holds the lock for longer is stopped or stuck.
-PATIENCE_S: Final = 0.25
+# A change takes milliseconds, on a busy disk more; who holds the lock for longer is stopped or stuck.
+PATIENCE_S: Final = 2.0
 _RETRY_S: Final = 0.002
 
 

@@ -11,8 +11,8 @@ from typing import Final, Literal
 import anyio
 from pydantic import Field
 
+from jumpseat.agent.shell_syntax import parse_shell
 from jumpseat.tools.files import describe
-from jumpseat.tools.shell_syntax import parse_shell
 from jumpseat.tools.shells import Shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission

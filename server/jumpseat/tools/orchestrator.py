@@ -20,13 +20,13 @@ from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.shell_syntax import parse_shell
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.tools.builtin import BuiltinTools
 from jumpseat.tools.client_tools import ClientTools, object_of_outcome, outcome_of_object
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
-from jumpseat.tools.shell_syntax import parse_shell
 from jumpseat.tools.shells import GRACE_S, Shells
 from jumpseat.tools.tool import BuiltinTool, Tool, ToolContext, ToolOutcome, ToolSource, failure
 from jumpseat_protocol import events
@@ -256,10 +256,14 @@ class ToolOrchestrator:
         if isinstance(prepared, ToolOutcome):
             return prepared
         request = _to_ask(prepared.permission, call, permission)
-        if request is None:
-            return await prepared.run()
-        request.tool_call_id = call.id
-        verdict = await self._session.permissions.decide(request)
+        permissions = self._session.permissions
+        # Before anything else: a hook, or a tool that needs no permission, goes by what is forbidden as well.
+        verdict = permissions.forbidden(prepared.permission, call.name)
+        if verdict is None:
+            if request is None:
+                return await prepared.run()
+            request.tool_call_id = call.id
+            verdict = await permissions.decide(request, call.name)
         match verdict.status:
             case "denied":
                 return ToolOutcome(text=verdict.message, status="denied")
@@ -276,7 +280,12 @@ class ToolOrchestrator:
         """Run ``call`` as a person has changed it, and tell the model that it was."""
         text = canonical_json(arguments)
         prepared = await tool.prepare(ctx, ToolUseBlock(call.id, call.name, text, arguments))
-        outcome = prepared if isinstance(prepared, ToolOutcome) else await prepared.run()
+        if isinstance(prepared, ToolOutcome):
+            outcome = prepared
+        elif (forbidden := self._session.permissions.forbidden(prepared.permission, call.name)) is not None:
+            outcome = ToolOutcome(text=forbidden.message, status="denied")
+        else:
+            outcome = await prepared.run()
         outcome.arguments = arguments
         outcome.contexts.append(
             f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."

@@ -1,0 +1,80 @@
+"""``session.permissions.paths.*`` and ``folderTrust.*``: the folders a session may use, and those a user trusts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat.handlers.context import Context
+from jumpseat_protocol.permission_methods import (
+    PathAllowedResult,
+    PermissionPathParams,
+    PermissionPathsResult,
+    TrustedResult,
+)
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+
+
+def paths_list(ctx: Context, params: SessionParams) -> PermissionPathsResult:
+    """The folders that need no approval of their own, and the first of them."""
+    grounds = ctx.registry.live(params.session_id).permissions.grounds
+    return PermissionPathsResult(directories=[str(one) for one in grounds.folders()], primary=str(grounds.main))
+
+
+def paths_add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    session = ctx.registry.live(params.session_id)
+    added = session.permissions.grounds.added
+    folder = folder_of(session, params.path)
+    if folder not in added:
+        added.append(folder)
+    return SuccessResult()
+
+
+def paths_update_primary(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Judge by another folder than the working directory, which stays where it is and stays allowed."""
+    session = ctx.registry.live(params.session_id)
+    session.permissions.grounds.primary = folder_of(session, params.path)
+    return SuccessResult()
+
+
+def is_path_within_allowed_directories(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
+    """Whether a path leads into one of the folders, links followed."""
+    grounds = ctx.registry.live(params.session_id).permissions.grounds
+    place = grounds.place(params.path)
+    return PathAllowedResult(allowed=place is not None and grounds.holds(place))
+
+
+def is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
+    """Whether a path leads into the primary folder, links followed."""
+    grounds = ctx.registry.live(params.session_id).permissions.grounds
+    place, root = grounds.place(params.path), grounds.place(str(grounds.main))
+    return PathAllowedResult(
+        allowed=place is not None and root is not None and Path(place.real).is_relative_to(root.real)
+    )
+
+
+def is_trusted(ctx: Context, params: PermissionPathParams) -> TrustedResult:
+    session = ctx.registry.live(params.session_id)
+    return TrustedResult(trusted=ctx.process.trust.is_trusted(session.settings.cwd / params.path))
+
+
+def add_trusted(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Trust a folder from now on, in all sessions; the rules of this one are read again."""
+    session = ctx.registry.live(params.session_id)
+    ctx.process.trust.add(session.settings.cwd / params.path)
+    session.permissions.reload()
+    return SuccessResult()
+
+
+def folder_of(session: Session, path: str) -> Path:
+    """The folder that a client means.
+
+    Raises:
+        InvalidRequestError: there is none.
+    """
+    place = session.permissions.grounds.place(path)
+    if place is None or not place.is_folder:
+        raise InvalidRequestError(f"{path[:200]!r} is no folder")
+    return Path(place.given)

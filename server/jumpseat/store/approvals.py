@@ -1,0 +1,108 @@
+"""What was approved for good: ``approvals.json`` in the home folder, by location and for everywhere.
+
+Read anew whenever it is needed, so that what another session or process approves, or takes back, counts at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, cast
+
+from jumpseat.agent.permission_approvals import Kept, Remembered, remembered
+from jumpseat.agent.permission_rules import Rule
+from jumpseat.store.private import PrivateFile
+
+FILE: Final = "approvals.json"
+
+
+class StoredApprovals:
+    """The file: ``{everywhere: [...], locations: {folder: {approvals: [...], rules: [...]}}}``."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = PrivateFile(home / FILE)
+
+    def read(self, location: str | None) -> Kept:
+        values = self._file.read()
+        if location is None:
+            return Kept([one for record in _list(values, "everywhere") if (one := remembered(record))])
+        place = _place(values, location)
+        return Kept(
+            [one for record in _list(place, "approvals") if (one := remembered(record))],
+            [one for record in _list(place, "rules") if (one := _rule(record))],
+        )
+
+    def add(self, location: str | None, one: Remembered) -> None:
+        def change(values: dict[str, Any]) -> None:
+            holder, name = (values, "everywhere") if location is None else (_make(values, location), "approvals")
+            known = _list(holder, name)
+            holder[name] = known if one.record() in known else [*known, one.record()]
+
+        self._file.change(change)
+
+    def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
+        def change(values: dict[str, Any]) -> None:
+            place = _make(values, location)
+            known = [*_list(place, "rules"), *map(_record, add)]
+            gone = [_record(rule) for rule in remove]
+            place["rules"] = [] if remove_all else [one for one in _unique(known) if one not in gone]
+            if remove_all:
+                place["approvals"] = []
+            else:
+                place["approvals"] = [
+                    record for record in _list(place, "approvals") if not _means_one_of(record, remove)
+                ]
+
+        self._file.change(change)
+
+    def clear(self, location: str) -> None:
+        def change(values: dict[str, Any]) -> None:
+            locations = values.get("locations")
+            if isinstance(locations, dict):
+                cast("dict[str, Any]", locations).pop(location, None)
+
+        if _place(self._file.read(), location):
+            self._file.change(change)
+
+
+def _means_one_of(record: Any, rules: list[Rule]) -> bool:
+    one = remembered(record)
+    return one is not None and any(rule in rules for rule in one.rules())
+
+
+def _list(values: dict[str, Any], name: str) -> list[Any]:
+    found = values.get(name)
+    return cast("list[Any]", found) if isinstance(found, list) else []
+
+
+def _place(values: dict[str, Any], location: str) -> dict[str, Any]:
+    locations = values.get("locations")
+    place: Any = cast("dict[str, Any]", locations).get(location) if isinstance(locations, dict) else None
+    return cast("dict[str, Any]", place) if isinstance(place, dict) else {}
+
+
+def _make(values: dict[str, Any], location: str) -> dict[str, Any]:
+    place = _place(values, location)
+    locations = values.get("locations")
+    values["locations"] = {
+        **(cast("dict[str, Any]", locations) if isinstance(locations, dict) else {}),
+        location: place,
+    }
+    return place
+
+
+def _unique(records: list[Any]) -> list[Any]:
+    return [one for place, one in enumerate(records) if one not in records[:place]]
+
+
+def _record(rule: Rule) -> dict[str, Any]:
+    return {"kind": rule.kind, "argument": rule.argument}
+
+
+def _rule(record: Any) -> Rule | None:
+    if not isinstance(record, dict):
+        return None
+    values = cast("dict[str, Any]", record)
+    kind, argument = values.get("kind"), values.get("argument")
+    if not isinstance(kind, str) or not (argument is None or isinstance(argument, str)):
+        return None
+    return Rule(kind, argument)

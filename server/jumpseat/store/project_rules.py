@@ -1,0 +1,86 @@
+"""The permission rules of a project: ``[permissions]`` in ``.jumpseat/config.toml``, with those of the user.
+
+What lies in a folder that nobody trusts may forbid and ask for more, and allow nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from jumpseat.agent.permission_rules import Rule, Rules, parse_rule
+from jumpseat.store.git import git_root
+from jumpseat.store.trust import TrustedFolders
+
+FILE: Final = Path(".jumpseat", "config.toml")
+LARGEST_BYTES: Final = 1024 * 1024
+
+
+class PermissionRules:
+    """The rules that hold in a working directory."""
+
+    def __init__(self, user: Rules, trust: TrustedFolders) -> None:
+        self._user = user
+        self._trust = trust
+
+    def __call__(self, cwd: Path) -> tuple[Rules, list[str]]:
+        """The rules, and what is wrong with those of the project. A file that cannot be read has none."""
+        rules, problems = self._user, list[str]()
+        for folder in dict.fromkeys((Path(location(cwd)), cwd)):
+            path = folder / FILE
+            try:
+                found = _read(path, folder)
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError) as error:
+                problems.append(f"The permission rules in {path} are not heeded: {error}")
+                continue
+            if found.allow and not self._trust.is_trusted(folder):
+                problems.append(
+                    f"What {path} allows is not heeded, because the folder is not trusted. Trust it with"
+                    " session.permissions.folderTrust.addTrusted, or under trusted_folders in config.toml."
+                )
+                found = Rules(ask=found.ask, deny=found.deny)
+            rules += found
+        return rules, problems
+
+
+def read_rules(table: Mapping[str, Any], base: str = "") -> Rules:
+    """The rules in a table of a configuration file.
+
+    Raises:
+        ValueError: one is none; the text names it.
+    """
+    return Rules(*(_rules(table.get(name, []), name, base) for name in ("allow", "ask", "deny")))
+
+
+def location(folder: Path) -> str:
+    """What approvals for ``folder`` are kept under: its repository, else itself; links followed."""
+    try:
+        folder = folder.resolve()
+    except (OSError, RuntimeError):
+        return str(folder)
+    return str(git_root(folder) or folder)
+
+
+def _rules(values: Any, name: str, base: str) -> tuple[Rule, ...]:
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[Any]", values)):
+        raise ValueError(f"{name}: expected a list of rules")
+    try:
+        return tuple(parse_rule(one, base) for one in cast("Iterable[str]", values))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _read(path: Path, folder: Path) -> Rules:
+    with path.open("rb") as file:
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:
+        raise ValueError(f"it has more than {LARGEST_BYTES} bytes")
+    import tomllib
+
+    table: Any = tomllib.loads(content.decode()).get("permissions", {})
+    if not isinstance(table, dict):
+        raise ValueError("permissions: expected a table")
+    return read_rules(cast("dict[str, Any]", table), str(folder))

@@ -1,0 +1,536 @@
+"""Permissions over the wire: what is asked, what an answer does, what is remembered for whom, and the methods."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+DONE = {"text": "Done."}
+ONCE = {"kind": "approve-once"}
+REJECT = {"kind": "reject", "feedback": "no"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "note.txt").write_text("a note\n")
+    return folder
+
+
+def bash(command: str, call_id: str = "call-1") -> JsonObject:
+    return calls("bash", call_id, command=command, description="Run it")
+
+
+async def open_session(
+    server: RunningServer | Wire, project: Path, *turns: JsonObject, asks: bool = True, **options: Any
+) -> str:
+    wire = server if isinstance(server, Wire) else server.wire
+    return await wire.create(scripted(*turns), requestPermission=asks, workingDirectory=str(project), **options)
+
+
+async def run(wire: Wire, session: str, *decisions: JsonObject) -> list[JsonObject]:
+    """Prompt, and give one decision after the other to what is asked; returns the events. Nothing else is asked."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+    place = since
+    for decision in decisions:
+        asked = await wire.until(
+            lambda one: _type(one) == "permission.requested", since=place, what="permission.requested"
+        )
+        place = wire.messages.index(asked) + 1
+        answer = {
+            "sessionId": session,
+            "requestId": asked["params"]["event"]["data"]["requestId"],
+            "result": decision,
+        }
+        assert (await wire.call("session.permissions.handlePendingPermissionRequest", answer))["success"]
+    await wire.event("session.idle", session=session, since=since)
+    events = wire.events(session, since=since)
+    assert len(of(events, "permission.requested")) == len(decisions)
+    return events
+
+
+def _type(message: JsonObject) -> str:
+    return message["params"]["event"]["type"] if message.get("method") == "session.event" else ""
+
+
+def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+def outcomes(events: list[JsonObject]) -> list[str]:
+    """How each call ended: ``ok``, or the code of its error."""
+    return ["ok" if one["success"] else one["error"]["code"] for one in of(events, "tool.execution_complete")]
+
+
+@asynccontextmanager
+async def served(folder: Path, config: str | None = None) -> AsyncGenerator[RunningServer]:
+    async with running_server(folder, config=config) as server:
+        yield server
+
+
+# --- decisions and scopes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("decision", "again"),
+    [
+        (ONCE, "asked"),
+        ({"kind": "approve-for-session"}, "silent"),
+        (
+            {"kind": "approve-for-session", "approval": {"kind": "commands", "commandIdentifiers": ["touch"]}},
+            "silent",
+        ),
+        ({"kind": "approve-for-session", "approval": {"kind": "commands", "commandIdentifiers": ["ls"]}}, "asked"),
+        ({"kind": "approve-for-location"}, "silent"),
+        ({"kind": "approve-permanently"}, "silent"),
+    ],
+)
+async def test_an_approval_holds_for_as_long_as_it_says(
+    tmp_path: Path, project: Path, decision: JsonObject, again: str
+) -> None:
+    turns = [bash("touch a"), DONE, bash("touch b"), DONE]
+    async with served(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        assert outcomes(await run(server.wire, session, decision)) == ["ok"]
+        second = await run(server.wire, session, *([REJECT] if again == "asked" else []))
+    assert outcomes(second) == (["ok"] if again == "silent" else ["denied"])
+    assert (project / "b").exists() == (again == "silent")
+
+
+@pytest.mark.parametrize(
+    ("kind", "here", "elsewhere"),
+    [
+        ("approve-for-session", False, False),
+        ("approve-for-location", True, False),
+        ("approve-permanently", True, True),
+    ],
+)
+async def test_other_sessions_heed_what_was_approved_for_them_also_in_another_process(
+    tmp_path: Path, project: Path, kind: str, here: bool, elsewhere: bool
+) -> None:
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / "sub").mkdir()
+    other = tmp_path / "other"
+    other.mkdir()
+    turns = (bash("touch a"), DONE)
+    async with served(tmp_path) as server:
+        await run(server.wire, await open_session(server, project, *turns), {"kind": kind})
+        for folder, silent in ((project / "sub", here), (other, elsewhere)):
+            session = await open_session(server, folder, *turns)
+            assert outcomes(await run(server.wire, session, *([] if silent else [REJECT]))) == [
+                "ok" if silent else "denied"
+            ]
+    async with served(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        await run(server.wire, session, *([] if here else [REJECT]))
+    kept = tmp_path / "home" / "approvals.json"
+    assert kept.exists() == here
+    assert not here or stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+async def test_a_torn_file_of_approvals_approves_nothing_and_does_not_stop_new_ones(
+    tmp_path: Path, project: Path
+) -> None:
+    turns = (bash("touch a"), DONE)
+    async with served(tmp_path) as server:
+        await run(server.wire, await open_session(server, project, *turns), {"kind": "approve-for-location"})
+        kept = server.home / "approvals.json"
+        kept.write_bytes(kept.read_bytes()[:-20])
+        session = await open_session(server, project, *turns)
+        assert outcomes(await run(server.wire, session, {"kind": "approve-for-location"})) == ["ok"]
+        assert outcomes(await run(server.wire, await open_session(server, project, *turns))) == ["ok"]
+        assert (server.home / "approvals.json.broken").exists()
+
+
+async def test_what_is_taken_back_is_asked_about_again(tmp_path: Path, project: Path) -> None:
+    turns = [bash("touch a"), DONE] * 5
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, *turns)
+        here = {"sessionId": session}
+        await run(wire, session, {"kind": "approve-for-location"})
+        await run(wire, session)
+        # What was approved for good no longer counts in this session, and is still there for others.
+        await wire.call("session.permissions.resetSessionApprovals", here)
+        await run(wire, session, REJECT)
+        applied = await wire.call("session.permissions.locations.apply", here | {"workingDirectory": str(project)})
+        assert applied["appliedRules"] == [{"kind": "shell", "argument": "touch"}]
+        assert applied["changed"] is True
+        await run(wire, session)
+        await wire.call("session.permissions.modifyRules", here | {"scope": "location", "removeAll": True})
+        await run(wire, session, REJECT)
+
+
+async def test_a_person_may_change_a_call_and_the_model_is_told(tmp_path: Path, project: Path) -> None:
+    changed = {"command": "touch better", "description": "Better"}
+    async with served(tmp_path) as server:
+        session = await open_session(server, project, bash("touch a"), DONE, bash("touch b"), DONE)
+        decision = {"kind": "approve-for-session", "modifiedArgs": changed}
+        events = await run(server.wire, session, decision)
+        assert outcomes(events) == ["ok"]
+        # Nobody has approved what the model sent.
+        assert of(events, "permission.completed")[0]["result"] == {"kind": "approved"}
+        await run(server.wire, session, REJECT)
+    assert set(os.listdir(project)) == {"note.txt", "better"}
+    (told,) = [one for one in of(events, "user.message") if one.get("source")]
+    assert "touch a" in told["content"]
+    assert "touch better" in told["content"]
+
+
+async def test_a_changed_call_goes_by_the_rules_too(tmp_path: Path, project: Path) -> None:
+    async with served(tmp_path, "[permissions]\ndeny = ['shell(rm)']\n") as server:
+        session = await open_session(server, project, bash("touch a"), DONE)
+        changed = {"command": "rm note.txt", "description": "x"}
+        events = await run(server.wire, session, {"kind": "approve-once", "modifiedArgs": changed})
+    assert outcomes(events) == ["denied"]
+    assert (project / "note.txt").exists()
+
+
+# --- rules --------------------------------------------------------------------------------------------------------
+
+
+RULES = """
+[permissions]
+allow = ["read", "shell(touch)", "shell(git status)", "write(out/**)", "custom-tool(look*)"]
+ask = ["shell(touch precious)", "tool(glob)"]
+deny = ["shell(rm)", "read(secret.txt)", "tool(forbidden)"]
+"""
+
+
+CASES: list[tuple[JsonObject, str, str]] = [
+    # The turn, and what comes of it: where calls are asked about, and where all is allowed.
+    (bash("touch a"), "ok", "ok"),
+    (bash("touch a && touch b"), "ok", "ok"),
+    (bash("touch a && mkdir b"), "asked", "ok"),
+    (bash("touch a && rm a"), "denied", "denied"),
+    (bash("touch precious"), "asked", "asked"),
+    (bash("touch $(rm a)"), "denied", "denied"),
+    (bash("touch ../a"), "asked", "ok"),
+    (bash("sudo rm a"), "denied", "denied"),
+    (bash("$X"), "asked", "asked"),
+    (calls("view", path="note.txt"), "ok", "ok"),
+    (calls("view", path="secret.txt"), "denied", "denied"),
+    (calls("view", path="link.txt"), "denied", "denied"),
+    (calls("view", path="/etc/hostname"), "asked", "ok"),
+    (calls("grep", pattern="x", path="."), "asked", "asked"),
+    (calls("glob", pattern="*"), "asked", "asked"),
+    (calls("create", path="out/a", file_text="x"), "ok", "ok"),
+    (calls("create", path="a", file_text="x"), "asked", "ok"),
+    (calls("create", path="out/../a", file_text="x"), "asked", "ok"),
+    (calls("create", path="out/.git/hooks/x", file_text="x"), "asked", "ok"),
+    (calls("lookup"), "ok", "ok"),
+    (calls("other"), "asked", "ok"),
+    (calls("forbidden"), "denied", "denied"),
+]
+
+
+@pytest.mark.parametrize("mode", ["manual", "allow-all"])
+async def test_rules_decide_before_anybody_is_asked(tmp_path: Path, project: Path, mode: str) -> None:
+    (project / "secret.txt").write_text("x")
+    (project / "link.txt").symlink_to("secret.txt")
+    tools: list[JsonObject] = [{"name": name, "description": name} for name in ("lookup", "other")]
+    # This one needs no permission; rules are about it all the same.
+    tools.append({"name": "forbidden", "description": "x", "skipPermission": True})
+    wrong: list[tuple[JsonObject, str]] = []
+    async with served(tmp_path, RULES) as server:
+        wire = server.wire
+        for turn, manual, everything in CASES:
+            (project / "out").mkdir(exist_ok=True)
+            (project / "out" / "a").unlink(missing_ok=True)
+            (project / "a").unlink(missing_ok=True)
+            session = await open_session(server, project, turn, DONE, tools=tools)
+            if mode == "allow-all":
+                await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+            expected = manual if mode == "manual" else everything
+            came = await what_comes_of(wire, session)
+            if came != expected:
+                wrong.append((turn, came))
+    assert wrong == []
+
+
+async def what_comes_of(wire: Wire, session: str) -> str:
+    """``asked``, ``denied`` by a rule, or ``ok`` where the call goes ahead."""
+    since = len(wire.messages)
+    await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+    kinds = ("permission.requested", "external_tool.requested", "tool.execution_complete")
+    message = await wire.until(lambda one: _type(one) in kinds, since=since, what="what comes of the call")
+    await wire.call("session.abort", {"sessionId": session})
+    event = message["params"]["event"]
+    if event["type"] == "permission.requested":
+        return "asked"
+    if event["type"] == "external_tool.requested" or event["data"]["success"]:
+        return "ok"
+    return "denied" if "denied by a rule" in event["data"]["error"]["message"] else str(event["data"]["error"])
+
+
+async def test_what_rules_want_asked_is_not_run_by_yolo_alone(tmp_path: Path, project: Path) -> None:
+    config = "[permissions]\nallow_unasked = true\nask = ['shell(touch b)']\n"
+    async with served(tmp_path, config) as server:
+        session = await open_session(server, project, bash("touch a"), bash("touch b"), DONE, asks=False)
+        events = await run(server.wire, session)
+    assert outcomes(events) == ["ok", "denied"]
+    (warning,) = of(events, "session.warning")
+    assert "shell(touch b)" in warning["message"]
+
+
+async def test_a_rule_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
+    async with running_server(tmp_path, config="[permissions]\ndeny = ['bash(rm)']\n", handshake=False) as server:
+        server.expect_exit = 1
+        await server.wire.ended.wait()
+        assert await server.exited(5) == 1
+        assert "permissions.deny: 'bash(rm)' is no rule: expected one of shell, read" in server.stderr
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_a_project_allows_something_only_where_it_is_trusted(
+    tmp_path: Path, project: Path, trusted: bool
+) -> None:
+    (project / ".jumpseat").mkdir()
+    (project / ".jumpseat" / "config.toml").write_text(
+        "[permissions]\nallow = ['shell(touch)']\ndeny = ['shell(ls)']\n"
+    )
+    turns = [bash("touch a"), bash("ls"), DONE]
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, *turns)
+        trust = {"sessionId": session, "path": str(project)}
+        assert await wire.call("session.permissions.folderTrust.isTrusted", trust) == {"trusted": False}
+        if trusted:
+            assert await wire.call("session.permissions.folderTrust.addTrusted", trust) == {"success": True}
+            assert await wire.call("session.permissions.folderTrust.isTrusted", trust) == {"trusted": True}
+        events = await run(wire, session, *([] if trusted else [REJECT]))
+    assert outcomes(events) == (["ok", "denied"] if trusted else ["denied", "denied"])
+    assert len([one for one in of(events, "session.warning") if "not trusted" in one["message"]]) == (not trusted)
+
+
+async def test_a_hook_cannot_allow_what_a_rule_denies(tmp_path: Path, project: Path) -> None:
+    from tests.support.callbacks import answering
+
+    async with served(tmp_path, "[permissions]\ndeny = ['shell(touch)']\n") as server:
+        session = await open_session(server, project, bash("touch a"), DONE, hooks=True)
+        async with answering(server.wire, {"preToolUse": [{"permissionDecision": "allow"}]}):
+            assert outcomes(await run(server.wire, session)) == ["denied"]
+
+
+# --- the judging model --------------------------------------------------------------------------------------------
+
+
+def judge(folder: Path, answers: Sequence[JsonObject], rules: str = "") -> str:
+    """A configuration with a judge that answers so, one after the other."""
+    (folder / "home").mkdir(exist_ok=True)
+    (folder / "home" / "judge.json").write_text(json.dumps({"turns": list(answers)}))
+    return (
+        f'[permissions]\n{rules}\n[permissions.judge]\nmodel = "judge/m"\npatience_s = 1\n'
+        '[adapters.judge]\ntype = "scripted"\nscript = "judge.json"\nmodels = ["m"]\n'
+    )
+
+
+SAFE = {"text": '{"decision": "approve", "reason": "It is what was asked for."}'}
+
+
+async def test_what_the_judge_approves_runs_unasked_and_is_written_down(tmp_path: Path, project: Path) -> None:
+    async with served(tmp_path, judge(tmp_path, [SAFE])) as server:
+        wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
+        assert await wire.call("session.permissions.getMode", {"sessionId": session}) == {"mode": "assisted"}
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await wire.event("session.idle")
+        events = wire.events(session)
+    assert outcomes(events) == ["ok"]
+    (asked,) = of(events, "permission.requested")
+    assert asked["resolvedByHook"] is True
+    assert asked["promptRequest"]["assistedApproval"]["recommendation"] == "approve"
+    assert of(events, "permission.completed")[0]["result"]["kind"] == "approved"
+
+
+@pytest.mark.parametrize(
+    ("answer", "recommendation"),
+    [
+        ({"text": '{"decision": "ask", "reason": "Not sure."}'}, "requireApproval"),
+        ({"text": '{"decision": "approve"}'}, "error"),
+        ({"text": '```json\n{"decision": "approve", "reason": ""}\n```'}, "error"),
+        ({"text": '{"decision": "approve", "reason": "", "also": 1}'}, "error"),
+        ({"text": '{"decision": true, "reason": ""}'}, "error"),
+        ({"text": "approve"}, "error"),
+        ({"text": ""}, "error"),
+        ({"text": '[{"decision": "approve", "reason": ""}]'}, "error"),
+        ({"error": {"message": "down", "status": 500}}, "error"),
+        ({"text": '{"decision": "approve", "reason": ""}', "delay_ms": 5000}, "error"),
+    ],
+)
+async def test_whatever_else_the_judge_says_a_person_decides(
+    tmp_path: Path, project: Path, answer: JsonObject, recommendation: str
+) -> None:
+    async with served(tmp_path, judge(tmp_path, [answer])) as server:
+        session = await open_session(server, project, bash("touch a"), DONE)
+        events = await run(server.wire, session, REJECT)
+    assert outcomes(events) == ["denied"]
+    (asked,) = of(events, "permission.requested")
+    assert asked["promptRequest"]["assistedApproval"]["recommendation"] == recommendation
+
+
+@pytest.mark.parametrize(
+    ("rules", "turn", "decisions"),
+    [
+        ("deny = ['shell(touch)']", bash("touch a"), []),
+        ("ask = ['shell(touch)']", bash("touch a"), [REJECT]),
+        ("", calls("create", path=".git/hooks/x", file_text="x"), [REJECT]),
+    ],
+)
+async def test_the_judge_has_no_say_in_what_rules_decide(
+    tmp_path: Path, project: Path, rules: str, turn: JsonObject, decisions: list[JsonObject]
+) -> None:
+    async with served(tmp_path, judge(tmp_path, [SAFE], rules)) as server:
+        session = await open_session(server, project, turn, DONE)
+        assert outcomes(await run(server.wire, session, *decisions)) == ["denied"]
+
+
+# --- the methods --------------------------------------------------------------------------------------------------
+
+
+async def test_every_change_of_the_mode_is_announced(tmp_path: Path, project: Path) -> None:
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, DONE)
+        here = {"sessionId": session}
+        for method, params in (
+            ("setApproveAll", {"enabled": True}),
+            ("setApproveAll", {"enabled": True}),
+            ("setMode", {"mode": "assisted", "assistedApprovalModel": "m"}),
+            ("configure", {"approveAllToolPermissionRequests": True}),
+            ("setApproveAll", {"enabled": False}),
+        ):
+            assert (await wire.call(f"session.permissions.{method}", here | params))["success"] is True
+        await wire.alive()
+        changes = of(wire.events(session), "session.permissions_changed")
+    assert [(one["previousMode"], one["mode"]) for one in changes] == [
+        ("manual", "allow-all"),
+        ("allow-all", "assisted"),
+        ("assisted", "allow-all"),
+        ("allow-all", "manual"),
+    ]
+    assert changes[1]["assistedApprovalModel"] == "m"
+
+
+async def test_a_client_that_joins_late_is_shown_what_is_open(tmp_path: Path, project: Path) -> None:
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        asked = (await wire.event("permission.requested"))["data"]
+        (item,) = (await wire.call("session.permissions.pendingRequests", {"sessionId": session}))["items"]
+    assert item["requestId"] == asked["requestId"]
+    assert item["permissionRequest"] == asked["permissionRequest"]
+    assert item["request"] == {
+        "kind": "commands",
+        "fullCommandText": "touch a",
+        "intention": "Run it",
+        "canOfferSessionApproval": True,
+        "commandIdentifiers": ["touch"],
+        "toolCallId": "call-1",
+    }
+
+
+async def test_a_client_says_later_that_it_answers_requests(tmp_path: Path, project: Path) -> None:
+    turns = [bash("touch a"), DONE] * 3
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, *turns, asks=False)
+        await run(wire, session)
+        await wire.call("session.permissions.setRequired", {"sessionId": session, "required": True})
+        await run(wire, session, ONCE)
+        await wire.call("session.permissions.setRequired", {"sessionId": session, "required": False})
+        await run(wire, session)
+
+
+async def test_folders_are_listed_added_and_judged_with_their_links(tmp_path: Path, project: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / "link").symlink_to(outside)
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, DONE)
+
+        async def ask(method: str, **params: Any) -> Any:
+            return await wire.call(f"session.permissions.paths.{method}", {"sessionId": session, **params})
+
+        async def allowed(path: str) -> bool:
+            return (await ask("isPathWithinAllowedDirectories", path=path))["allowed"]
+
+        assert await ask("list") == {"directories": [str(project)], "primary": str(project)}
+        assert await allowed("note.txt")
+        assert not await allowed("link/x")
+        assert not await allowed("../outside")
+        assert await ask("add", path="../outside") == {"success": True}
+        assert await allowed("link/x")
+        assert (await ask("isPathWithinWorkspace", path=str(project / "new")))["allowed"]
+        assert not (await ask("isPathWithinWorkspace", path=str(outside)))["allowed"]
+        await ask("updatePrimary", path=str(outside))
+        listed = await ask("list")
+        assert listed == {"directories": [str(outside), str(project)], "primary": str(outside)}
+        assert (await ask("isPathWithinWorkspace", path=str(outside)))["allowed"]
+        error = await wire.refused("session.permissions.paths.add", {"sessionId": session, "path": "note.txt"})
+        assert "is no folder" in error["message"]
+
+
+async def test_what_a_client_configures_holds_for_its_session(tmp_path: Path, project: Path) -> None:
+    rules = {
+        "approved": [{"kind": "shell", "argument": "touch"}, {"kind": "shell", "argument": "cat"}],
+        "denied": [{"kind": "shell", "argument": "rm"}],
+    }
+    turns = [bash("touch a"), bash("rm a"), bash("cat /etc/hostname"), DONE]
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, *turns, *turns, *turns)
+        configure = {"sessionId": session, "rules": rules}
+        assert await wire.call("session.permissions.configure", configure) == {"success": True}
+        assert outcomes(await run(wire, session, REJECT)) == ["ok", "denied", "denied"]
+        paths = {"sessionId": session, "paths": {"unrestricted": True}}
+        await wire.call("session.permissions.configure", paths)
+        assert outcomes(await run(wire, session)) == ["ok", "denied", "ok"]
+        await wire.call(
+            "session.permissions.configure", {"sessionId": session, "rules": {"approved": [], "denied": []}}
+        )
+        await run(wire, session, REJECT, REJECT, REJECT)
+        policies = {"sessionId": session, "additionalContentExclusionPolicies": [{"scope": "all"}]}
+        assert (
+            "additionalContentExclusionPolicies"
+            in (await wire.refused("session.permissions.configure", policies))["message"]
+        )
+
+
+async def test_rules_of_a_session_are_added_and_removed(tmp_path: Path, project: Path) -> None:
+    turns = [bash("touch a"), DONE]
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, *turns, *turns, *turns)
+        rule = {"kind": "shell", "argument": "touch"}
+        for change, decisions in (({"add": [rule]}, []), ({"remove": [rule]}, [REJECT])):
+            modify = {"sessionId": session, "scope": "session", **change}
+            assert await wire.call("session.permissions.modifyRules", modify) == {"success": True}
+            await run(wire, session, *decisions)
+
+
+async def test_approvals_for_a_location_are_added_and_applied(tmp_path: Path, project: Path) -> None:
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, DONE)
+        here = {"sessionId": session, "workingDirectory": str(project)}
+        location = await wire.call("session.permissions.locations.resolve", here)
+        assert location == {"locationKey": str(project), "locationType": "dir"}
+        approval = {"kind": "commands", "commandIdentifiers": ["git fetch", "make test"]}
+        await wire.call(
+            "session.permissions.locations.addToolApproval",
+            {"sessionId": session, "locationKey": str(project), "approval": approval},
+        )
+        applied = await wire.call("session.permissions.locations.apply", here)
+        assert applied["appliedRules"] == [
+            {"kind": "shell", "argument": "git fetch"},
+            {"kind": "shell", "argument": "make test"},
+        ]
+        assert (applied["appliedRuleCount"], applied["changed"]) == (2, True)
+        assert (await wire.call("session.permissions.locations.apply", here))["changed"] is False
