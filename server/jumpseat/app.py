@@ -30,6 +30,7 @@ from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.store.sessions import SessionStore
+from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.orchestrator import Environment
@@ -65,6 +66,7 @@ class App:
         self.secrets = Secrets()
         self.models = Models(config, options, home, self.secrets)
         self.user_settings = UserSettings(home)
+        self.trust = TrustedFolders(home, config.trusted_folders)
         _mask_logs(self.secrets)
         self.connections: set[Connection] = set()
         self._stdio = options.port is None

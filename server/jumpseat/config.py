@@ -3,6 +3,7 @@
 ::
 
     default_model = "fast"              # an alias, or "adapter/model"
+    trusted_folders = ["~/work"]        # what lies in them may set up the server: docs/permissions.md
 
     [adapters.work]                     # the name in "work/gpt-5"
     type = "openai"                     # which adapter it is; default: the table's own name
@@ -37,7 +38,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.errors import ConfigError, validation_problems
 
@@ -163,11 +164,20 @@ class HooksConfig(_Section):
 
 class Config(_Section):
     default_model: str | None = None
+    trusted_folders: list[str] = Field(default_factory=list)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
     retry: RetryConfig = Field(default_factory=RetryConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
+
+    @field_validator("trusted_folders")
+    @classmethod
+    def _absolute(cls, folders: list[str]) -> list[str]:
+        for folder in folders:
+            if not folder.startswith(("/", "~")):
+                raise ValueError(f"expected a path that begins with / or ~, got {folder!r}")
+        return folders
 
 
 def load_config(home: Path) -> Config:

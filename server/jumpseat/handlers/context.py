@@ -10,6 +10,7 @@ from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.registry import SessionRegistry
+from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat_protocol import events
 
@@ -46,6 +47,11 @@ class Process(Protocol):
     @property
     def user_settings(self) -> UserSettings:
         """What a user wants of every new session."""
+        ...
+
+    @property
+    def trust(self) -> TrustedFolders:
+        """Which folders the user trusts."""
         ...
 
     @property

@@ -1,0 +1,111 @@
+"""Small files of the user's own decisions: a JSON object each, in the home folder, for no one else's eyes.
+
+Several processes share them. A change reads, changes and replaces the file under a lock, so that none undoes what
+another has just written; readers see the old object or the new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import orjson
+
+from jumpseat.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LARGEST_BYTES: Final = 4 * 1024 * 1024
+# A change takes a millisecond; who holds the lock for longer is stopped or stuck.
+PATIENCE_S: Final = 0.25
+_RETRY_S: Final = 0.002
+
+
+class PrivateFile:
+    """One such file, mode 0600. What is no JSON object counts as empty, and is set aside by the next change."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Any]:
+        """The object as it is now; empty where there is no file, or none that can be read."""
+        try:
+            values = self._load()
+        except (OSError, ValueError) as error:
+            log.warning("%s counts as empty: %s", self._path, error)
+            return {}
+        return values or {}
+
+    def change(self, change: Callable[[dict[str, Any]], T]) -> T:
+        """Have ``change`` work on the object, and write it; returns what ``change`` does.
+
+        Raises:
+            StoreError: the file cannot be written, or another process holds it.
+        """
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                try:
+                    values = self._load() or {}
+                except ValueError as error:
+                    log.warning("%s is set aside: %s", self._path, error)
+                    self._path.replace(self._path.with_name(self._path.name + ".broken"))
+                    values = {}
+                result = change(values)
+                self._write(orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
+        except OSError as error:
+            raise StoreError(f"cannot write {self._path.name!r}: {error.strerror or error}") from error
+        return result
+
+    def _load(self) -> dict[str, Any] | None:
+        try:
+            with self._path.open("rb") as file:
+                content = file.read(LARGEST_BYTES + 1)
+        except FileNotFoundError:
+            return None
+        if len(content) > LARGEST_BYTES:
+            raise ValueError(f"it has more than {LARGEST_BYTES} bytes")
+        values = orjson.loads(content)
+        if not isinstance(values, dict):
+            raise ValueError("it is not a JSON object")
+        return cast("dict[str, Any]", values)
+
+    def _write(self, content: bytes) -> None:
+        draft = self._path.parent / f".{uuid.uuid4().hex}.tmp"
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink()
+            raise
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        # A file of its own: the one that is locked must not be the one that is replaced.
+        lock = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            until = time.monotonic() + PATIENCE_S
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise StoreError(f"{self._path.name!r} is held by another process") from None
+                    time.sleep(_RETRY_S)
+            yield
+        finally:
+            os.close(lock)
