@@ -24,8 +24,9 @@ CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
 # What each room of the server may import of the others. `handlers` and `app` see the parts they connect.
 MAY_IMPORT = {
     "agent": {"errors"},
-    "adapters": {"agent", "errors", "config"},
-    "tools": {"agent", "errors"},
+    "adapters": {"agent", "declared", "errors", "config"},
+    "declared": {"errors"},
+    "tools": {"agent", "declared", "errors"},
     "store": {"agent", "errors"},
     "handlers": {"adapters", "agent", "errors", "registry", "store"},
     "rpc": {"handlers", "errors"},

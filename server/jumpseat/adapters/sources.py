@@ -56,12 +56,12 @@ from jumpseat_protocol.version import __version__
 if TYPE_CHECKING:
     from jumpseat.adapters.copilot_accounts import CopilotAccounts
     from jumpseat.adapters.declared.catalogue import Catalogue, Known
-    from jumpseat.adapters.declared.env import EnvResolver
     from jumpseat.adapters.http import Detour, HttpModel, HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel
     from jumpseat.agent.client import Client
     from jumpseat.cli import Options
+    from jumpseat.declared.env import EnvResolver
     from jumpseat_protocol.accounts import AccountQuotaSnapshot, AuthCredentials, SessionAuthStatusResult
     from jumpseat_protocol.callbacks import GitHubTokenResult
 
@@ -673,7 +673,7 @@ class Models:
 
     @cached_property
     def _resolver(self) -> EnvResolver:
-        from jumpseat.adapters.declared.env import EnvResolver
+        from jumpseat.declared.env import EnvResolver
 
         return EnvResolver(self._environ)
 

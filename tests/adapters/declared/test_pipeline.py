@@ -13,7 +13,6 @@ import pytest
 from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint, Exchange
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
-from jumpseat.adapters.declared.env import EnvResolver, MissingValueError
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.http import HttpModel, HttpTransport
 from jumpseat.agent.blocks import (
@@ -27,6 +26,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
+from jumpseat.declared.env import EnvResolver, MissingValueError
 from jumpseat.errors import InvalidRequestError, ProviderError, ProviderProtocolError, ProviderRequestError
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
 

@@ -22,9 +22,7 @@ address does not get its key along.
 from __future__ import annotations
 
 import copy
-import importlib.util
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -37,13 +35,21 @@ import anyio.to_thread
 from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
-from jumpseat.adapters.declared.env import SECRET_NAME
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.wire import as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo
+from jumpseat.declared.env import SECRET_NAME
+from jumpseat.declared.files import (
+    as_mapping,
+    declaration_files,
+    entry_points,
+    load_entry_point,
+    read_toml,
+    run_python,
+)
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
@@ -181,7 +187,13 @@ class Catalogue:
         """All names, sorted. Looks at the home folder and at installed packages."""
         files = (path.stem for path in self._files())
         return sorted(
-            {*self._registered, *self.configured, *files, *ADAPTERS, *(point.name for point in _points())}
+            {
+                *self._registered,
+                *self.configured,
+                *files,
+                *ADAPTERS,
+                *(point.name for point in entry_points(ENTRY_POINTS)),
+            }
         )
 
     def has(self, name: str) -> bool:
@@ -249,7 +261,7 @@ class Catalogue:
     def installed(self) -> frozenset[str]:
         """The names that installed packages bring. Looked for once."""
         if self._installed is None:
-            self._installed = frozenset(point.name for point in _points())
+            self._installed = frozenset(point.name for point in entry_points(ENTRY_POINTS))
         return self._installed
 
     def register(self, raw: Mapping[str, Any]) -> Known:
@@ -353,8 +365,7 @@ class Catalogue:
     def _files(self) -> list[Path]:
         if self.home is None:
             return []
-        folder = self.home / "adapters"
-        return sorted(path for path in (*folder.glob("*.toml"), *folder.glob("*.py")) if path.is_file())
+        return declaration_files(self.home / "adapters")
 
 
 def _from_package(name: str) -> Found | None:
@@ -369,44 +380,17 @@ def _from_package(name: str) -> Found | None:
 
 
 def _from_entry_points(name: str) -> Found | None:
-    for point in _points():
+    for point in entry_points(ENTRY_POINTS):
         if point.name == name:
-            try:
-                value = point.load()
-            except Exception as error:
-                raise ConfigError(f"adapter {name!r} of {point.value}: {type(error).__name__}: {error}") from error
-            return Found(_mapping(point.value, value), f"adapter {name!r} of {point.value}", "package")
+            value = as_mapping(point.value, load_entry_point(point, "adapter"), "ADAPTER")
+            return Found(value, f"adapter {name!r} of {point.value}", "package")
     return None
 
 
-def _points() -> Iterator[Any]:
-    from importlib.metadata import entry_points
-
-    yield from entry_points(group=ENTRY_POINTS)
-
-
 def _read_file(path: Path) -> Mapping[str, Any]:
-    try:
-        if path.suffix == ".toml":
-            return tomllib.loads(path.read_text(encoding="utf-8"))
-        spec = importlib.util.spec_from_file_location(f"jumpseat_adapter_{path.stem}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-    except Exception as error:
-        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
-    return _mapping(str(path), getattr(module, "ADAPTER", None))
-
-
-def _mapping(where: str, value: Any) -> Mapping[str, Any]:
-    if callable(value):
-        value = value()
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where}: expected a mapping ADAPTER")
-    return cast("Mapping[str, Any]", value)
+    if path.suffix == ".toml":
+        return read_toml(path)
+    return as_mapping(str(path), getattr(run_python(path, "jumpseat_adapter"), "ADAPTER", None), "ADAPTER")
 
 
 def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | None:

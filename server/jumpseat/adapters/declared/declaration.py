@@ -7,7 +7,7 @@
 
     [env]
     base_url = "https://llm.example.com/v1"
-    api_key = "cmd:pass show llm"             # all forms: jumpseat.adapters.declared.env
+    api_key = "cmd:pass show llm"             # all forms: jumpseat.declared.env
 
     [headers]
     X-Team = "${team}"

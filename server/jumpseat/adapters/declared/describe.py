@@ -8,9 +8,9 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from jumpseat.adapters.declared.catalogue import BASE_URL, Known
-from jumpseat.adapters.declared.env import SECRET_NAME, read_entry
 from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
 from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.declared.env import SECRET_NAME, read_entry
 from jumpseat.errors import ConfigError
 from jumpseat_protocol.adapters import AdapterChoice, AdapterDescription, AdapterEnvEntry, AdapterSetting
 

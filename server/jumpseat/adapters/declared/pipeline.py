@@ -31,12 +31,12 @@ from jumpseat.adapters.declared.declaration import (
     timeouts_of,
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
-from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
+from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderRequestError
 
 BASE_URL: Final = "base_url"
@@ -88,7 +88,7 @@ class DeclaredCaller:
             ConfigError: a value is nowhere.
         """
         view = AdapterView(self.declaration)
-        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, self.given)
+        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, self.given)
         endpoint = self._endpoint(values, self.endpoint.bearer_token)
         filled = ((name, _filled(value, values, view)) for name, value in view.headers.items())
         declared = {name: str(text) for name, text in filled if text is not None and text is not False}
@@ -119,7 +119,7 @@ class DeclaredCaller:
         if token is not None:
             # Where a handler or a header wants the key, the token is it.
             given = {**given, API_KEY: token}
-        values = await self.resolver.resolve(view.name, view.env, view.lookup, view, given)
+        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, given)
         view.env_replaced = dict(values.values)
         endpoint = self._endpoint(values, token)
         base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
@@ -166,7 +166,7 @@ class DeclaredCaller:
             for name in (BASE_URL, API_KEY):
                 missing = values.missing.get(name)
                 if missing is not None and not missing.optional:
-                    raise MissingValueError(values.adapter, name, missing.reason)
+                    raise MissingValueError(values.owner, name, missing.reason)
         # Keys that come out of files bring their last line break along.
         key = str(key).strip() if key else self.endpoint.api_key
         return replace(

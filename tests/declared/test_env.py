@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from anyio.lowlevel import checkpoint
 
-from jumpseat.adapters.declared.env import EnvResolver, EnvValues, MissingValueError
+from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ async def values(
     given: Mapping[str, Any] | None = None,
 ) -> EnvValues:
     resolver = EnvResolver({"PATH": os.environ["PATH"], **(environ or {})}, cwd=cwd)
-    return await resolver.resolve("mine", env, lookup, "the view", given)
+    return await resolver.resolve("adapter 'mine'", env, lookup, "the view", given)
 
 
 async def test_a_command_gives_what_it_prints_without_the_end_of_the_line() -> None:
@@ -83,7 +83,7 @@ async def test_a_file_is_read_anew_for_every_request(tmp_path: Path) -> None:
     seen: list[Any] = []
     for text in ("one\n", "two\n\n"):
         file.write_text(text)
-        found = await resolver.resolve("mine", {"key": "file:key"}, lambda _path: None, None)
+        found = await resolver.resolve("adapter 'mine'", {"key": "file:key"}, lambda _path: None, None)
         seen.append(found.values["key"])
 
     assert seen == ["one", "two"]
@@ -200,5 +200,5 @@ async def test_a_value_is_kept_as_long_as_its_entry_says_and_no_longer(tmp_path:
 
 
 async def test_an_entry_that_says_something_unknown_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"mine\.env\.key\.cach: Extra inputs are not permitted"):
+    with pytest.raises(ConfigError, match=r"env\.key\.cach: Extra inputs are not permitted"):
         await values({"key": {"value": "x", "cach": 3}})

@@ -1,12 +1,12 @@
-"""Values that a declared adapter names but does not hold: keys, hosts, versions.
+"""Values that a declaration names but does not hold: keys, hosts, versions. For adapters and tools alike.
 
 Each entry of ``env`` is one of these; the first that fits counts:
 
 1. ``"cmd:COMMAND"``: what the command prints, run by the shell of the system;
 2. ``"file:PATH"``: what the file holds (``~`` and paths relative to the working directory are fine);
 3. the name of an environment variable that is set, even to nothing;
-4. a function: what it returns for the adapter, awaited where it is asynchronous;
-5. a dotted path into the adapter (``schema.model.default``);
+4. a function: what it returns for the adapter or tool, awaited where it is asynchronous;
+5. a dotted path into it (``schema.model.default``, ``args.file``);
 6. the text itself.
 
 A table says more: ``{value = "cmd:op read ...", optional = true, cache_s = 3600, timeout_s = 5}``. Without
@@ -47,7 +47,7 @@ SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signatur
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 
 Lookup: TypeAlias = Callable[[str], Any]
-"""Finds a dotted path in the adapter; ``None`` where there is nothing."""
+"""Finds a dotted path in the adapter or tool; ``None`` where there is nothing."""
 
 
 class EnvEntry(BaseModel):
@@ -74,17 +74,17 @@ class Missing:
 class MissingValueError(ConfigError):
     """A placeholder has no value; ``name`` is its name."""
 
-    def __init__(self, adapter: str, name: str, reason: str) -> None:
-        super().__init__(f"adapter {adapter!r}: ${{{name}}} has no value: {reason}")
+    def __init__(self, owner: str, name: str, reason: str) -> None:
+        super().__init__(f"{owner}: ${{{name}}} has no value: {reason}")
         self.name = name
 
 
 @dataclass(frozen=True, slots=True)
 class EnvValues:
-    """The values of one adapter for one request. ``secret`` are those that came from outside the declaration,
-    or are called like a secret."""
+    """The values of one adapter or tool for one request. ``secret`` are those that came from outside the
+    declaration, or are called like a secret. ``owner`` is for error texts."""
 
-    adapter: str
+    owner: str
     values: Mapping[str, Any] = field(repr=False)
     missing: Mapping[str, Missing] = field(default_factory=dict[str, Missing])
     secret: frozenset[str] = field(default=frozenset(), repr=False)
@@ -106,9 +106,9 @@ class EnvValues:
                 return _as_text(self.values[name])
             missing = self.missing.get(name)
             if missing is None:
-                raise MissingValueError(self.adapter, name, "it is not declared in env")
+                raise MissingValueError(self.owner, name, "it is not declared in env")
             if not missing.optional:
-                raise MissingValueError(self.adapter, name, missing.reason)
+                raise MissingValueError(self.owner, name, missing.reason)
             absent = True
             return ""
 
@@ -127,7 +127,7 @@ class EnvResolver:
 
     async def resolve(
         self,
-        adapter: str,
+        owner: str,
         env: Mapping[str, Any],
         lookup: Lookup,
         view: Any,
@@ -135,8 +135,8 @@ class EnvResolver:
     ) -> EnvValues:
         """The values of all entries of ``env``. What is ``given`` is taken as it is and wins.
 
-        ``lookup`` finds dotted paths in the adapter; ``view`` is what functions are called with. An entry without
-        a value fails only where it is used.
+        ``owner`` is who they are for, as error texts name it. ``lookup`` finds dotted paths in it; ``view`` is what
+        functions are called with. An entry without a value fails only where it is used.
         """
         given = given or {}
         values = dict(given)
@@ -145,8 +145,8 @@ class EnvResolver:
         for name, raw in env.items():
             if name in given:
                 continue
-            entry = read_entry(f"{adapter}.env.{name}", raw)
-            found, outside = await self._value((adapter, name), entry, lookup, view)
+            entry = read_entry(f"{owner}: env.{name}", raw)
+            found, outside = await self._value((owner, name), entry, lookup, view)
             if isinstance(found, Missing):
                 missing[name] = Missing(found.reason, entry.optional)
                 continue
@@ -154,7 +154,7 @@ class EnvResolver:
             if outside or SECRET_NAME.search(name):
                 secret.add(name)
         texts = frozenset(text for name in secret if (text := _as_text(values[name])))
-        return EnvValues(adapter, values, missing, texts)
+        return EnvValues(owner, values, missing, texts)
 
     async def _value(self, key: tuple[str, str], entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
         """The value, or why there is none; and whether it comes from outside the declaration."""

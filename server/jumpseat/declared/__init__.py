@@ -1,0 +1,1 @@
+"""What declarations of adapters and of tools have in common: where values come from, and how files are read."""
