@@ -33,6 +33,7 @@ from jumpseat.store.sessions import SessionStore
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.declarations import Declarations
 from jumpseat.tools.orchestrator import Environment
 from jumpseat_protocol.sessions import SessionMetadata
 
@@ -73,11 +74,21 @@ class App:
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
+        self.declarations = Declarations(
+            config.tools,
+            home,
+            options.environ,
+            is_trusted=self.trust.is_trusted,
+            built_in=(tool.name for tool in BUILTIN_TOOLS),
+            always=config.default_tools,
+        )
         self.registry = SessionRegistry(
             SessionStore(home, tasks),
             self.models,
             Environment(
-                BUILTIN_TOOLS, {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
+                BUILTIN_TOOLS,
+                {name: value for name, value in os.environ.items() if name not in OWN_SECRETS},
+                (self.declarations.source,),
             ),
             tasks,
             self.announce,

@@ -5,6 +5,8 @@
     default_model = "fast"              # an alias, or "adapter/model"
     trusted_folders = ["~/work"]        # what lies in them may set up the server: docs/permissions.md
 
+    default_tools = ["lint"]            # those that wait for a mention, for every session all the same
+
     [adapters.work]                     # the name in "work/gpt-5"
     type = "openai"                     # which adapter it is; default: the table's own name
     base_url = "https://llm.example.com/v1"
@@ -26,6 +28,9 @@
     first_wait_s = 0.5                  # doubles with every attempt
     longest_wait_s = 8.0
     longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
+
+    [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
+    cmds = [["make", "lint"]]
 
     [hooks]
     patience_s = 60.0                   # what a client is given for one hook, or to rewrite the system message
@@ -170,6 +175,8 @@ class Config(_Section):
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
     retry: RetryConfig = Field(default_factory=RetryConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
+    tools: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    default_tools: list[str] = Field(default_factory=list)
 
     @field_validator("trusted_folders")
     @classmethod

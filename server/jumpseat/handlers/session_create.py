@@ -32,6 +32,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
     await ctx.models.authenticate(settings)
+    await ctx.process.declarations.read(settings.cwd)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
     return opened(ctx, session)
