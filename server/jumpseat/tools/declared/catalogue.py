@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINTS: Final = "jumpseat.tools"
 
-READ_WITHIN_S: Final = 10.0
+READ_WITHIN_S: Final = 5.0
 """How long all Python files together may take."""
 
 Origin: TypeAlias = Literal["client", "project", "configuration", "home", "package"]
@@ -75,9 +75,12 @@ class Catalogue:
         home: Path | None,
         is_trusted: Callable[[Path], bool],
         built_in: Iterable[str] = (),
+        *,
+        read_within_s: float = READ_WITHIN_S,
     ) -> None:
         self._home = home
         self._is_trusted = is_trusted
+        self._read_within_s = read_within_s
         self._built_in = frozenset(built_in)
         self._registered: dict[str, Known] = {}
         self._files: dict[Path, tuple[Stamp, list[Known]]] = {}
@@ -124,13 +127,13 @@ class Catalogue:
             home = _stamped(None if self._home is None else self._home / "tools")
             folder = None if cwd is None else project_folder(cwd, self._home)
             project = [one for one in _stamped(folder) if self._is_trusted(one[0])]
-            with anyio.move_on_after(READ_WITHIN_S) as scope:
+            with anyio.move_on_after(self._read_within_s) as scope:
                 for path, stamp in home:
                     await self._look(path, stamp, "home")
                 for path, stamp in project:
                     await self._look(path, stamp, "project")
             if scope.cancelled_caught:
-                log.warning("declared tools: reading them took longer than %g s", READ_WITHIN_S)
+                log.warning("declared tools: reading them took longer than %g s", self._read_within_s)
             self._at_home = self._of_files(home)
             if cwd is not None:
                 self._projects[cwd] = self._of_files(project)
