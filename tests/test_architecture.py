@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "declared": {"errors"},
     "tools": {"agent", "declared", "errors"},
     "store": {"agent", "errors"},
-    "handlers": {"adapters", "agent", "errors", "registry", "store"},
+    "handlers": {"adapters", "agent", "errors", "registry", "store", "tools"},
     "rpc": {"handlers", "errors"},
     "registry": {"agent", "errors", "store", "tools"},
     "config": {"errors"},

@@ -587,6 +587,15 @@ class ToolExecutionComplete(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class ToolSearchActivated(Payload):
+    """The model is told of these tools from here on, which were left out of its requests before."""
+
+    type: ClassVar[str] = "tool_search.activated"
+    strategy: str
+    tool_names: list[str]
+
+
+@dataclass(slots=True, kw_only=True)
 class PermissionRequested(Payload):
     type: ClassVar[str] = "permission.requested"
     request_id: str
@@ -789,6 +798,7 @@ EventPayload: TypeAlias = (
     | ToolExecutionPartialResult
     | ToolExecutionProgress
     | ToolExecutionComplete
+    | ToolSearchActivated
     | PermissionRequested
     | PermissionCompleted
     | ExternalToolRequested

@@ -96,6 +96,7 @@ def _state_requests() -> Mapping[str, Method]:
         adapters,
         agents,
         commands,
+        declared_tools,
         elicitation,
         llm_inference,
         maintenance,
@@ -263,6 +264,13 @@ def _state_requests() -> Mapping[str, Method]:
         "jumpseat.adapters.list": Method(adapters.AdaptersListParams, adapters.AdaptersListResult),
         "jumpseat.adapters.get": Method(adapters.AdapterGetParams, adapters.AdapterGetResult),
         "jumpseat.adapters.register": Method(adapters.AdapterRegisterParams, adapters.AdapterGetResult),
+        "jumpseat.tools.list": Method(
+            declared_tools.DeclaredToolsListParams, declared_tools.DeclaredToolsListResult
+        ),
+        "jumpseat.tools.get": Method(declared_tools.DeclaredToolGetParams, declared_tools.DeclaredToolGetResult),
+        "jumpseat.tools.register": Method(
+            declared_tools.DeclaredToolRegisterParams, declared_tools.DeclaredToolGetResult
+        ),
         "jumpseat.complete": Method(adapters.CompleteParams, adapters.CompleteResult),
     }
 

@@ -39,7 +39,10 @@ Headers: TypeAlias = Annotated[dict[str, str], AfterValidator(_headers)]
 
 
 class ClientTool(WireModel):
-    """A tool that runs in the client. ``parameters`` is a JSON Schema; absent means "no arguments"."""
+    """A tool that runs in the client. ``parameters`` is a JSON Schema; absent means "no arguments".
+
+    ``defer`` tells whether the tool may be left out of requests until the model looks for it; ``auto`` is usual.
+    """
 
     name: str = Field(min_length=1)
     description: str = ""
@@ -47,6 +50,7 @@ class ClientTool(WireModel):
     overrides_built_in_tool: StrictBool = False
     skip_permission: StrictBool = False
     is_terminal: StrictBool = False
+    defer: Literal["auto", "never"] | None = None
 
 
 class ClientCommand(WireModel):
@@ -148,6 +152,13 @@ class LargeOutputConfig(WireModel):
     enabled: StrictBool = True
     max_size_bytes: int = Field(default=51200, ge=1)
     output_dir: str | None = None
+
+
+class ToolSearchConfig(WireModel):
+    """With more than ``defer_threshold`` tools, those that are not built in are left out until they are found."""
+
+    enabled: StrictBool = True
+    defer_threshold: int = Field(default=30, ge=0)
 
 
 class DefaultAgentConfig(WireModel):
@@ -281,6 +292,7 @@ class SessionOptions(WireModel):
     streaming: StrictBool | None = None
     working_directory: str | None = None
     large_output: LargeOutputConfig | None = None
+    tool_search: ToolSearchConfig | None = None
     enable_host_git_operations: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None

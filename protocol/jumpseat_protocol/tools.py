@@ -23,6 +23,7 @@ class ToolResultObject(WireModel):
 
     ``text_result_for_llm`` is what the model reads. ``result_type`` is one of success, failure, rejected, denied,
     timeout; any other word counts as failure. ``session_log`` reaches the event stream and never the model.
+    ``tool_references`` are tools that a search has found.
     """
 
     text_result_for_llm: str = ""
@@ -30,6 +31,7 @@ class ToolResultObject(WireModel):
     error: str | None = None
     session_log: str | None = None
     tool_telemetry: dict[str, Any] | None = None
+    tool_references: list[str] | None = None
     binary_results_for_llm: list[BinaryToolResult] = Field(default_factory=list[BinaryToolResult])
 
 

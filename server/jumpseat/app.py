@@ -44,6 +44,7 @@ from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.builtin import FixedTools
+from jumpseat.tools.declarations import Declarations
 from jumpseat.tools.memory import MemoryTools, remembered
 from jumpseat.tools.orchestrator import Environment
 from jumpseat.tools.skills import SkillTools
@@ -93,6 +94,14 @@ class App:
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
+        self.declarations = Declarations(
+            config.tools.declared,
+            home,
+            options.environ,
+            is_trusted=self.trust.is_trusted,
+            built_in=(tool.name for tool in BUILTIN_TOOLS),
+            always=config.default_tools,
+        )
         self.registry = SessionRegistry(
             store,
             self.models,
@@ -103,6 +112,7 @@ class App:
                     lambda session: FixedTools(sql(session, store.folder(session.id).database)),
                     lambda session: SkillTools(session, self.skills.of(session)),
                     lambda session: MemoryTools(session, memories),
+                    self.declarations.source,
                 ),
             ),
             tasks,

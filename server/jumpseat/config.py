@@ -5,6 +5,8 @@
     default_model = "fast"              # an alias, or "adapter/model"
     trusted_folders = ["~/work"]        # what lies in them may set up the server: docs/permissions.md
 
+    default_tools = ["lint"]            # those that wait for a mention, for every session all the same
+
     [adapters.work]                     # the name in "work/gpt-5"
     type = "openai"                     # which adapter it is; default: the table's own name
     base_url = "https://llm.example.com/v1"
@@ -34,6 +36,9 @@
     first_wait_s = 0.5                  # doubles with every attempt
     longest_wait_s = 8.0
     longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
+
+    [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
+    cmds = [["make", "lint"]]
 
     [hooks]
     patience_s = 60.0                   # what a client is given for one hook, or to rewrite the system message
@@ -232,8 +237,24 @@ class MemoryConfig(_Section):
 
 
 class ToolsConfig(_Section):
+    """Settings of built-in tools; any other table declares a tool, or a group of tools."""
+
+    model_config = ConfigDict(extra="allow", defer_build=True)
+
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig)
     memory: MemoryConfig = Field(default_factory=MemoryConfig)
+
+    @model_validator(mode="after")
+    def _declarations_are_tables(self) -> ToolsConfig:
+        for name, value in (self.model_extra or {}).items():
+            if not isinstance(value, dict):
+                raise ValueError(f"{name}: expected the table of a declared tool")
+        return self
+
+    @property
+    def declared(self) -> dict[str, dict[str, Any]]:
+        """The tools that are declared."""
+        return self.model_extra or {}
 
 
 class Config(_Section):
@@ -248,6 +269,7 @@ class Config(_Section):
         default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
     )
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
+    default_tools: list[str] = Field(default_factory=list)
 
     @field_validator("trusted_folders")
     @classmethod

@@ -108,7 +108,7 @@ async def shell(cwd: Path, command: str) -> ShellPermission:
         ("denied-by-rules", "denied-by-rules", Verdict("denied", BY_RULE)),
         ("denied-by-content-exclusion-policy", "denied-by-content-exclusion-policy", Verdict("denied", BY_RULE)),
         ("denied-by-permission-request-hook", "denied-by-permission-request-hook", Verdict("denied", BY_RULE)),
-        ("cancelled", "cancelled", Verdict("denied", "Permission request cancelled")),
+        ("cancelled", "cancelled", Verdict("denied", "Permission request cancelled", cancelled=True)),
     ],
 )
 async def test_a_decision_has_its_completed_kind_and_its_verdict(
@@ -367,7 +367,7 @@ async def test_closing_all_questions_denies_their_calls(desk: Desk) -> None:
     async with desk.asked(READ) as (_, read), desk.asked(WRITE) as (_, wrote):
         desk.permissions.pending.close_all(CANCELLED)
 
-    assert read == wrote == [Verdict("denied", "Permission request cancelled")]
+    assert read == wrote == [Verdict("denied", "Permission request cancelled", cancelled=True)]
 
 
 async def test_a_question_that_cannot_be_published_stays_not_open() -> None:

@@ -160,9 +160,9 @@ def test_the_adapter_in_the_adapters_page_reads_and_writes() -> None:
     ]
 
 
-def lay(folder: Path, name: str, text: str) -> None:
-    (folder / "home" / "adapters").mkdir(parents=True)
-    (folder / "home" / "adapters" / name).write_text(text)
+def lay(folder: Path, name: str, text: str, kind: str = "adapters") -> None:
+    (folder / "home" / kind).mkdir(parents=True)
+    (folder / "home" / kind / name).write_text(text)
 
 
 async def answer_of(server: RunningServer, **send: Any) -> str:
@@ -202,9 +202,64 @@ async def test_the_adapter_in_python_in_the_adapters_page_answers_a_session(tmp_
     assert (request.path, request.json["team"]) == ("/ask", "blue")
 
 
+async def result_of(server: RunningServer, tool: str, arguments: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """What a call of a tool comes to, and the question and the prompt before it."""
+    wire = server.wire
+    script = {"turns": [{"tool_calls": [{"name": tool, "arguments": arguments}]}, {"text": "done"}]}
+    provider = {"type": "scripted", "script": script}
+    await wire.call("session.create", {"sessionId": "s", "requestPermission": True, "provider": provider})
+    await wire.call("session.send", {"sessionId": "s", "prompt": prompt})
+    said = await wire.event("user.message", session="s")
+    asked = (await wire.event("permission.requested", session="s"))["data"]
+    answer = {"sessionId": "s", "requestId": asked["requestId"], "result": {"kind": "approve-once"}}
+    await wire.call("session.permissions.handlePendingPermissionRequest", answer)
+    done = await wire.event("tool.execution_complete", session="s")
+    return {
+        "said": said["data"]["transformedContent"],
+        "asked": asked["permissionRequest"],
+        "result": done["data"]["result"],
+    }
+
+
+@pytest.mark.anyio
+async def test_the_tool_in_toml_in_the_tools_page_counts_words(tmp_path: Path) -> None:
+    example = blocks("docs/tools.md", "toml")[0]
+    assert len(example.splitlines()) <= 10
+    lay(tmp_path, "count_words.toml", example, "tools")
+    (tmp_path / "two.txt").write_text("two words\n")
+    async with running_server(tmp_path) as server:
+        run = await result_of(server, "count_words", {"path": "two.txt"}, "hi")
+
+    assert run["result"] == {"content": "2 two.txt\n<exited with exit code 0>"}
+    assert run["asked"]["fullCommandText"] == "wc -w -- two.txt"
+
+
+@pytest.mark.anyio
+async def test_the_group_in_the_tools_page_is_named_in_a_prompt(tmp_path: Path) -> None:
+    lay(tmp_path, "release.toml", blocks("docs/tools.md", "toml")[1], "tools")
+    (tmp_path / "home" / "tools" / "tag.toml").write_text('cmds = [["echo", "tagged"]]\non_mention = true\n')
+    async with running_server(tmp_path) as server:
+        run = await result_of(server, "tag", {}, "use @{release} and @{tag}")
+
+    assert run["result"] == {"content": "tagged\n<exited with exit code 0>"}
+    assert "use the release tools (`changelog`, `tag`, `bash`) and the `tag` tool" in run["said"]
+
+
+@pytest.mark.anyio
+async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -> None:
+    (example,) = (one for one in blocks("docs/tools.md", "python") if "TOOL = " in one)
+    lay(tmp_path, "calculator.py", example, "tools")
+    arguments = {"num1": 100, "num2": 50, "operation": "multiply"}
+    async with running_server(tmp_path) as server:
+        run = await result_of(server, "calculator", arguments, "Use the @{calculator} tool for 100*50")
+
+    assert run["result"] == {"content": "The result is 5000", "detailedContent": "= 5000"}
+    assert run["asked"]["toolDescription"] == "Perform the calculation `100 multiply 50`?"
+
+
 @pytest.mark.anyio
 async def test_the_tool_in_the_tools_page_is_a_tool_the_model_can_call(tmp_path: Path) -> None:
-    (example,) = blocks("docs/tools.md", "python")
+    (example,) = (one for one in blocks("docs/tools.md", "python") if "BuiltinTool" in one)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/tools.md", "exec"), names)
     tool = cast("BuiltinTool[Any]", names["COUNT_LINES"])

@@ -224,7 +224,7 @@ def test_a_search_is_there_where_its_key_or_its_table_is() -> None:
         ("[tools.web_fetch]\nservice = 'curl'", "tools.web_fetch.service"),
         ("[tools.web_fetch]\nmax_bytes = 1", "tools.web_fetch.max_bytes"),
         ("[tools.web_fetch]\ntimeout_s = inf", "tools.web_fetch.timeout_s"),
-        ("[tools.bash]", "tools.bash"),
+        ("[tools]\nlint = 1", "lint: expected the table of a declared tool"),
     ],
 )
 def test_configurations_of_services_and_tools_that_are_wrong_are_refused(

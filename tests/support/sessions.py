@@ -14,7 +14,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,7 +37,8 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, StoreError
-from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
+from jumpseat.tools.declarations import Declarations
+from jumpseat.tools.orchestrator import Environment, MakeSource, ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
@@ -229,23 +231,30 @@ def make_session(
     retry: RetryPolicy | None = None,
     instructions: str = "",
     session_id: str = "session-1",
+    declared: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> MadeSession:
     """A live session with one attached client; its tasks run in ``tasks``.
 
     ``script`` is the turns of a flat script, a whole script, or a model of the test's own. ``tools`` are what the
-    client brings, ``builtin`` what the server has. With ``approve_all`` no permission is asked for. Failed model
-    calls are retried without waiting, unless ``retry`` says otherwise. Large outputs go to ``temp`` in the working
-    directory of ``settings``.
+    client brings, ``builtin`` what the server has, ``declared`` what its configuration declares. With
+    ``approve_all`` no permission is asked for. Failed model calls are retried without waiting, unless ``retry``
+    says otherwise. Large outputs go to ``temp`` in the working directory of ``settings``.
     """
     settings = settings or SessionSettings(cwd=Path("/project"))
     log = MemoryLog()
     client = RecordingClient(hooks=hooks or {})
     changes: list[str] = []
+    sources: tuple[MakeSource, ...] = ()
+    if declared is not None:
+        found = Declarations(declared, None, os.environ, is_trusted=lambda _path: False)
+        sources = (found.source,)
     around = Surroundings(
         tasks=tasks,
         models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),
         make_tools=lambda session: ToolOrchestrator(
-            session, Environment(tuple(builtin), {}), settings.cwd / "temp"
+            session,
+            Environment(tuple(builtin), {"PATH": os.environ["PATH"]} if declared else {}, sources),
+            settings.cwd / "temp",
         ),
         read_instructions=lambda _settings: instructions,
         run_prompt=run_prompt,

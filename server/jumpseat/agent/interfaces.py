@@ -88,8 +88,24 @@ class ModelSource(Protocol):
 class ToolRunner(Protocol):
     """All tools of one session."""
 
-    def specs(self) -> list[ToolSpec]:
-        """The tools the model may see now."""
+    async def look(self, prompt: str) -> None:
+        """Look for tools that are new, or mentioned in a prompt that is about to be said."""
+        ...
+
+    def in_words(self, prompt: str) -> str:
+        """A prompt with the ``@{name}`` of tools and groups in words."""
+        ...
+
+    def instructions(self) -> str:
+        """What the tools have for the system message."""
+        ...
+
+    def specs(self, needed: str | None = None) -> list[ToolSpec]:
+        """The tools the model may see now, with one that is ``needed``."""
+        ...
+
+    def deferred(self) -> list[ToolSpec]:
+        """Those that it may call and has yet to look for."""
         ...
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:

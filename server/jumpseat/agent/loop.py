@@ -60,6 +60,7 @@ from jumpseat.errors import (
 )
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
+from jumpseat_protocol.sessions import SpecificToolChoice
 
 log = logging.getLogger(__name__)
 
@@ -123,10 +124,11 @@ def _join(prompt: Prompt, steering: Prompt) -> None:
 
 async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     """Put a prompt into the conversation, as the hooks would have it."""
+    await session.tools.look(prompt.text)
     attachments = await as_logged(prompt.attachments, session.settings.cwd)
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
     text = await wrapped(
-        submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text,
+        session.tools.in_words(submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text),
         attachments,
         utc_now(),
         session.settings.cwd,
@@ -158,8 +160,9 @@ async def _system_message(session: Session) -> str:
     """The system message for one prompt. A client that fails to rewrite a section leaves it as it is."""
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.around.read_instructions(session.settings)
+    tools = session.tools.instructions()
     transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions)
+    wanted = to_transform(config, cwd, instructions, tools)
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
@@ -169,7 +172,7 @@ async def _system_message(session: Session) -> str:
             log.warning("session %s: the system message was not transformed: %s", session.id, error)
         else:
             transformed = {name: text for name, text in answer.items() if name in wanted}
-    return system_prompt(config, cwd, instructions, transformed)
+    return system_prompt(config, cwd, instructions, transformed, tools)
 
 
 TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
@@ -210,9 +213,10 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
         JumpseatError: the session's model cannot be had.
     """
     resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
+    await session.tools.look(text or "")
     request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
     if text is not None:
-        said = await wrapped(text, [], utc_now(), session.settings.cwd)
+        said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
         request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
     return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
 
@@ -237,6 +241,11 @@ def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Co
     return False
 
 
+def _needed(session: Session, prompt: Prompt) -> str | None:
+    choice = prompt.tool_choice or session.settings.tool_choice
+    return choice.tool_name if isinstance(choice, SpecificToolChoice) else None
+
+
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
     """Tell the user what the model cannot be given as it was, where that is new."""
     found = check_portability(request.messages, resolved.model.signs_as, vision=request.vision)
@@ -257,7 +266,7 @@ def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRe
 
 def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     settings = session.settings
-    tools = session.tools.specs()
+    tools = session.tools.specs(_needed(session, prompt))
     hosted = hosted_for_call(session, prompt, resolved, tools)
     tools = beside_hosted(session, tools, hosted)
     return ModelRequest(

@@ -71,12 +71,14 @@ _REMEMBERED: Final = frozenset(
 class Verdict:
     """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model.
 
-    ``arguments`` are those an allowed call is to run with where a person has changed them.
+    ``cancelled`` tells that the question was taken back rather than answered. ``arguments`` are those an allowed
+    call is to run with where a person has changed them.
     """
 
     status: Literal["allowed", "denied", "rejected"]
     message: str = ""
     arguments: JsonObject | None = None
+    cancelled: bool = False
 
 
 ALLOWED: Final = Verdict("allowed")
@@ -445,6 +447,6 @@ def _verdict(decision: PermissionDecision) -> Verdict:
         case "denied-by-rules" | "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
             return Verdict("denied", DENIED_BY_RULE)
         case "cancelled":
-            return Verdict("denied", "Permission request cancelled")
+            return Verdict("denied", "Permission request cancelled", cancelled=True)
         case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
             return Verdict("denied", COULD_NOT_ASK)

@@ -25,6 +25,7 @@ from jumpseat.agent.conversation import Conversation
 from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
+from jumpseat.agent.mentions import mentions
 from jumpseat.agent.metrics import Metrics
 from jumpseat.agent.permission_facts import Grounds
 from jumpseat.agent.permission_judge import MOST_PROMPTS, PermissionJudge
@@ -104,6 +105,10 @@ class Session:
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
+        # The tools and groups that prompts have mentioned so far.
+        self.mentions: set[str] = set()
+        # The tools that were called, or found by a search.
+        self.tools_in_use: set[str] = set()
         # What the model was told last of the limits.
         self.limits_told: str | None = None
         self.last_event_id: str | None = None
@@ -158,6 +163,8 @@ class Session:
         self.event_count = 0
         self.last_event_id = None
         self.limits_told = None
+        self.mentions.clear()
+        self.tools_in_use.clear()
         for event_id, payload in history:
             self._advance(event_id, payload)
         if self._feed is not None:
@@ -179,6 +186,12 @@ class Session:
             self.latest_prompts.append(payload.content)
         if isinstance(payload, events.UserMessage) and payload.source == LIMITS:
             self.limits_told = payload.content
+        if isinstance(payload, events.UserMessage) and payload.source is None:
+            self.mentions.update(mentions(payload.content))
+        if isinstance(payload, events.ToolExecutionStart):
+            self.tools_in_use.add(payload.tool_name)
+        if isinstance(payload, events.ToolSearchActivated):
+            self.tools_in_use.update(payload.tool_names)
         self.conversation.apply(payload)
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:

@@ -20,6 +20,7 @@ from jumpseat_protocol.sessions import (
     SessionLimitsConfig,
     SystemMessageConfig,
     ToolChoiceConfig,
+    ToolSearchConfig,
 )
 
 
@@ -56,6 +57,7 @@ class SessionSettings:
     response_format: ResponseFormatConfig | None = None
     hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
+    tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
     host_git: bool = True
     skip_custom_instructions: bool = False
     instruction_directories: list[str] = field(default_factory=list[str])

@@ -37,11 +37,11 @@ SECTIONS: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {"identity": ("preamble", "tone", "tool_efficiency")}
 
 
-def to_transform(config: SystemMessageConfig, cwd: Path, instructions: str = "") -> dict[str, str]:
+def to_transform(config: SystemMessageConfig, cwd: Path, instructions: str = "", tools: str = "") -> dict[str, str]:
     """The sections that the client wants to rewrite itself, with their texts as they would be."""
     if config.mode != "customize":
         return {}
-    sections = _sections(config, cwd, instructions)
+    sections = _sections(config, cwd, instructions, tools)
     return {
         name: "\n\n".join(text for member in _members(name, config) if (text := sections.get(member)))
         for name, edit in config.sections.items()
@@ -50,16 +50,21 @@ def to_transform(config: SystemMessageConfig, cwd: Path, instructions: str = "")
 
 
 def system_prompt(
-    config: SystemMessageConfig, cwd: Path, instructions: str = "", transformed: Mapping[str, str] | None = None
+    config: SystemMessageConfig,
+    cwd: Path,
+    instructions: str = "",
+    transformed: Mapping[str, str] | None = None,
+    tools: str = "",
 ) -> str:
     """The system message of a session, as ``config`` wants it.
 
-    ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them.
+    ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them;
+    ``tools`` is what tools say of themselves.
     """
     content = config.content or ""
     if config.mode == "replace":
         return content
-    sections = _sections(config, cwd, instructions)
+    sections = _sections(config, cwd, instructions, tools)
     for name, text in (transformed or {}).items():
         members = _members(name, config) or (name,)
         for member in members:
@@ -68,8 +73,10 @@ def system_prompt(
     return "\n\n".join(part for part in (*sections.values(), content) if part)
 
 
-def _sections(config: SystemMessageConfig, cwd: Path, instructions: str) -> dict[str, str]:
+def _sections(config: SystemMessageConfig, cwd: Path, instructions: str, tools: str) -> dict[str, str]:
     sections = dict(SECTIONS)
+    if tools:
+        sections["tool_instructions"] += f"\n\n{tools}"
     sections["environment_context"] = (
         f"Current working directory: {cwd}\nOperating System: {platform.system()} {platform.machine()}"
     )

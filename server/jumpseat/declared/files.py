@@ -59,7 +59,7 @@ def run_python(path: Path, prefix: str) -> ModuleType:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
     return module
 
@@ -79,7 +79,7 @@ def load_entry_point(point: Any, kind: str) -> Any:
     """
     try:
         return point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{kind} {point.name!r} of {point.value}: {type(error).__name__}: {error}") from error
 
 

@@ -13,6 +13,7 @@ from jumpseat.registry import SessionRegistry
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
+from jumpseat.tools.declarations import Declarations
 from jumpseat_protocol import events
 
 
@@ -58,6 +59,11 @@ class Process(Protocol):
     @property
     def trust(self) -> TrustedFolders:
         """Which folders the user trusts."""
+        ...
+
+    @property
+    def declarations(self) -> Declarations:
+        """The declared tools."""
         ...
 
     @property

@@ -57,7 +57,9 @@ def _weigh(session: Session) -> _Weights:
     settings = session.settings
     instructions = session.around.read_instructions(settings)
     return _Weights(
-        system=tokens.of_text(system_prompt(settings.system_message, settings.cwd, instructions)),
+        system=tokens.of_text(
+            system_prompt(settings.system_message, settings.cwd, instructions, tools=session.tools.instructions())
+        ),
         instructions=tokens.of_text(instructions),
         tools={spec.name: tokens.of_tools([spec]) for spec in session.tools.specs()},
         messages=[(message, tokens.of_message(message)) for message in session.conversation.messages()],

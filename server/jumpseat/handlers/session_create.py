@@ -35,6 +35,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     off = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
     settings.disabled_skills = list(dict.fromkeys(off))
     await ctx.models.copilot.authenticate(settings)
+    await ctx.process.declarations.read(settings.cwd)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
     if ctx.process.skills.of(session).all():

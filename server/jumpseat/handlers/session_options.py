@@ -86,6 +86,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "system_message",
         "streaming",
         "large_output",
+        "tool_search",
         "skip_custom_instructions",
         "instruction_directories",
         "skill_directories",

@@ -9,6 +9,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.limits import limits_of
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.tool_choice import check_choice
+from jumpseat.errors import SessionNotFoundError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
 from jumpseat.handlers.session_login import login_of_options
@@ -27,6 +28,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     apply_options(wanted, params)
     ctx.models.check(wanted)
     await ctx.models.copilot.authenticate(wanted)
+    await ctx.process.declarations.read(wanted.cwd if params.working_directory else _cwd(ctx, params.session_id))
     session = await registry.settled(params.session_id)
     if session is not None and session.is_stranded() and not _goes_on(ctx, params):
         # Ends its calls with the text for interrupted ones, and asks no model.
@@ -78,6 +80,13 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         )
     ctx.connection.catch_up(session.id, session.open_questions())
     return opened(ctx, session)
+
+
+def _cwd(ctx: Context, session_id: str) -> Path:
+    try:
+        return ctx.registry.live(session_id).settings.cwd
+    except SessionNotFoundError:
+        return ctx.registry.stored_cwd(session_id) or Path.cwd()
 
 
 def _goes_on(ctx: Context, params: SessionResumeParams) -> bool:

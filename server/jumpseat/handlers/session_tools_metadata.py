@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from jumpseat.agent.model import ToolSpec
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import EmptyResult, ToolsListParams, ToolsListResult, ToolsMetadataResult
@@ -24,10 +27,15 @@ def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
 
 
 def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataResult:
-    """What the model would be offered now."""
+    """What the model would be offered now, and what it has yet to look for."""
+    tools = ctx.registry.live(params.session_id).tools
     return ToolsMetadataResult(
         tools=[
-            {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
-            for spec in ctx.registry.live(params.session_id).tools.specs()
+            *(_metadata(spec) for spec in tools.specs()),
+            *({**_metadata(spec), "deferLoading": True} for spec in tools.deferred()),
         ]
     )
+
+
+def _metadata(spec: ToolSpec) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}

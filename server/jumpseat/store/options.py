@@ -32,6 +32,7 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         response_format=settings.response_format,
         hosted_tools=settings.hosted_tools,
         large_output=settings.large_output,
+        tool_search=settings.tool_search,
         session_limits=settings.session_limits,
         reasoning_summary=settings.reasoning_summary,
         model_capabilities=settings.model_capabilities,

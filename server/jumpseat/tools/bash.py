@@ -11,11 +11,10 @@ from typing import Final, Literal
 import anyio
 from pydantic import Field
 
-from jumpseat.agent.shell_syntax import parse_shell
 from jumpseat.tools.files import describe
+from jumpseat.tools.shell_permission import shell_permission
 from jumpseat.tools.shells import Shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 PARTIAL_INTERVAL_S: Final = 0.1
 
@@ -91,24 +90,6 @@ def unknown_shell(ctx: ToolContext, shell_id: str) -> ToolOutcome:
     return failure(f"There is no shell {shell_id!r}: it never was, or its end has been reported. Shells: {known}.")
 
 
-def _permission(_ctx: ToolContext, args: BashArgs) -> ShellPermission:
-    line = parse_shell(args.command)
-    return ShellPermission(
-        full_command_text=args.command,
-        intention=_intention(args),
-        commands=[ShellCommand(identifier=c.identifier, read_only=c.read_only) for c in line.commands],
-        possible_paths=list(line.possible_paths),
-        possible_urls=[PossibleUrl(url=url) for url in line.possible_urls],
-        has_write_file_redirection=line.has_write_file_redirection,
-        can_offer_session_approval=line.can_offer_session_approval,
-        command_segments=[
-            CommandSegment(identifier=one.command.identifier, full_command_text=one.text) for one in line.segments
-        ]
-        if len(line.segments) > 1
-        else None,
-    )
-
-
 def _intention(args: BashArgs) -> str:
     return args.description or args.command
 
@@ -119,5 +100,5 @@ BASH: Final = BuiltinTool(
     args=BashArgs,
     run=run_bash,
     intention=_intention,
-    permission=_permission,
+    permission=lambda _ctx, args: shell_permission(args.command, _intention(args)),
 )

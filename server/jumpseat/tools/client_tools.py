@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
+from jumpseat.tools.deferral import TOOL_SEARCH
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.schema_check import misfits
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure
@@ -61,6 +62,10 @@ class ToolOfClient:
     def spec(self) -> ToolSpec:
         tool = self.definition
         return ToolSpec(tool.name, tool.description, tool.parameters or dict(NO_ARGUMENTS))
+
+    @property
+    def defer(self) -> Literal["auto", "never"] | None:
+        return self.definition.defer
 
     def summary(self, arguments: JsonObject) -> str | None:
         """A client does not say."""
@@ -138,8 +143,12 @@ def object_of_outcome(outcome: ToolOutcome) -> JsonObject:
 def outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutcome:
     """What a result in its full form means."""
     outcome = ToolOutcome(
-        text=result.text_result_for_llm, telemetry=result.tool_telemetry or None, session_log=result.session_log
+        text=result.text_result_for_llm,
+        telemetry=result.tool_telemetry or None,
+        session_log=result.session_log,
     )
+    if call.name == TOOL_SEARCH:
+        outcome.references = result.tool_references or []
     for item in result.binary_results_for_llm:
         if item.type == "image" and item.mime_type.startswith("image/"):
             label = item.description or f"Image from tool {call.name}"

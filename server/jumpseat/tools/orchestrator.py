@@ -11,12 +11,13 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import INTERRUPTED, canonical_json
+from jumpseat.agent.mentions import in_words
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -24,17 +25,32 @@ from jumpseat.agent.shell_syntax import parse_shell
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.tools.builtin import BuiltinTools
 from jumpseat.tools.client_tools import ClientTools, object_of_outcome, outcome_of_object
+from jumpseat.tools.deferral import TOOL_SEARCH, ToolSearch, activate, deferred, guidance
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
 from jumpseat.tools.shells import GRACE_S, Shells
-from jumpseat.tools.tool import BuiltinTool, Tool, ToolContext, ToolOutcome, ToolSource, failure
+from jumpseat.tools.tool import (
+    BuiltinTool,
+    Instructing,
+    Line,
+    Prepared,
+    Sequential,
+    Tool,
+    ToolContext,
+    ToolOutcome,
+    ToolSource,
+    failure,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import HookPermission, PermissionRequest
 from jumpseat_protocol.sessions import ClientTool
 
 log = logging.getLogger(__name__)
+
+LEAVE_WITHIN_S: Final = 1.0
+"""For tools that hear of the end of a turn they were still at work in."""
 
 MakeSource: TypeAlias = Callable[[Session], ToolSource]
 
@@ -67,11 +83,38 @@ class ToolOrchestrator:
             *(make(session) for make in environment.sources),
             ClientTools(session),
         ]
+        self._instructing = [source for source in self._sources if isinstance(source, Instructing)]
 
     # --- what the model is offered ------------------------------------------------------------------------------
 
-    def specs(self) -> list[ToolSpec]:
-        return [tool.spec for tool in self._offered().values()]
+    async def look(self, prompt: str) -> None:
+        for source in self._instructing:
+            await source.look(prompt)
+
+    def in_words(self, prompt: str) -> str:
+        return in_words(prompt, self._words)
+
+    def _words(self, name: str) -> str | None:
+        words = (source.words(name) for source in self._instructing)
+        found = next((one for one in words if one is not None), None)
+        return found or (f"the `{name}` tool" if name in self._offered() else None)
+
+    def instructions(self) -> str:
+        tools = self._offered()
+        hidden = deferred(self._session, tools)
+        shown = tools.keys() - hidden.keys()
+        texts = [text for source in self._instructing for text in source.instructions(shown)]
+        return "\n\n".join([*texts, guidance(hidden)] if hidden else texts)
+
+    def specs(self, needed: str | None = None) -> list[ToolSpec]:
+        tools = self._offered()
+        hidden = deferred(self._session, tools, needed)
+        if hidden and TOOL_SEARCH not in tools:
+            tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
+        return [tool.spec for name, tool in tools.items() if name not in hidden]
+
+    def deferred(self) -> list[ToolSpec]:
+        return [tool.spec for tool in deferred(self._session, self._offered()).values()]
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._offered(settings))
@@ -136,19 +179,34 @@ class ToolOrchestrator:
         # By position: a model may use one id twice.
         outcomes: list[ToolOutcome | None] = [None] * len(calls)
 
-        async def run_one(index: int) -> None:
-            outcome = await self._outcome(calls[index])
+        async def run_one(index: int, line: Line | None = None) -> None:
+            outcome = await self._outcome(calls[index], line)
             outcome.text = self._fit(outcome.text)
             outcomes[index] = outcome
             self._publish(calls[index], outcome, turn_id)
 
+        async def run_in_line(indexes: list[int]) -> None:
+            line = Line()
+            try:
+                for index, behind in zip(indexes, [*indexes[1:], None], strict=True):
+                    line.following = None if behind is None else calls[behind].name
+                    await run_one(index, line)
+                await line.end()
+            finally:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
+                    await line.end()
+
+        waiting = self._sequential(calls)
         try:
-            if len(calls) == 1:
+            if len(calls) == 1 and not waiting:
                 await run_one(0)
             else:
                 async with anyio.create_task_group() as tasks:
+                    if waiting:
+                        tasks.start_soon(run_in_line, waiting)
                     for index in range(len(calls)):
-                        tasks.start_soon(run_one, index)
+                        if index not in waiting:
+                            tasks.start_soon(run_one, index)
         except BaseExceptionGroup as group:
             # The log cannot be written: one such error says it all.
             raise group.exceptions[0] from None
@@ -157,12 +215,20 @@ class ToolOrchestrator:
                 if outcome is None:
                     self._publish(call, failure(INTERRUPTED), turn_id)
         settled = [outcome for outcome in outcomes if outcome is not None]
+        tools = self._offered() if any(outcome.references for outcome in settled) else {}
         for outcome in settled:
             for source, text in outcome.says:
                 session.add_context(text, source)
+            activate(session, (name for name in outcome.references if name in tools), "client")
             for text in outcome.contexts:
                 session.add_context(text)
         return any(outcome.ends_turn for outcome in settled)
+
+    def _sequential(self, calls: list[ToolUseBlock]) -> list[int]:
+        """The positions of the calls that are to wait for each other."""
+        tools = self._offered()
+        found = [(index, tools.get(call.name)) for index, call in enumerate(calls)]
+        return [index for index, tool in found if isinstance(tool, Sequential) and tool.sequential]
 
     async def close(self, grace_s: float | None = None) -> None:
         grace_s = GRACE_S if grace_s is None else grace_s
@@ -171,11 +237,11 @@ class ToolOrchestrator:
             for source in self._sources:
                 tasks.start_soon(source.close, grace_s)
 
-    async def _outcome(self, call: ToolUseBlock) -> ToolOutcome:
+    async def _outcome(self, call: ToolUseBlock, line: Line | None) -> ToolOutcome:
         """What ``call`` comes to, with what the hooks before and after it have to say."""
         hooks = self._session.hooks
         if not hooks.present:
-            return await self._execute(call, permission=None)
+            return await self._execute(call, line, permission=None)
         before = await hooks.pre_tool_use(call.name, call.arguments or {})
         if before.permission_decision == "deny":
             reason = before.permission_decision_reason or "No reason provided"
@@ -184,7 +250,7 @@ class ToolOrchestrator:
             if before.modified_args is not None:
                 text = canonical_json(before.modified_args)
                 call = ToolUseBlock(call.id, call.name, text, before.modified_args)
-            outcome = await self._execute(call, permission=before)
+            outcome = await self._execute(call, line, permission=before)
             outcome = await self._after(call, outcome)
             outcome.arguments = outcome.arguments or before.modified_args
         if before.additional_context:
@@ -211,10 +277,14 @@ class ToolOrchestrator:
                 )
         return outcome
 
-    async def _execute(self, call: ToolUseBlock, permission: PreToolUseOutput | None) -> ToolOutcome:
+    async def _execute(
+        self, call: ToolUseBlock, line: Line | None, permission: PreToolUseOutput | None
+    ) -> ToolOutcome:
         """Prepare and run ``call``; a hook's ``permission`` takes the place of the usual question."""
         tools = self._offered()
         tool = tools.get(call.name)
+        if tool is None and call.name == TOOL_SEARCH and (hidden := deferred(self._session, tools)):
+            tool = ToolSearch(self._session, hidden)
         if tool is None:
             names = ", ".join(tools)
             return failure(
@@ -228,7 +298,7 @@ class ToolOrchestrator:
                 f"The arguments of `{call.name}` are not a JSON object. Send the call again with valid JSON."
             )
         try:
-            return await self._run(tool, call, permission)
+            return await self._run(tool, call, line, permission)
         except JumpseatError:
             raise
         except Exception:
@@ -239,7 +309,9 @@ class ToolOrchestrator:
                 error="Tool execution failed",
             )
 
-    async def _run(self, tool: Tool, call: ToolUseBlock, permission: PreToolUseOutput | None) -> ToolOutcome:
+    async def _run(
+        self, tool: Tool, call: ToolUseBlock, line: Line | None, permission: PreToolUseOutput | None
+    ) -> ToolOutcome:
         ctx = ToolContext(
             call_id=call.id,
             session_id=self._session.id,
@@ -251,6 +323,7 @@ class ToolOrchestrator:
             ask_user=lambda question, choices, freeform: ask_user(
                 self._session, call.id, question, choices, allow_freeform=freeform
             ),
+            line=line,
         )
         prepared = await tool.prepare(ctx, call)
         if isinstance(prepared, ToolOutcome):
@@ -263,12 +336,19 @@ class ToolOrchestrator:
             if request is None:
                 return await prepared.run()
             request.tool_call_id = call.id
-            verdict = await permissions.decide(request, call.name)
+            try:
+                verdict = await permissions.decide(request, call.name)
+            except anyio.get_cancelled_exc_class():
+                with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
+                    await _refused(prepared, failure(INTERRUPTED), cancelled=True)
+                raise
         match verdict.status:
             case "denied":
-                return ToolOutcome(text=verdict.message, status="denied")
+                outcome = ToolOutcome(text=verdict.message, status="denied")
+                return await _refused(prepared, outcome, cancelled=verdict.cancelled)
             case "rejected":
-                return ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
+                outcome = ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
+                return await _refused(prepared, outcome, cancelled=False)
             case "allowed":
                 if verdict.arguments is None or verdict.arguments == call.arguments:
                     return await prepared.run()
@@ -283,7 +363,9 @@ class ToolOrchestrator:
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
         elif (forbidden := self._session.permissions.forbidden(prepared.permission, call.name)) is not None:
-            outcome = ToolOutcome(text=forbidden.message, status="denied")
+            outcome = await _refused(
+                prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
+            )
         else:
             outcome = await prepared.run()
         outcome.arguments = arguments
@@ -334,6 +416,10 @@ class ToolOrchestrator:
 
     def _show_progress(self, call_id: str, line: str) -> None:
         self._session.emit(events.ToolExecutionProgress(tool_call_id=call_id, progress_message=line))
+
+
+async def _refused(prepared: Prepared, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:
+    return outcome if prepared.refused is None else await prepared.refused(outcome, cancelled=cancelled)
 
 
 def _to_ask(

@@ -128,7 +128,7 @@ class Shell:
     @property
     def alive(self) -> bool:
         """Whether any process of the group still runs, background children of a finished command included."""
-        return self._process.returncode is None or _group_runs(self._process.pid)
+        return self._process.returncode is None or group_runs(self._process.pid)
 
     @property
     def has_stdin(self) -> bool:
@@ -353,7 +353,7 @@ def _non_interactive(environ: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _group_runs(leader: int) -> bool:
+def group_runs(leader: int) -> bool:
     """Whether the process group of the reaped process ``leader`` still has a running member."""
     try:
         os.kill(leader, 0)

@@ -11,11 +11,11 @@ Bad arguments, missing files and failing commands are outcomes for the model to 
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -40,7 +40,7 @@ class ToolOutcome:
     ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop
     after this batch. ``arguments`` are those the call was run with where they are not the model's, and ``contexts``
     what the model is told after the batch; hooks set both. ``says`` is what a tool itself has to tell after the
-    batch, each with where it comes from.
+    batch, each with where it comes from; ``references`` are tools that a search has found.
     """
 
     text: str
@@ -55,6 +55,7 @@ class ToolOutcome:
     arguments: JsonObject | None = None
     contexts: list[str] = field(default_factory=list[str])
     says: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    references: list[str] = field(default_factory=list[str])
 
     @property
     def ok(self) -> bool:
@@ -67,8 +68,29 @@ def failure(text: str, *, error: str | None = None) -> ToolOutcome:
 
 
 @dataclass(slots=True)
+class Line:
+    """Calls of one answer that run one after the other, and what they hand on.
+
+    ``following`` is the tool of the call behind this one, ``last`` the last result; ``cancelled`` tells that all
+    that is left has been called off. ``owed`` is what one call has left to the next to go on with, or to do: the
+    name of its tool, what it hands on, and what must be done in the end.
+    """
+
+    following: str | None = None
+    last: Any = None
+    cancelled: bool = False
+    owed: tuple[str, object, Callable[[], Awaitable[None]]] | None = None
+
+    async def end(self) -> None:
+        """Do what is still owed."""
+        if self.owed is not None:
+            (_, _, finish), self.owed = self.owed, None
+            await finish()
+
+
+@dataclass(slots=True)
 class ToolContext:
-    """What a running call may use.
+    """What a running call may use. ``line`` is there where the calls of the tool wait for each other.
 
     ``cwd`` is the session's working directory, ``environ`` the environment for child processes.
     ``partial`` shows output so far (the whole of it, each time), ``progress`` one line of news; both are for the
@@ -84,6 +106,7 @@ class ToolContext:
     partial: Callable[[str], None]
     progress: Callable[[str], None]
     ask_user: Callable[[str, list[str] | None, bool], Awaitable[UserInputResponse]]
+    line: Line | None = None
 
     def resolve(self, path: str) -> Path:
         """``path`` made absolute against the working directory; ``~`` is expanded, links are kept."""
@@ -91,12 +114,21 @@ class ToolContext:
         return self.cwd / os.path.expanduser(path)
 
 
+class Refused(Protocol):
+    def __call__(self, outcome: ToolOutcome, *, cancelled: bool) -> Awaitable[ToolOutcome]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call whose arguments are good: what it needs permission for (``None``: nothing), and how it is run."""
+    """A call whose arguments are good: what it needs permission for (``None``: nothing), and how it is run.
+
+    ``refused`` may word what comes of a call that was not allowed; ``cancelled`` tells that a person, or the end of
+    the turn, has called off more than this one.
+    """
 
     permission: PermissionRequest | None
     run: Callable[[], Awaitable[ToolOutcome]]
+    refused: Refused | None = None
 
 
 class Tool(Protocol):
@@ -122,6 +154,31 @@ class Tool(Protocol):
 
         Nothing is done yet, and nothing asked. Called again with other arguments where a person has changed them.
         """
+        ...
+
+
+@runtime_checkable
+class Sequential(Protocol):
+    """A tool that may want its calls of one answer to run one after the other; others run at the same time."""
+
+    @property
+    def sequential(self) -> bool: ...
+
+
+@runtime_checkable
+class Instructing(Protocol):
+    """A source of tools that looks for them when they are needed, and has something to say about them."""
+
+    async def look(self, prompt: str) -> None:
+        """Look for what is new, or mentioned in a prompt that is about to be said."""
+        ...
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        """What the system message says of the tools, of which those in ``offered`` are."""
+        ...
+
+    def words(self, name: str) -> str | None:
+        """What the mention ``@{name}`` of one of its tools or groups becomes; ``None`` where it has none."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""Tools that are declared rather than programmed: commands as data, functions, and handlers around them."""

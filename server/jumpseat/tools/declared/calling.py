@@ -1,0 +1,136 @@
+"""Calling the functions of a declared tool, whatever conventions they were written for.
+
+A function is given what its parameters are called after: ``self`` or ``tool`` is the tool, ``tools`` what surrounds
+it, then ``args``, ``input``, ``output_cb``, ``opts``, ``cmd``, ``stdout`` and so on; leading underscores do not
+count. That covers all conventions, because their names do not clash. Only where a name is unknown does the position
+decide, by the number of parameters.
+
+Synchronous functions run in a thread, asynchronous ones in the task of the caller.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+log = logging.getLogger(__name__)
+
+NAMES: Final[Mapping[str, str]] = {
+    "self": "tool",
+    "agent": "tool",
+    "arguments": "args",
+    "output_handler": "output_cb",
+    "callback": "output_cb",
+    "cb": "output_cb",
+    "meta": "opts",
+    "options": "opts",
+    "ctx": "opts",
+    "output": "stdout",
+    "error": "stderr",
+}
+"""Other names of the same things."""
+
+
+class HandlerError(Exception):
+    """A function of a tool failed or took too long. What it said is in the log; ``place`` names the function."""
+
+    def __init__(self, place: str, *, timed_out: bool = False) -> None:
+        super().__init__(place)
+        self.place = place
+        self.timed_out = timed_out
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A function with what it is to be called with. ``given`` are our names of it."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    given: frozenset[str]
+
+
+def bind(function: Callable[..., Any], values: Mapping[str, Any], orders: Mapping[int, tuple[str, ...]]) -> Bound:
+    """``function`` with those of ``values`` that it wants.
+
+    ``orders`` says for a number of parameters which values they are where their names do not tell.
+    """
+    parameters = _parameters(function)
+    if parameters is None or any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        order = orders[max(orders)]
+        return Bound(function, tuple(values[name] for name in order), {}, frozenset(order))
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    needed = [one for one in positional if one.default is one.empty]
+    kwargs = {
+        one.name: values[name]
+        for one in parameters
+        if one.kind is one.KEYWORD_ONLY and (name := _name(one.name)) in values
+    }
+    if all(_name(one.name) in values for one in needed):
+        chosen: list[str] = []
+        for one in positional:
+            if (name := _name(one.name)) not in values:
+                # All that follow have defaults as well.
+                break
+            chosen.append(name)
+    else:
+        counts = [count for count in orders if count >= len(needed)]
+        order = orders[min(counts)] if counts else orders[max(orders)]
+        chosen = list(order[: len(needed)])
+    given = frozenset([*chosen, *(_name(name) for name in kwargs)])
+    return Bound(function, tuple(values[name] for name in chosen), kwargs, given)
+
+
+async def call(place: str, bound: Bound, timeout_s: float) -> Any:
+    """What the function returns.
+
+    Raises:
+        HandlerError: it failed or took too long; the log says more.
+    """
+    is_async = inspect.iscoroutinefunction(bound.function)
+    try:
+        with anyio.move_on_after(timeout_s) as scope:
+            if is_async:
+                return await bound.function(*bound.args, **bound.kwargs)
+            found = await anyio.to_thread.run_sync(_run, bound, abandon_on_cancel=True)
+            return await found if inspect.isawaitable(found) else found
+    except Exception as error:
+        tell(place, error)
+        raise HandlerError(place) from None
+    assert scope.cancelled_caught
+    log.warning("%s: took longer than %g s", place, timeout_s)
+    raise HandlerError(place, timed_out=True)
+
+
+def _run(bound: Bound) -> Any:
+    try:
+        return bound.function(*bound.args, **bound.kwargs)
+    except SystemExit as error:
+        # It would end the server.
+        raise RuntimeError(f"sys.exit({error.code!r})") from error
+
+
+def tell(place: str, error: BaseException) -> None:
+    """Write down what went wrong in a function, and where: for its author, and for nobody else."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    log.error("%s: %s: %s%s", place, type(error).__name__, error, where)
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _name(parameter: str) -> str:
+    plain = parameter.strip("_")
+    return NAMES.get(plain, plain)

@@ -1,0 +1,256 @@
+"""All declared tools and groups, wherever they are declared.
+
+Of several with one name, the first in this order counts:
+
+1. what clients have registered;
+2. ``.jumpseat/tools/NAME.toml`` and ``NAME.py`` of the project, where the user trusts its folder;
+3. ``[tools.NAME]`` of the configuration;
+4. ``tools/NAME.toml`` and ``NAME.py`` in the home folder;
+5. entry points of the group ``jumpseat.tools`` of installed packages, which are looked for only when a name is
+   asked for that is nowhere else.
+
+A Python file has a mapping ``TOOL`` (or ``GROUP``), or several in a list ``TOOLS``. One declaration that is wrong
+hides no other. Files are read when a session begins to need them, and again when they have changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import anyio
+import anyio.to_thread
+
+from jumpseat.declared.files import (
+    as_mapping,
+    declaration_files,
+    entry_points,
+    load_entry_point,
+    read_toml,
+    run_python,
+)
+from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.tools.declarations import project_folder
+from jumpseat.tools.declared.definition import Definition, read_definition
+from jumpseat.tools.declared.groups import Group, is_group, read_group
+
+log = logging.getLogger(__name__)
+
+ENTRY_POINTS: Final = "jumpseat.tools"
+
+READ_WITHIN_S: Final = 5.0
+"""How long all Python files together may take."""
+
+Origin: TypeAlias = Literal["client", "project", "configuration", "home", "package"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A declaration as it was found: a tool, a group, or what is wrong with it. ``where`` is for people."""
+
+    name: str
+    origin: Origin
+    where: str
+    tool: Definition | None = None
+    group: Group | None = None
+    problem: str | None = None
+
+
+Stamp: TypeAlias = tuple[int, int]
+
+
+class Catalogue:
+    """The declared tools of one process.
+
+    ``configured`` are the tables of the configuration, by name; ``is_trusted`` tells which places may set up the
+    server; ``built_in`` are the names that a declaration takes only where it says so.
+    """
+
+    def __init__(
+        self,
+        configured: Mapping[str, Mapping[str, Any]],
+        home: Path | None,
+        is_trusted: Callable[[Path], bool],
+        built_in: Iterable[str] = (),
+        *,
+        read_within_s: float = READ_WITHIN_S,
+    ) -> None:
+        self._home = home
+        self._is_trusted = is_trusted
+        self._read_within_s = read_within_s
+        self._built_in = frozenset(built_in)
+        self._registered: dict[str, Known] = {}
+        self._files: dict[Path, tuple[Stamp, list[Known]]] = {}
+        self._tables = configured
+        self._configured: list[Known] | None = None
+        self._at_home: list[Known] = []
+        self._projects: dict[Path, list[Known]] = {}
+        self._packages: dict[str, Known] | None = None
+        self._lock = anyio.Lock()
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def known(self, cwd: Path | None) -> dict[str, Known]:
+        """What sessions in ``cwd`` have, as it was last read; packages aside. No I/O."""
+        found: dict[str, Known] = dict(self._registered)
+        for layer in (self._projects.get(cwd, ()) if cwd else (), self._configured or (), self._at_home):
+            for one in layer:
+                found.setdefault(one.name, one)
+        return found
+
+    def package(self, name: str) -> Known | None:
+        """A tool of an installed package, once :meth:`find_packages` has looked."""
+        return (self._packages or {}).get(name)
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether installed packages were looked at."""
+        return self._packages is not None
+
+    async def everything(self, cwd: Path | None) -> list[Known]:
+        """All there is, by name, read anew; without ``cwd`` that of no project."""
+        await self.read(cwd)
+        await self.find_packages()
+        known = self.known(cwd)
+        for one in (self._packages or {}).values():
+            known.setdefault(one.name, one)
+        return sorted(known.values(), key=lambda one: one.name)
+
+    async def read(self, cwd: Path | None) -> None:
+        """Read what is new or has changed, for sessions in ``cwd``. Python files get a limited time."""
+        async with self._lock:
+            if self._configured is None:
+                self._configured = await anyio.to_thread.run_sync(self._of_configuration)
+            home = _stamped(None if self._home is None else self._home / "tools")
+            folder = None if cwd is None else project_folder(cwd, self._home)
+            project = [one for one in _stamped(folder) if self._is_trusted(one[0])]
+            with anyio.move_on_after(self._read_within_s) as scope:
+                for path, stamp in home:
+                    await self._look(path, stamp, "home")
+                for path, stamp in project:
+                    await self._look(path, stamp, "project")
+            if scope.cancelled_caught:
+                log.warning("declared tools: reading them took longer than %g s", self._read_within_s)
+            self._at_home = self._of_files(home)
+            if cwd is not None:
+                self._projects[cwd] = self._of_files(project)
+
+    async def _look(self, path: Path, stamp: Stamp, origin: Origin) -> None:
+        kept = self._files.get(path)
+        if kept is not None and kept[0] == stamp:
+            return
+        # In case it never ends.
+        late = Known(path.stem, origin, str(path), problem=f"{path}: it takes too long to read")
+        self._files[path] = (stamp, [late])
+        found = await anyio.to_thread.run_sync(self._read, path, origin, abandon_on_cancel=True)
+        self._files[path] = (stamp, found)
+        _tell(found)
+
+    def _of_files(self, files: list[tuple[Path, Stamp]]) -> list[Known]:
+        return [known for path, _ in files if path in self._files for known in self._files[path][1]]
+
+    async def find_packages(self) -> None:
+        """Look at what installed packages bring; once."""
+        async with self._lock:
+            if self._packages is None:
+                self._packages = await anyio.to_thread.run_sync(self._of_packages)
+
+    # --- clients --------------------------------------------------------------------------------------------------
+
+    def register(self, raw: Mapping[str, Any]) -> Known:
+        """Take a declaration from a client: commands only, and always asked about.
+
+        One of the same name from a client is replaced.
+
+        Raises:
+            InvalidRequestError: it has no name, or the name of a tool that no client has registered.
+            ConfigError: it is wrong, or more than a command tool.
+        """
+        name = raw.get("name")
+        if not isinstance(name, str) or not name:
+            raise InvalidRequestError("the declaration needs a name")
+        layers = (*self._projects.values(), self._configured or [], self._at_home)
+        taken = {one.name for layer in layers for one in layer} | (self._packages or {}).keys()
+        if name in taken or name in self._built_in:
+            raise InvalidRequestError(f"there is a tool {name!r} already: take another name")
+        where = f"tool {name!r}"
+        for key in ("env", "handlers", "overrides_built_in_tool", "enabled"):
+            if raw.get(key):
+                # What a file of the user's may say, such as what to run for a key, is not for clients to say.
+                raise ConfigError(f"{where}: {key} cannot be registered")
+        known = Known(name, "client", where, tool=read_definition(raw, where=where, data_only=True))
+        self._registered[name] = known
+        return known
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _of_configuration(self) -> list[Known]:
+        found = [self._known(raw, "configuration", f"tools.{name}", name) for name, raw in self._tables.items()]
+        _tell(found)
+        return found
+
+    def _read(self, path: Path, origin: Origin) -> list[Known]:
+        where = str(path)
+        try:
+            if path.suffix == ".toml":
+                return [self._known(read_toml(path), origin, where, path.stem)]
+            module = run_python(path, "jumpseat_tool")
+        except ConfigError as error:
+            return [Known(path.stem, origin, where, problem=str(error))]
+        several = getattr(module, "TOOLS", None)
+        if several is None:
+            one = getattr(module, "TOOL", getattr(module, "GROUP", None))
+            return [self._known(one, origin, where, path.stem)]
+        if isinstance(several, Mapping):
+            named = cast("Mapping[str, Any]", several).items()
+            return [self._known(raw, origin, where, name) for name, raw in named]
+        return [self._known(raw, origin, where, "") for raw in cast("Iterable[Any]", several)]
+
+    def _known(self, raw: Any, origin: Origin, where: str, name: str) -> Known:
+        try:
+            table = as_mapping(where, raw, "TOOL")
+            name = str(table.get("name") or name)
+            if is_group(table):
+                return Known(name, origin, where, group=read_group(table, where=where, name=name))
+            tool = read_definition(table, where=where, name=name)
+        except ConfigError as error:
+            return Known(name, origin, where, problem=str(error))
+        except Exception as error:
+            # A function that was to give the declaration.
+            return Known(name, origin, where, problem=f"{where}: {type(error).__name__}: {error}")
+        if tool.name in self._built_in and not tool.overrides_built_in_tool:
+            problem = f"{where}: {tool.name!r} is a built-in tool; set overrides_built_in_tool to replace it"
+            return Known(tool.name, origin, where, problem=problem)
+        return Known(tool.name, origin, where, tool=tool)
+
+    def _of_packages(self) -> dict[str, Known]:
+        found: dict[str, Known] = {}
+        for point in entry_points(ENTRY_POINTS):
+            where = f"tool {point.name!r} of {point.value}"
+            try:
+                known = self._known(load_entry_point(point, "tool"), "package", where, point.name)
+            except ConfigError as error:
+                known = Known(point.name, "package", where, problem=str(error))
+            found.setdefault(known.name, known)
+        return found
+
+
+def _tell(found: Iterable[Known]) -> None:
+    for one in found:
+        if one.problem is not None:
+            log.warning("%s", one.problem)
+
+
+def _stamped(folder: Path | None) -> list[tuple[Path, Stamp]]:
+    """The files of a folder that may hold declarations, with what changes when they do."""
+    found: list[tuple[Path, Stamp]] = []
+    for path in [] if folder is None else declaration_files(folder):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.append((path, (status.st_mtime_ns, status.st_size)))
+    return found

@@ -1,0 +1,222 @@
+"""Running the commands of a declared tool: argv or shell, both streams, a time-out, and nothing left behind.
+
+A command leads a process group of its own; whatever of it still runs when the command has ended, when its time is
+up or when the call is cancelled, is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import Process
+
+from jumpseat.tools.shells import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
+
+PARTIAL_INTERVAL_S: Final = 0.1
+
+PARTIAL_LIMIT_BYTES: Final = 64 * 1024
+"""Each partial output repeats the whole text: a chatty command must not flood the wire."""
+
+TIMED_OUT: Final = 124
+"""The exit code of a command whose time was up, as ``timeout`` has it."""
+
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended. The streams are without colours; ``duration_s`` is the time it took."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    duration_s: float
+    timed_out: bool = False
+
+
+class Commands:
+    """The commands that run for one session."""
+
+    def __init__(self) -> None:
+        self._running: set[Process] = set()
+        self._grace_s = GRACE_S
+
+    async def run(
+        self,
+        line: tuple[str, ...] | str,
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        stdin: str | None,
+        timeout_s: float,
+        show: Callable[[str], None],
+    ) -> Ended:
+        """Run an argv, or a line for the shell, to its end. ``show`` is told all output so far, now and then.
+
+        Raises:
+            OSError: there is no such program or directory, or the system refuses.
+            ValueError: there is a NUL character in it.
+        """
+        argv = ["sh", "-c", line] if isinstance(line, str) else list(line)
+        started = time.monotonic()
+        streams = _Streams()
+        process = await streams.start(argv, cwd, environ, stdin=stdin is not None)
+        self._running.add(process)
+        timed_out = False
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(streams.read)
+                tasks.start_soon(streams.show, show)
+                if stdin is not None:
+                    tasks.start_soon(streams.write, stdin.encode())
+                with anyio.move_on_after(timeout_s) as scope:
+                    await process.wait()
+                timed_out = scope.cancelled_caught
+                await self._end(process)
+                # A child that has left the group may hold the pipes open for ever.
+                with anyio.move_on_after(DRAIN_S):
+                    await streams.ended.wait()
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(process)
+            self._running.discard(process)
+            streams.close()
+        code = process.returncode
+        # As a shell reports the end by a signal; a process that survived SIGKILL counts as killed.
+        exit_code = TIMED_OUT if timed_out else 137 if code is None else 128 - code if code < 0 else code
+        stdout, stderr = streams.texts()
+        return Ended(exit_code, stdout, stderr, time.monotonic() - started, timed_out)
+
+    async def close(self, grace_s: float) -> None:
+        """End all that run; not interruptible, but bounded."""
+        self._grace_s = grace_s
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for process in tuple(self._running):
+                    tasks.start_soon(self._end, process)
+
+    async def _end(self, process: Process) -> None:
+        """End what still runs of a command: SIGTERM, then SIGKILL. Bounded."""
+        for number, patience_s in ((signal.SIGTERM, self._grace_s), (signal.SIGKILL, KILL_WAIT_S)):
+            if not _runs(process):
+                return
+            try:
+                os.killpg(process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                # Gone meanwhile, or (sudo) not ours to end.
+                return
+            pause_s = 0.005
+            with anyio.move_on_after(patience_s):
+                # The system tells nobody but the parents of the end of a group.
+                while _runs(process):
+                    await anyio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, 0.05)
+
+
+def _runs(process: Process) -> bool:
+    return process.returncode is None or group_runs(process.pid)
+
+
+class _Streams:
+    """The pipes of one command.
+
+    They are our own: the event loop's transports would wait for background children that inherited them.
+    """
+
+    def __init__(self) -> None:
+        self.ended = anyio.Event()
+        self._out, self._err = OutputBuffer(), OutputBuffer()
+        self._open: set[int] = set()
+        self._stdin: int | None = None
+
+    async def start(self, argv: list[str], cwd: Path, environ: Mapping[str, str], *, stdin: bool) -> Process:
+        pipes: list[int] = []
+        try:
+            for _ in range(3 if stdin else 2):
+                pipes += os.pipe()
+            out_read, out_write, err_read, err_write = pipes[:4]
+            input_read = pipes[4] if stdin else subprocess.DEVNULL
+            started: list[Process] = []
+            # Cancellation between fork and return would lose the process.
+            with anyio.CancelScope(shield=True):
+                started.append(
+                    await anyio.open_process(
+                        argv,
+                        stdin=input_read,
+                        stdout=out_write,
+                        stderr=err_write,
+                        cwd=cwd,
+                        env=dict(environ),
+                        start_new_session=True,
+                    )
+                )
+        except BaseException:
+            for fd in pipes:
+                os.close(fd)
+            raise
+        for fd in (out_write, err_write, *pipes[4:5]):
+            os.close(fd)
+        self._buffers = {out_read: self._out, err_read: self._err}
+        self._open = {out_read, err_read, *pipes[5:]}
+        self._stdin = pipes[5] if stdin else None
+        for fd in self._open:
+            os.set_blocking(fd, False)
+        return started[0]
+
+    async def read(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for fd, buffer in self._buffers.items():
+                tasks.start_soon(self._pump, fd, buffer)
+        self.ended.set()
+
+    async def _pump(self, fd: int, buffer: OutputBuffer) -> None:
+        while True:
+            await anyio.wait_readable(fd)
+            try:
+                data = os.read(fd, 65536)
+            except BlockingIOError:
+                continue
+            if not data:
+                return
+            buffer.append(data)
+
+    async def show(self, show: Callable[[str], None]) -> None:
+        shown = 0
+        while True:
+            await anyio.sleep(PARTIAL_INTERVAL_S)
+            if (total := self._out.total + self._err.total) != shown:
+                shown = total
+                show("\n".join(filter(None, self.texts(PARTIAL_LIMIT_BYTES))))
+
+    async def write(self, data: bytes) -> None:
+        assert self._stdin is not None
+        rest = memoryview(data)
+        # A command may well end, or close its input, before it has read everything.
+        with suppress(OSError):
+            while rest:
+                try:
+                    rest = rest[os.write(self._stdin, rest) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._stdin)
+        self._open.discard(self._stdin)
+        os.close(self._stdin)
+
+    def texts(self, limit: int | None = None) -> tuple[str, str]:
+        out, err = (_ANSI.sub("", one.text(limit, final=True)).rstrip() for one in (self._out, self._err))
+        return out, err
+
+    def close(self) -> None:
+        for fd in self._open:
+            os.close(fd)
+        self._open.clear()

@@ -1,0 +1,57 @@
+"""A declared tool as others may see it: without functions, and without what may be secret."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from jumpseat.tools.declared.catalogue import Known
+from jumpseat.tools.declared.definition import Command, Definition, read_step
+from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredToolSummary
+
+
+def summarise(known: Known) -> DeclaredToolSummary:
+    """A row of a list."""
+    described = known.tool or known.group
+    return DeclaredToolSummary(
+        name=known.name,
+        kind="tool" if known.group is None else "group",
+        description=described.description if described is not None else "",
+        origin=known.origin,
+        problem=known.problem,
+    )
+
+
+def describe(known: Known) -> DeclaredToolDescription:
+    """All that may be told of one."""
+    summary: dict[str, Any] = summarise(known).model_dump()
+    if known.group is not None:
+        return DeclaredToolDescription(**summary, tools=list(known.group.tools))
+    tool = known.tool
+    if tool is None:
+        return DeclaredToolDescription(**summary)
+    return DeclaredToolDescription(
+        **summary,
+        parameters=tool.parameters,
+        commands=[_command(cmd) for cmd in tool.cmds],
+        env=None if callable(tool.env) else list(tool.env),
+        handlers=[*tool.handlers, *tool.output],
+        approval="always" if known.origin == "client" else _approval(tool),
+        timeout_s=tool.timeout_s,
+        on_mention=tool.opts.on_mention,
+        parallel=tool.opts.parallel,
+    )
+
+
+def _command(cmd: Any) -> list[str] | str | None:
+    step = read_step("cmds", cmd)
+    if not isinstance(step, Command):
+        return None
+    return step.line if isinstance(step.line, str) else list(step.line)
+
+
+def _approval(tool: Definition) -> Literal["always", "never", "depends"]:
+    wanted = tool.opts.approval
+    condition = "prompt_condition" in tool.handlers
+    if callable(wanted) or (condition and not isinstance(wanted, bool)):
+        return "depends"
+    return "always" if wanted is None or wanted else "never"

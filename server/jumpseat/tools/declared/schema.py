@@ -1,0 +1,186 @@
+"""What a declared tool takes: its parameters as a JSON Schema, whatever form they were declared in.
+
+::
+
+    parameters = {type = "object", properties = {path = {type = "string"}}, required = ["path"]}
+    parameters = {path = {type = "string"}, depth = {type = "integer", optional = true}}   # the short form
+    schema = {type = "function", function = {name = ..., description = ..., parameters = ...}}
+    schema = {name = ..., parameters = {inputs = {lang = "python", code = "print(1)"}}}    # an example, as in 2024
+    schema = [{tool = {_attr = {name = ...}, action = {_attr = {type = "update"}, buffer = "1"}}}]   # several
+
+In the short form everything is required that is not ``optional`` and has no ``default``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.errors import ConfigError
+
+_KEYWORDS: Final = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
+_ATTRIBUTES: Final = "_attr"
+
+MAX_PROBLEMS: Final = 10
+MAX_PROBLEM_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How models call a tool. ``example`` tells that its schema was an example, as in 2024."""
+
+    parameters: JsonObject
+    name: str | None = None
+    description: str | None = None
+    example: bool = False
+
+
+def read_signature(where: str, parameters: Any, schema: Any) -> Signature:
+    """The signature in ``parameters`` or ``schema``; nothing in both means "no arguments".
+
+    Raises:
+        ConfigError: it has none of the forms, or is no JSON Schema.
+    """
+    if parameters is not None and schema is not None:
+        raise ConfigError(f"{where}: expected parameters or schema, not both")
+    signature = _of_schema(where, schema) if schema is not None else _of_parameters(where, parameters)
+    _check(where, signature.parameters)
+    return signature
+
+
+def problems_of(arguments: JsonObject, parameters: JsonObject) -> list[str]:
+    """What is wrong with the arguments of a call, each with its place; empty where nothing is.
+
+    Raises:
+        ConfigError: the schema refers to what it does not hold, or to itself without end.
+    """
+    # Loaded late: most processes never run such a tool.
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    judge = validator_for(parameters, default=Draft202012Validator)
+    problems: list[str] = []
+    try:
+        # An empty registry: no schema may make the server fetch another one.
+        for error in judge(parameters, registry=Registry()).iter_errors(arguments):
+            place = "".join(f"/{part}" for part in error.absolute_path)
+            text = error.message
+            text = text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."
+            problems.append(f"{place}: {text}" if place else text)
+            if len(problems) == MAX_PROBLEMS:
+                break
+    except (Unresolvable, RecursionError):
+        raise ConfigError("its parameters refer to what they do not hold, or to themselves without end") from None
+    return problems
+
+
+def _of_schema(where: str, schema: Any) -> Signature:
+    if isinstance(schema, list):
+        return _of_examples(where, cast("list[Any]", schema))
+    if not isinstance(schema, Mapping):
+        raise ConfigError(f"{where}.schema: expected a table")
+    table = cast("Mapping[str, Any]", schema)
+    if isinstance(table.get("tool"), Mapping):
+        return _of_examples(where, [table])
+    inner: Any = table.get("function", table)
+    if not isinstance(inner, Mapping):
+        raise ConfigError(f"{where}.schema.function: expected a table")
+    function = cast("Mapping[str, Any]", inner)
+    if "parameters" not in function and ("properties" in function or function.get("type") == "object"):
+        return Signature(_object(function))
+    read = _of_parameters(f"{where}.schema", function.get("parameters"))
+    return Signature(read.parameters, _text(function.get("name")), _text(function.get("description")), read.example)
+
+
+def _of_parameters(where: str, raw: Any) -> Signature:
+    if raw is None:
+        return Signature(_object({}))
+    if not isinstance(raw, Mapping):
+        raise ConfigError(f"{where}.parameters: expected a table")
+    table = cast("Mapping[str, Any]", raw)
+    if table.get("type") == "object" or _all_schemas(table.get("properties")):
+        return Signature(_object(table))
+    if all(isinstance(one, Mapping) and _KEYWORDS & one.keys() for one in table.values()):
+        return Signature(_short_form(table))
+    return Signature(_of_example([table]), example=True)
+
+
+def _all_schemas(properties: Any) -> bool:
+    if not isinstance(properties, Mapping):
+        return False
+    return all(isinstance(one, Mapping | bool) for one in cast("Mapping[str, Any]", properties).values())
+
+
+def _object(schema: Mapping[str, Any]) -> JsonObject:
+    return {"type": "object", "properties": {}, **schema}
+
+
+def _short_form(table: Mapping[str, Mapping[str, Any]]) -> JsonObject:
+    properties: JsonObject = {}
+    for name, one in table.items():
+        properties[name] = {key: value for key, value in one.items() if key != "optional"}
+    required = [name for name, one in table.items() if not one.get("optional") and "default" not in one]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _of_examples(where: str, examples: list[Any]) -> Signature:
+    tools: list[Mapping[str, Any]] = []
+    name: str | None = None
+    for example in examples:
+        tool: Any = cast("Mapping[str, Any]", example).get("tool") if isinstance(example, Mapping) else None
+        if not isinstance(tool, Mapping):
+            raise ConfigError(f"{where}.schema: expected a list of tables with 'tool' in them")
+        table = cast("Mapping[str, Any]", tool)
+        attributes: Any = table.get(_ATTRIBUTES)
+        if isinstance(attributes, Mapping):
+            name = name or _text(cast("Mapping[str, Any]", attributes).get("name"))
+        tools.append({key: value for key, value in table.items() if key != _ATTRIBUTES})
+    return Signature(_of_example(tools), name, example=True)
+
+
+def _of_example(examples: list[Any]) -> JsonObject:
+    """A schema that all ``examples`` of one place satisfy, with the texts as examples."""
+    if examples and all(isinstance(one, Mapping) for one in examples):
+        tables = cast("list[Mapping[str, Any]]", examples)
+        names = dict.fromkeys(name for table in tables for name in table)
+        return {
+            "type": "object",
+            "properties": {name: _of_example([table[name] for table in tables if name in table]) for name in names},
+            "required": [name for name in names if all(name in table for table in tables)],
+        }
+    if examples and all(isinstance(one, list) for one in examples):
+        return {"type": "array", "items": _of_example([item for one in examples for item in one])}
+    kinds = {_kind(one) for one in examples}
+    shown = [one for one in dict.fromkeys(map(str, examples)) if one]
+    schema: JsonObject = {"type": kinds.pop()} if len(kinds) == 1 else {}
+    return {**schema, "examples": shown} if schema.get("type") == "string" and shown else schema
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    return "number" if isinstance(value, float) else "string"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _check(where: str, parameters: JsonObject) -> None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    try:
+        validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
+    except SchemaError as error:
+        place = "".join(f".{part}" for part in error.absolute_path)
+        raise ConfigError(f"{where}: parameters{place} is not a JSON Schema: {error.message[:200]}") from None
+    except RecursionError:
+        raise ConfigError(f"{where}: parameters are nested too deeply") from None

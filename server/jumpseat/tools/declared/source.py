@@ -1,0 +1,197 @@
+"""The declared tools of one session: which of them it has, what the model is told of them, and their calls."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.session import Session
+from jumpseat.tools.declared.call import Call, Services
+from jumpseat.tools.declared.calling import HandlerError, bind, call
+from jumpseat.tools.declared.catalogue import Known
+from jumpseat.tools.declared.commands import Commands
+from jumpseat.tools.declared.definition import Definition, Handler
+from jumpseat.tools.declared.groups import Group
+from jumpseat.tools.declared.view import schema_of
+from jumpseat.tools.filters import SourceName
+from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
+
+if TYPE_CHECKING:
+    from jumpseat.tools.declarations import Declarations
+
+log = logging.getLogger(__name__)
+
+ANSWER_WITHIN_S: Final = 5.0
+"""How long functions may take that say whether a tool is enabled, or what its prompt is."""
+
+KEEP_ENABLED_S: Final = 30.0
+"""How long such an answer is good."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """One tool of one session."""
+
+    definition: Definition
+    services: Services
+    always_ask: bool
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def source(self) -> SourceName:
+        return "custom"
+
+    @property
+    def sequential(self) -> bool:
+        return not self.definition.opts.parallel
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.definition.description, self.definition.parameters)
+
+    def summary(self, arguments: JsonObject) -> str | None:
+        """Its description: what a call in particular does, its own functions say when the user is asked."""
+        return self.definition.description or None
+
+    async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
+        return await Call(self.definition, call, ctx, self.services, always_ask=self.always_ask).prepare()
+
+
+class DeclaredTools:
+    """Those that are declared, enabled and, where they wait for that, named."""
+
+    def __init__(self, declarations: Declarations, session: Session) -> None:
+        self._catalogue = declarations.catalogue
+        self._always = declarations.always
+        self._session = session
+        self._services = Services(
+            session.id, Commands(), declarations.resolver, session.around.secrets, flags={}, adapter=None
+        )
+        # By name: when it was asked, and what it said.
+        self._enabled: dict[str, tuple[float, bool]] = {}
+        self._prompts: dict[str, str] = {}
+
+    def tools(self) -> Mapping[str, DeclaredTool]:
+        known = self._catalogue.known(self._session.settings.cwd)
+        named = self._named(known)
+        found = [one for one in known.values() if one.tool is not None]
+        found += [one for name in named if name not in known and (one := self._catalogue.package(name)) is not None]
+        return {
+            one.tool.name: DeclaredTool(one.tool, self._services, one.origin == "client")
+            for one in found
+            if one.tool is not None and self._is_offered(one.tool, named)
+        }
+
+    async def look(self, names: Collection[str]) -> None:
+        """Look for what is new, and for packages where one of ``names`` is nowhere else."""
+        cwd = self._session.settings.cwd
+        await self._catalogue.read(cwd)
+        known = self._catalogue.known(cwd)
+        members = (name for one in known.values() if one.group is not None for name in one.group.tools)
+        if not self._catalogue.has_looked and not known.keys() >= {*names, *self._always, *members}:
+            await self._catalogue.find_packages()
+        self._services.adapter = (self._session.settings.model or "").partition("/")[0] or None
+        tools = [one.tool for one in self._all(known) if one.tool is not None]
+        for tool in tools:
+            if callable(tool.enabled):
+                await self._ask_enabled(tool, tool.enabled)
+        for owner in (*tools, *(one.group for one in known.values() if one.group is not None)):
+            if callable(owner.system_prompt):
+                await self._ask_prompt(owner, owner.system_prompt)
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        known = self._catalogue.known(self._session.settings.cwd)
+        groups = self._groups(known, {*self._always, *self._session.mentions})
+        tools = [one for name, one in self.tools().items() if name in offered]
+        owners: list[Definition | Group] = [*groups, *(one.definition for one in tools)]
+        return [text for one in owners if (text := self._prompt_of(one))]
+
+    def words(self, name: str) -> str | None:
+        """What a mention becomes; ``None`` where nothing of that name is there, or enabled."""
+        known = self._catalogue.known(self._session.settings.cwd)
+        one = known.get(name) or self._catalogue.package(name)
+        if one is None:
+            return None
+        if one.group is not None:
+            members = [member for member in one.group.tools if self._has(member, known)]
+            return one.group.words(members) if members else None
+        return f"the `{name}` tool" if one.tool is not None and self._is_enabled(one.tool) else None
+
+    async def close(self, grace_s: float) -> None:
+        await self._services.commands.close(grace_s)
+
+    # --- which ----------------------------------------------------------------------------------------------------
+
+    def _all(self, known: Mapping[str, Known]) -> Iterator[Known]:
+        yield from known.values()
+        for name in self._named(known) - known.keys():
+            if (one := self._catalogue.package(name)) is not None:
+                yield one
+
+    def _named(self, known: Mapping[str, Known]) -> set[str]:
+        """The tools that somebody has named: the user, the client or the configuration, also by a group."""
+        settings = self._session.settings
+        names = {one.removeprefix("custom:") for one in settings.available_tools or ()}
+        names |= {*self._always, *self._session.mentions}
+        return names | {member for group in self._groups(known, names) for member in group.tools}
+
+    def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
+        """Those of ``names`` that are groups."""
+        found = (known.get(name) or self._catalogue.package(name) for name in sorted(names))
+        return [one.group for one in found if one is not None and one.group is not None]
+
+    def _is_offered(self, tool: Definition, named: Collection[str]) -> bool:
+        return (not tool.opts.on_mention or tool.name in named) and self._is_enabled(tool)
+
+    def _has(self, name: str, known: Mapping[str, Known]) -> bool:
+        one = known.get(name) or self._catalogue.package(name)
+        # Members may also be tools of other kinds, which the model sees or does not see.
+        return one is None or (one.tool is not None and self._is_enabled(one.tool))
+
+    def _is_enabled(self, tool: Definition) -> bool:
+        if isinstance(tool.enabled, bool):
+            return tool.enabled
+        return self._enabled.get(tool.name, (0.0, False))[1]
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    async def _ask_enabled(self, tool: Definition, function: Handler) -> None:
+        asked_at, _ = self._enabled.get(tool.name, (0.0, False))
+        if asked_at and monotonic() - asked_at < KEEP_ENABLED_S:
+            return
+        answer = await self._answer(tool.name, "enabled", function, {0: (), 1: ("opts",)})
+        self._enabled[tool.name] = (monotonic(), bool(answer))
+
+    async def _ask_prompt(self, owner: Definition | Group, function: Handler) -> None:
+        schema: Any = None
+        if isinstance(owner, Definition):
+            schema = owner.schema if owner.schema is not None else schema_of(owner)
+        orders = {0: (), 1: ("schema",) if isinstance(owner, Definition) else ("group",), 2: ("group", "opts")}
+        answer = await self._answer(owner.name, "system_prompt", function, orders, schema=schema, group=owner)
+        if isinstance(answer, str):
+            self._prompts[owner.name] = answer
+        else:
+            self._prompts.pop(owner.name, None)
+
+    async def _answer(
+        self, name: str, kind: str, function: Handler, orders: Mapping[int, tuple[str, ...]], **more: Any
+    ) -> Any:
+        """What a function says; nothing where it fails, which is in the log."""
+        about = {"adapter": self._services.adapter, "cwd": str(self._session.settings.cwd)}
+        try:
+            bound = bind(function, {**about, "opts": about, **more}, orders)
+            return await call(f"tool {name!r}: {kind}", bound, ANSWER_WITHIN_S)
+        except HandlerError:
+            return None
+
+    def _prompt_of(self, owner: Definition | Group) -> str | None:
+        prompt = owner.system_prompt
+        return prompt if prompt is None or isinstance(prompt, str) else self._prompts.get(owner.name)

@@ -1,0 +1,306 @@
+"""Declared tools of real sessions: where they are found, who may say what, and what the model gets to see."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import JsonObject, RunningServer, running_server
+
+pytestmark = pytest.mark.anyio
+
+SAY = 'description = "Say it"\ncmds = [["echo", "${text}"]]\n[parameters.text]\ntype = "string"\n'
+
+
+def write(path: Path, text: str = SAY) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def script(*calls: tuple[str, JsonObject]) -> JsonObject:
+    turns: list[JsonObject] = [{"tool_calls": [{"name": name, "arguments": args}]} for name, args in calls]
+    return {"provider": {"type": "scripted", "script": {"turns": [*turns, {"text": "done"}] * 3}}}
+
+
+async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi", **options: Any) -> list[str]:
+    """The tools that a session has, built-in ones aside, after a prompt."""
+    wire = server.wire
+    if options or session == "s":
+        await wire.call("session.create", {"sessionId": session, **script(), **options})
+    await wire.call("session.sendAndWait", {"sessionId": session, "prompt": prompt})
+    listed = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]
+    built_in = {one["name"] for one in (await wire.call("tools.list", {}))["tools"]}
+    return sorted(one["name"] for one in listed if one["name"] not in built_in)
+
+
+async def result_of(server: RunningServer, tool: str, args: JsonObject, **options: Any) -> str:
+    """What a call of a tool comes to, where everything is allowed."""
+    wire = server.wire
+    await wire.call("session.create", {"sessionId": "s", **script((tool, args)), **options})
+    await wire.call("session.permissions.setApproveAll", {"sessionId": "s", "enabled": True})
+    await wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "go"})
+    done = await wire.event("tool.execution_complete", session="s")
+    return done["data"].get("result", done["data"].get("error"))["content"]
+
+
+async def test_a_tool_in_the_home_folder_is_there_for_every_session(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "tools" / "say.toml")
+    async with running_server(tmp_path) as server:
+        assert await result_of(server, "say", {"text": "hi"}) == "hi\n<exited with exit code 0>"
+
+
+async def test_a_tool_in_the_configuration_and_one_in_python(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "tools" / "twice.py", 'TOOL = {"cmds": [lambda args: "x" * 2]}\n')
+    write(
+        tmp_path / "home" / "tools" / "more.py",
+        'TOOLS = [{"name": "a", "cmds": [["true"]]}, lambda: {"name": "b", "cmds": [["true"]]}]\n',
+    )
+    config = '[tools.say]\ncmds = [["echo", "${text}"]]\nparameters.text.type = "string"\n'
+    async with running_server(tmp_path, config=config) as server:
+        assert await tools_of(server) == ["a", "b", "say", "twice"]
+
+
+async def test_one_that_is_wrong_hides_no_other_and_is_told(tmp_path: Path) -> None:
+    tools = tmp_path / "home" / "tools"
+    write(tools / "say.toml")
+    write(tools / "bad.toml", "cmdz = 1\n")
+    write(tools / "worse.toml", "=\n")
+    write(tools / "worst.py", "raise SystemExit(1)\n")
+    write(tools / "none.py", "TOOL = 3\n")
+    write(tools / "bash.toml")
+    write(tools / "odd name.toml")
+    async with running_server(tmp_path, config='[tools.empty]\ndescription = "x"\n') as server:
+        assert await tools_of(server) == ["say"]
+        listed = (await server.wire.call("jumpseat.tools.list", {}))["tools"]
+
+    problems = {one["name"]: one.get("problem") for one in listed}
+    assert problems.pop("say") is None
+    assert "bad.toml: cmdz: Extra inputs are not permitted" in problems["bad"]
+    assert "worst.py: SystemExit: 1" in problems["worst"]
+    assert "expected a mapping TOOL" in problems["none"]
+    assert "'bash' is a built-in tool; set overrides_built_in_tool to replace it" in problems["bash"]
+    assert "'odd name' cannot be the name of a tool" in problems["odd name"]
+    assert problems["empty"] == "tools.empty: expected cmds: a list of commands or functions"
+    assert problems["worse"] is not None
+
+
+async def test_a_declared_tool_may_replace_a_built_in_one_where_it_says_so(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "tools" / "view.toml", f"overrides_built_in_tool = true\n{SAY}")
+    async with running_server(tmp_path) as server:
+        assert await result_of(server, "view", {"text": "hi"}) == "hi\n<exited with exit code 0>"
+
+
+async def test_tools_of_a_project_are_there_where_its_folder_is_trusted(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write(project / ".jumpseat" / "tools" / "say.toml")
+    (project / ".git").mkdir()
+    (project / "inner").mkdir()
+    (tmp_path / "outside").mkdir()
+    config = f'trusted_folders = ["{project}"]\n'
+    async with running_server(tmp_path, config=config) as server:
+        assert await tools_of(server, "in", workingDirectory=str(project)) == ["say"]
+        assert await tools_of(server, "inner", workingDirectory=str(project / "inner")) == ["say"]
+        assert await tools_of(server, "out", workingDirectory=str(tmp_path / "outside")) == []
+
+
+async def test_tools_of_a_project_that_is_not_trusted_are_not_even_read(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    tools = tmp_path / ".jumpseat" / "tools"
+    write(tools / "spy.py", f"open({str(ran)!r}, 'w').close()\nTOOL = {{'cmds': [['true']]}}\n")
+    write(tmp_path / "elsewhere" / "say.toml")
+    async with running_server(tmp_path) as server:
+        assert await tools_of(server) == []
+        listed = await server.wire.call("jumpseat.tools.list", {"workingDirectory": str(tmp_path)})
+
+    assert (listed, ran.exists()) == ({"tools": []}, False)
+
+
+async def test_a_link_out_of_a_trusted_project_is_not_followed(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write(tmp_path / "elsewhere" / "say.toml")
+    (project / ".jumpseat" / "tools").mkdir(parents=True)
+    os.symlink(tmp_path / "elsewhere" / "say.toml", project / ".jumpseat" / "tools" / "say.toml")
+    config = f'trusted_folders = ["{project}"]\n'
+    async with running_server(tmp_path, config=config) as server:
+        assert await tools_of(server, workingDirectory=str(project)) == []
+
+
+async def test_a_file_that_was_changed_counts_from_the_next_prompt_on(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "tools" / "say.toml"
+    write(path)
+    async with running_server(tmp_path) as server:
+        assert await tools_of(server) == ["say"]
+        write(path, SAY.replace("cmds", 'name = "tell"\ncmds'))
+        assert await tools_of(server, "t") if False else True
+        await server.wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "again"})
+        listed = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": "s"})
+        assert "tell" in [one["name"] for one in listed["tools"]]
+
+
+async def test_filters_hold_for_declared_tools_as_custom_ones(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "tools" / "say.toml")
+    write(tmp_path / "home" / "tools" / "tell.toml")
+    async with running_server(tmp_path) as server:
+        assert await tools_of(server, "a", availableTools=["custom:say", "view"]) == ["say"]
+        assert await tools_of(server, "b", availableTools=["custom:*"]) == ["say", "tell"]
+        assert await tools_of(server, "c", excludedTools=["say"]) == ["tell"]
+        assert await tools_of(server, "d", availableTools=["view"]) == []
+
+
+async def test_a_tool_choice_may_name_a_declared_tool_of_the_first_session(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "tools" / "say.toml")
+    async with running_server(tmp_path) as server:
+        choice = {"mode": "specific", "toolName": "say"}
+        await server.wire.call("session.create", {**script(), "toolChoice": choice})
+
+
+# --- mentions and groups -----------------------------------------------------------------------------------------
+
+
+GROUP = 'tools = ["say", "tell", "bash"]\nprompt = "the house tools (${tools})"\nsystem_prompt = "Speak softly."\n'
+
+
+async def test_tools_that_wait_for_a_mention_are_there_once_they_are_named_also_after_a_resume(
+    tmp_path: Path,
+) -> None:
+    tools = tmp_path / "home" / "tools"
+    write(tools / "say.toml", f"on_mention = true\n{SAY}")
+    write(tools / "tell.toml", f'on_mention = true\nsystem_prompt = "Tell the truth."\n{SAY}')
+    write(tools / "house.toml", GROUP)
+    async with running_server(tmp_path) as server:
+        assert await tools_of(server) == []
+        assert await tools_of(server, "t", "say it with @{say} and @{nothing}", streaming=False) == ["say"]
+        said = await server.wire.event("user.message", session="t")
+        assert "\n\nsay it with the `say` tool and @{nothing}\n\n" in said["data"]["transformedContent"]
+        assert said["data"]["content"] == "say it with @{say} and @{nothing}"
+        assert await tools_of(server, "u", "use @{house}", streaming=False) == ["say", "tell"]
+        said = await server.wire.event("user.message", session="u")
+        assert "use the house tools (`say`, `tell`, `bash`)" in said["data"]["transformedContent"]
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": "u", **script()})
+        assert await tools_of(server, "u") == ["say", "tell"]
+
+
+async def test_tools_and_groups_that_every_session_has_unasked(tmp_path: Path) -> None:
+    tools = tmp_path / "home" / "tools"
+    write(tools / "say.toml", f"on_mention = true\n{SAY}")
+    write(tools / "tell.toml", f"on_mention = true\n{SAY}")
+    write(tools / "house.toml", 'tools = ["say"]\n')
+    async with running_server(tmp_path, config='default_tools = ["house"]\n') as server:
+        assert await tools_of(server) == ["say"]
+
+
+async def test_a_tool_is_there_where_its_condition_holds(tmp_path: Path) -> None:
+    text = """
+def on(ctx):
+    return ctx["adapter"] == "other"
+
+def fails():
+    raise ValueError("hidden")
+
+CMDS = [["true"]]
+TOOLS = [
+    {"name": "yes", "cmds": CMDS, "enabled": lambda cwd: cwd.endswith("/")or True},
+    {"name": "no", "cmds": CMDS, "enabled": False},
+    {"name": "adapter", "cmds": CMDS, "enabled": on},
+    {"name": "failing", "cmds": CMDS, "enabled": fails, "system_prompt": "never"},
+]
+"""
+    write(tmp_path / "home" / "tools" / "some.py", text)
+    async with running_server(tmp_path) as server:
+        assert await tools_of(server) == ["yes"]
+
+
+# --- from a client -----------------------------------------------------------------------------------------------
+
+
+async def test_a_client_registers_a_command_tool_that_is_always_asked_about(tmp_path: Path) -> None:
+    declaration = {
+        "name": "say",
+        "description": "Say it",
+        "cmds": [["echo", "${text}"]],
+        "parameters": {"text": {"type": "string"}},
+        "requires_approval": False,
+    }
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        answer = await wire.call("jumpseat.tools.register", {"declaration": declaration})
+        assert answer["tool"] == {
+            "name": "say",
+            "kind": "tool",
+            "description": "Say it",
+            "origin": "client",
+            "parameters": {
+                "type": "object",
+                "properties": {"text": {"type": "string"}},
+                "required": ["text"],
+                "additionalProperties": False,
+            },
+            "commands": [["echo", "${text}"]],
+            "env": [],
+            "handlers": [],
+            "approval": "always",
+            "timeoutS": 300,
+            "onMention": False,
+            "parallel": False,
+        }
+        assert await wire.call("jumpseat.tools.get", {"name": "say"}) == answer
+        await wire.call(
+            "session.create", {"sessionId": "s", "requestPermission": True, **script(("say", {"text": "x"}))}
+        )
+        await wire.call("session.send", {"sessionId": "s", "prompt": "go"})
+        asked = await wire.event("permission.requested", session="s")
+        assert asked["data"]["permissionRequest"]["fullCommandText"] == "echo x"
+        await wire.call("session.abort", {"sessionId": "s"})
+
+
+WRONG: list[tuple[JsonObject, str]] = [
+    ({}, "the declaration needs a name"),
+    ({"name": "a b", "cmds": [["true"]]}, "'a b' cannot be the name of a tool"),
+    ({"name": "bash", "cmds": [["true"]]}, "there is a tool 'bash' already"),
+    ({"name": "mine", "cmds": [["true"]]}, "there is a tool 'mine' already"),
+    ({"name": "x"}, "expected cmds"),
+    ({"name": "x", "cmds": [[]]}, "tool 'x'.cmds[0]: expected an argv, a text or a function"),
+    ({"name": "x", "cmds": [["true"]], "env": {"key": "file:/etc/passwd"}}, "env cannot be registered"),
+    ({"name": "x", "cmds": [["true"]], "handlers": {"setup": 1}}, "handlers cannot be registered"),
+    (
+        {"name": "x", "cmds": [["true"]], "parameters": {"type": "object", "required": 1}},
+        "is not a JSON Schema",
+    ),
+    ({"name": "x", "cmds": [["true"]], "timeout_s": -1}, "timeout_s: "),
+]
+
+
+@pytest.mark.parametrize(("declaration", "expected"), WRONG)
+async def test_a_client_may_not_register_everything(tmp_path: Path, declaration: JsonObject, expected: str) -> None:
+    write(tmp_path / "home" / "tools" / "mine.toml")
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("jumpseat.tools.register", {"declaration": declaration})
+        assert expected in error["message"]
+
+
+async def test_asking_for_a_tool_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("jumpseat.tools.get", {"name": "none"})
+        assert "there is no declared tool 'none'" in error["message"]
+        error = await server.wire.refused("jumpseat.tools.list", {"workingDirectory": "here"})
+        assert "is not an absolute path" in error["message"]
+
+
+async def test_commands_die_with_the_server(tmp_path: Path) -> None:
+    write(
+        tmp_path / "home" / "tools" / "wait.toml",
+        'cmds = [["sh", "-c", "trap \'\' TERM; echo $$ > pid; sleep 60"]]\n',
+    )
+    os.mkfifo(tmp_path / "pid")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("session.create", {"sessionId": "s", **script(("wait", {}))})
+        await wire.call("session.permissions.setApproveAll", {"sessionId": "s", "enabled": True})
+        await wire.call("session.send", {"sessionId": "s", "prompt": "go"})
+        with (tmp_path / "pid").open() as pid:
+            assert pid.read().strip()
+    # That nothing outlives the server, the server's own fixture looks at.

@@ -1,0 +1,49 @@
+"""A session whose tools are declared, and what its runs came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.blocks import ToolMessage
+from jumpseat.agent.settings import SessionSettings
+from jumpseat_protocol import events
+from tests.support.sessions import MadeSession, make_session
+
+
+def calls(*named: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """A script: one answer that makes the calls ``c1``, ``c2``..., then one that says ``done``."""
+    made = [
+        {"id": f"c{number}", "name": name, "arguments": arguments}
+        for number, (name, arguments) in enumerate(named, 1)
+    ]
+    return [{"tool_calls": made}, {"text": "done"}]
+
+
+def session_of(
+    tasks: TaskGroup,
+    tools: Mapping[str, Mapping[str, Any]],
+    *named: tuple[str, dict[str, Any]],
+    cwd: Path = Path("/"),
+    approve_all: bool = True,
+    **more: Any,
+) -> MadeSession:
+    """A session with ``tools`` whose model makes the calls ``named``."""
+    settings = more.pop("settings", None) or SessionSettings(cwd=cwd)
+    return make_session(
+        tasks, script=calls(*named), settings=settings, declared=tools, approve_all=approve_all, **more
+    )
+
+
+def results(made: MadeSession) -> list[str]:
+    """What the model was told of its calls, in their order."""
+    (message,) = [one for one in made.session.conversation.messages() if isinstance(one, ToolMessage)]
+    return [one.text for one in message.results]
+
+
+def completed(made: MadeSession) -> list[events.ToolExecutionComplete]:
+    """The ends of the calls, in the order of the calls."""
+    return sorted(made.client.payloads(events.ToolExecutionComplete), key=lambda one: one.tool_call_id)

@@ -1,0 +1,129 @@
+"""Whether the user is asked before a declared tool runs, and what."""
+
+# The functions of tools take what they like: that is what these tests are about.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission
+from tests.tools.declared.runs import results, session_of
+
+pytestmark = pytest.mark.anyio
+
+
+def yes(*_args: Any) -> bool:
+    return True
+
+
+def no(*_args: Any) -> bool:
+    return False
+
+
+def fails(*_args: Any) -> bool:
+    raise ValueError
+
+
+def table(*_args: Any) -> dict[str, bool]:
+    return {"buffer": True, "file": False}
+
+
+@pytest.mark.parametrize(
+    ("opts", "condition", "asked"),
+    [
+        ({}, None, True),
+        ({}, no, False),
+        ({}, yes, True),
+        ({"requires_approval": False}, yes, False),
+        ({"require_approval_before": False}, None, False),
+        ({"requires_approval": True}, no, True),
+        ({"requires_approval": {"buffer": True}}, None, True),
+        ({"requires_approval": {"buffer": True}}, no, False),
+        ({"requires_approval": {}}, yes, False),
+        ({"requires_approval": no}, None, False),
+        ({"requires_approval": yes}, no, True),
+        ({"requires_approval": table}, no, False),
+        ({"requires_approval": table}, yes, True),
+        # A function that gives nothing has not said that nobody need be asked.
+        ({"requires_approval": lambda *_args: None}, None, True),
+    ],
+)
+async def test_the_user_is_asked_as_the_tool_wants_it(
+    tasks: TaskGroup, opts: dict[str, Any], condition: Any, asked: bool
+) -> None:
+    handlers = {"prompt_condition": condition} if condition else {}
+    tool = {"cmds": [lambda args: "ran"], "opts": opts, "handlers": handlers}
+    made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
+    made.send("go")
+    if asked:
+        made.decide(await made.client.heard(events.PermissionRequested), {"kind": "approve-once"})
+    await made.idle()
+
+    assert len(made.client.payloads(events.PermissionRequested)) == asked
+    assert results(made) == ["ran"]
+
+
+@pytest.mark.parametrize("place", ["requires_approval", "prompt_condition"])
+async def test_a_tool_that_cannot_say_whether_to_ask_does_not_run(tasks: TaskGroup, place: str) -> None:
+    ran: list[Any] = []
+    tool = {
+        "cmds": [ran.append],
+        "opts": {"requires_approval": fails} if place == "requires_approval" else {},
+        "handlers": {"prompt_condition": fails} if place == "prompt_condition" else {},
+    }
+    made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
+    await made.ask("go")
+
+    assert (ran, results(made)) == ([], ["The tool `t` failed."])
+
+
+async def test_without_anybody_to_ask_a_tool_does_not_run(tasks: TaskGroup) -> None:
+    made = session_of(tasks, {"t": {"cmds": [["true"]]}}, ("t", {}), approve_all=False, handles_permissions=False)
+    await made.ask("go")
+
+    assert results(made) == ["Permission denied and could not request permission from user"]
+
+
+async def test_commands_are_shown_as_what_will_run(tasks: TaskGroup) -> None:
+    tool = {
+        "description": "Test it",
+        "cmds": [["make", "${target}"], 'echo "${target}" | wc -c'],
+        "parameters": {"target": {"type": "string"}},
+        "output": {"prompt": "Make ${target}?"},
+    }
+    made = session_of(tasks, {"t": tool}, ("t", {"target": "a; b"}), approve_all=False)
+    made.send("go")
+    request = (await made.client.heard(events.PermissionRequested)).permission_request
+    await made.session.abort("user_initiated")
+
+    assert isinstance(request, ShellPermission)
+    assert request.full_command_text == "make 'a; b' && target='a; b'; echo \"${target}\" | wc -c"
+    assert request.intention == "Make a; b?"
+    assert request.can_offer_session_approval is False
+
+
+async def test_functions_beside_commands_are_asked_about_as_a_custom_tool(tasks: TaskGroup) -> None:
+    tool = {"description": "Both", "cmds": [["true"], lambda args: "x"]}
+    made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
+    made.send("go")
+    request = (await made.client.heard(events.PermissionRequested)).permission_request
+    await made.session.abort("user_initiated")
+
+    assert request == CustomToolPermission(tool_name="t", tool_description="Both", args={}, tool_call_id="c1")
+
+
+async def test_a_person_may_change_the_arguments(tasks: TaskGroup) -> None:
+    tool = {"cmds": [lambda args: args["n"]], "parameters": {"n": {"type": "integer"}}}
+    made = session_of(tasks, {"t": tool}, ("t", {"n": 1}), approve_all=False)
+    made.send("go")
+    asked = await made.client.heard(events.PermissionRequested)
+    made.decide(asked, {"kind": "approve-once", "modifiedArgs": {"n": 2}})
+    await made.idle()
+
+    assert results(made) == ["2"]

@@ -1,0 +1,72 @@
+"""Where declared tools are found, beyond what sessions of a real server show."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumpseat.tools.declarations import Declarations, project_folder
+from jumpseat.tools.declared.catalogue import Catalogue
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_file_that_never_ends_costs_itself_and_a_limited_time(tmp_path: Path) -> None:
+    home = tmp_path / "tools"
+    home.mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    (home / "a.toml").write_text('cmds = [["true"]]\n')
+    (home / "b.py").write_text(f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\n")
+    catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=0.3)
+    try:
+        with anyio.fail_after(5):
+            await catalogue.read(tmp_path)
+            # It is not tried again before it has changed.
+            await catalogue.read(tmp_path)
+    finally:
+        (tmp_path / "fifo").write_text("")
+
+    problems = {one.name: one.problem for one in catalogue.known(tmp_path).values()}
+    assert problems == {"a": None, "b": f"{home / 'b.py'}: it takes too long to read"}
+
+
+async def test_the_first_declaration_of_a_name_counts(tmp_path: Path) -> None:
+    project = tmp_path / "project" / ".jumpseat" / "tools"
+    project.mkdir(parents=True)
+    (tmp_path / "tools").mkdir()
+    for folder in (project, tmp_path / "tools"):
+        for name in ("all", "files"):
+            (folder / f"{name}.toml").write_text('cmds = [["true"]]\n')
+    (tmp_path / "tools" / "home.toml").write_text('cmds = [["true"]]\n')
+    tables = {name: {"cmds": [["true"]]} for name in ("all", "home")}
+    catalogue = Catalogue(tables, tmp_path, lambda _path: True)
+    await catalogue.read(project.parents[1])
+    known = catalogue.known(project.parents[1])
+
+    assert {name: one.origin for name, one in known.items()} == {
+        "all": "project",
+        "files": "project",
+        "home": "configuration",
+    }
+
+
+def test_the_tools_of_a_project_are_looked_for_up_to_the_top_of_its_repository(tmp_path: Path) -> None:
+    (tmp_path / ".jumpseat" / "tools").mkdir(parents=True)
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+    (tmp_path / "plain").mkdir()
+
+    assert project_folder(tmp_path / "plain", None) == tmp_path / ".jumpseat" / "tools"
+    assert project_folder(tmp_path / "repository", None) is None
+    # The home folder of the user is no project.
+    assert project_folder(tmp_path, tmp_path / ".jumpseat") is None
+
+
+async def test_nothing_is_loaded_where_nothing_is_declared(tmp_path: Path) -> None:
+    declarations = Declarations({}, tmp_path, {}, is_trusted=lambda _path: False, built_in=["view"])
+    await declarations.read(tmp_path)
+
+    assert not declarations.wanted(tmp_path, ["view"])
+    assert "catalogue" not in vars(declarations)

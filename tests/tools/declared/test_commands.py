@@ -1,0 +1,262 @@
+"""Command tools: what is run, with which values, and what is told of it."""
+
+# The functions of tools take what they like: that is what these tests are about.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import ShellPermission
+from jumpseat_protocol.sessions import LargeOutputConfig
+from tests.support.server import gone
+from tests.tools.declared.runs import completed, results, session_of
+
+pytestmark = pytest.mark.anyio
+
+TEXT = {"text": {"type": "string"}}
+HOSTILE = "'\"; echo gone $(echo wrong) `echo wrong` \\ ${PATH} && exit 7 #"
+
+
+async def told(tasks: TaskGroup, tool: dict[str, Any], cwd: Path = Path("/"), **args: Any) -> str:
+    made = session_of(tasks, {"t": tool}, ("t", args), cwd=cwd)
+    await made.ask("go")
+    (text,) = results(made)
+    return text
+
+
+async def test_both_streams_and_the_exit_code_are_told(tasks: TaskGroup) -> None:
+    tool = {"cmds": ["echo out; echo err >&2; exit 3"]}
+
+    assert await told(tasks, tool) == "out\n<stderr>\nerr\n</stderr>\n<exited with exit code 3>"
+
+
+async def test_several_commands_run_one_after_the_other_until_one_fails(tasks: TaskGroup) -> None:
+    tool = {"cmds": [["echo", "one"], "echo two; false", ["echo", "three"]]}
+
+    assert await told(tasks, tool) == (
+        "$ echo one\none\n<exited with exit code 0>\n\n$ echo two; false\ntwo\n<exited with exit code 1>"
+    )
+
+
+async def test_colours_are_taken_out(tasks: TaskGroup) -> None:
+    assert await told(tasks, {"cmds": [["printf", "\\033[31mred\\033[0m\\033]0;t\\007"]]}) == (
+        "red\n<exited with exit code 0>"
+    )
+
+
+async def test_a_program_that_does_not_exist_is_a_failure_the_model_can_read(tasks: TaskGroup) -> None:
+    text = await told(tasks, {"cmds": [["no-such-program"]]})
+
+    assert "The command could not be started: No such file or directory (no-such-program)." in text
+
+
+@pytest.mark.parametrize(
+    "cmd",
+    [
+        ["printf", "%s", "${text}"],
+        ["printf", "%s", "${args.text}"],
+        'printf %s "${text}"',
+        'printf %s "${args.text}"',
+        {"cmd": ["cat"], "stdin": "${text}"},
+        {"cmd": "cat", "stdin": "${args.text}"},
+    ],
+)
+async def test_no_value_can_become_a_command(tasks: TaskGroup, cmd: Any) -> None:
+    tool = {"cmds": [cmd], "parameters": TEXT}
+
+    assert await told(tasks, tool, text=HOSTILE) == f"{HOSTILE}\n<exited with exit code 0>"
+
+
+async def test_a_word_that_is_a_list_becomes_words_and_one_that_is_missing_none(tasks: TaskGroup) -> None:
+    parameters = {
+        "names": {"type": "array", "items": {"type": "string"}},
+        "flag": {"type": "string", "optional": True},
+    }
+    tool = {"cmds": [["printf", "[%s]", "${flag}", "${names}", "${count}"]], "parameters": parameters}
+
+    assert await told(tasks, tool | {"env": {"count": 2}}, names=["a b", "c"]) == (
+        "[a b][c][2]\n<exited with exit code 0>"
+    )
+
+
+async def test_env_has_values_from_where_those_of_adapters_come(tasks: TaskGroup, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("from a file\n")
+    env = {
+        "command": "cmd:echo from a command",
+        "file": f"file:{tmp_path / 'file'}",
+        "path": "args.text",
+        "text": "plain",
+    }
+    tool = {"cmds": [["printf", "%s|%s|%s|%s", "${command}", "${file}", "${path}", "${text}"]], "env": env}
+
+    assert await told(tasks, tool | {"parameters": TEXT}, text="cmd:echo no") == (
+        "from a command|from a file|cmd:echo no|plain\n<exited with exit code 0>"
+    )
+
+
+async def test_a_value_that_is_nowhere_ends_the_call_with_its_name(tasks: TaskGroup) -> None:
+    text = await told(tasks, {"cmds": [["echo", "${key}"]], "env": {"key": "NO_SUCH_KEY"}})
+
+    assert "${key} has no value: the environment variable NO_SUCH_KEY is not set" in text
+
+
+async def test_a_secret_of_env_is_masked_wherever_it_shows(tasks: TaskGroup) -> None:
+    tool = {"cmds": [["echo", "${api_key}"]], "env": {"api_key": "cmd:echo sword-of-fish"}}
+    made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
+    made.send("go")
+    asked = await made.client.heard(events.PermissionRequested)
+    made.decide(asked, {"kind": "approve-once"})
+    await made.idle()
+
+    assert isinstance(asked.permission_request, ShellPermission)
+    assert asked.permission_request.full_command_text == "echo [redacted]"
+    assert results(made) == ["[redacted]\n<exited with exit code 0>"]
+
+
+async def test_commands_run_where_the_session_or_the_tool_says(tasks: TaskGroup, tmp_path: Path) -> None:
+    (tmp_path / "inner" / "most").mkdir(parents=True)
+
+    assert (await told(tasks, {"cmds": [["pwd"]]}, cwd=tmp_path)).startswith(f"{tmp_path}\n")
+    tool = {"cmds": [["pwd"], {"cmd": ["pwd"], "cwd": "most"}], "cwd": "inner"}
+    text = await told(tasks, tool, cwd=tmp_path)
+    assert f"\n{tmp_path}/inner\n" in text
+    assert f"\n{tmp_path}/inner/most\n" in text
+
+
+async def test_flags_remember_whether_their_command_ended_well(tasks: TaskGroup) -> None:
+    seen: list[Any] = []
+
+    def look(tools: Any, args: Any) -> None:
+        seen.append(dict(tools.flags))
+
+    tools = {
+        "test": {"cmds": [{"cmd": ["false"], "flag": "testing"}]},
+        "look": {"cmds": [look]},
+    }
+    made = session_of(tasks, tools, ("test", {}), ("look", {}))
+    await made.ask("go")
+
+    assert seen == [{"testing": False}]
+
+
+@pytest.mark.parametrize("limit", [{"timeout_s": 0.3}, {"opts": {"timeout": 300}}])
+async def test_a_command_whose_time_is_up_is_ended_with_all_it_started(
+    tasks: TaskGroup, tmp_path: Path, limit: dict[str, Any]
+) -> None:
+    pid = tmp_path / "pid"
+    tool = {"cmds": [f"echo begun; sleep 60 & echo $! > {pid}; wait"], **limit}
+
+    text = await told(tasks, tool)
+
+    assert "begun\n" in text
+    assert "its time was up>\n<exited with exit code 124>" in text
+    await gone(int(pid.read_text()))
+
+
+async def test_an_abort_ends_the_command_with_all_it_started(tasks: TaskGroup, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    os.mkfifo(pid)
+    tool = {"cmds": [f"sleep 60 & echo $! > {pid}; wait"]}
+    made = session_of(tasks, {"t": tool}, ("t", {}))
+    made.send("go")
+    child = int(await anyio.Path(pid).read_text())
+    await made.session.abort("user_initiated")
+
+    await gone(child)
+
+
+async def test_a_command_leaves_nothing_running_behind(tasks: TaskGroup, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    await told(tasks, {"cmds": [f"sleep 60 >/dev/null 2>&1 & echo $! > {pid}"]})
+
+    await gone(int(pid.read_text()))
+
+
+async def test_output_is_shown_while_a_command_runs(tasks: TaskGroup, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    made = session_of(tasks, {"t": {"cmds": [f"echo first; cat {tmp_path / 'go'}"]}}, ("t", {}))
+    prompt = made.send("go")
+    shown = await made.client.heard(events.ToolExecutionPartialResult)
+    await anyio.Path(tmp_path / "go").write_text("second\n")
+    await prompt.run.done.wait()
+
+    assert shown.partial_output == "first"
+    assert results(made) == ["first\nsecond\n<exited with exit code 0>"]
+
+
+async def test_a_large_output_goes_to_a_file(tasks: TaskGroup, tmp_path: Path) -> None:
+    settings = SessionSettings(cwd=tmp_path, large_output=LargeOutputConfig(max_size_bytes=1000))
+    made = session_of(tasks, {"t": {"cmds": ["yes | head -c 5000"]}}, ("t", {}), settings=settings)
+    await made.ask("go")
+
+    assert results(made)[0].startswith("Output too large to read at once")
+
+
+async def test_input_that_a_command_does_not_read_is_no_error(tasks: TaskGroup) -> None:
+    tool = {"cmds": [{"cmd": ["true"], "stdin": "x" * 1_000_000}]}
+
+    assert await told(tasks, tool) == "<exited with exit code 0>"
+
+
+async def test_setup_may_make_the_commands_and_nothing_is_put_into_those(tasks: TaskGroup) -> None:
+    def setup(self: Any) -> None:
+        self.cmds = [["echo", self.args["text"], "${api_key}"]]
+
+    tool = {"handlers": {"setup": setup}, "env": {"api_key": "a-secret"}, "parameters": TEXT}
+
+    assert await told(tasks, tool, text="hi") == "hi ${api_key}\n<exited with exit code 0>"
+
+
+async def test_the_short_form_of_command_tools_makes_its_command_of_the_arguments(tasks: TaskGroup) -> None:
+    tool = {
+        "extends": "cmd_tool",
+        "name": "t",
+        "description": "Say it",
+        "schema": {"properties": {"text": {"type": "string"}}, "required": ["text"]},
+        "build_cmd": lambda args: ["echo", args["text"]],
+    }
+
+    assert await told(tasks, tool, text="hi") == "hi\n<exited with exit code 0>"
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+async def test_calls_wait_for_each_other_unless_the_tool_says_otherwise(tasks: TaskGroup, parallel: bool) -> None:
+    started: list[str] = []
+
+    async def note(args: Any) -> str:
+        started.append(args["mine"])
+        if parallel:
+            while len(started) < 2:
+                await anyio.lowlevel.checkpoint()
+        else:
+            await anyio.lowlevel.checkpoint()
+            started.append(f"end of {args['mine']}")
+        return "ok"
+
+    tool = {"cmds": [note], "opts": {"parallel": parallel}, "parameters": {"mine": {"type": "string"}}}
+    made = session_of(tasks, {"t": tool}, ("t", {"mine": "a"}), ("t", {"mine": "b"}))
+    with anyio.fail_after(10):
+        await made.ask("go")
+
+    assert started == (["a", "b"] if parallel else ["a", "end of a", "b", "end of b"])
+    assert [one.success for one in completed(made)] == [True, True]
+
+
+async def test_parameters_that_refer_to_nowhere_end_the_call_and_fetch_nothing(tasks: TaskGroup) -> None:
+    parameters = {"text": {"$ref": "http://127.0.0.1:1/schema"}}
+
+    assert "cannot be run: its parameters refer to what they do not hold" in await told(
+        tasks, {"cmds": [["true"]], "parameters": parameters}, text="x"
+    )

@@ -1,0 +1,409 @@
+"""Tools as the documents of CodeCompanion have them, in Python, and functions of all conventions."""
+
+# The functions of tools take what they like: that is what these tests are about.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# ruff: noqa: A002, A006 - `input` is the convention's name
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import CustomToolPermission
+from tests.tools.declared.runs import completed, results, session_of
+
+pytestmark = pytest.mark.anyio
+
+NUMBERS = {"num1": {"type": "integer"}, "num2": {"type": "integer"}}
+
+
+def worked_out(args: dict[str, Any]) -> dict[str, Any]:
+    first, second = args["num1"], args["num2"]
+    match args["operation"]:
+        case "add":
+            result = first + second
+        case "subtract":
+            result = first - second
+        case "multiply":
+            result = first * second
+        case _ if second == 0:
+            return {"status": "error", "data": "Cannot divide by zero"}
+        case _:
+            result = first / second
+    return {"status": "success", "data": result}
+
+
+def calculator(trace: list[str], *, today: bool) -> dict[str, Any]:
+    """The calculator of the document, with functions of 2025 or of today around the same definition."""
+
+    def calculate_2025(self: Any, args: Any, input: Any) -> dict[str, Any]:
+        return worked_out(args)
+
+    def calculate(tools: Any, args: Any, opts: Any) -> dict[str, Any]:
+        return worked_out(args)
+
+    def success_2025(self: Any, tools: Any, cmd: Any, stdout: list[Any]) -> None:
+        tools.chat.add_tool_output(self, str(stdout[0]))
+
+    def success(self: Any, stdout: list[Any], meta: dict[str, Any]) -> None:
+        meta["tools"].chat.add_tool_output(self, str(stdout[0]))
+
+    def prompt(self: Any, tools: Any) -> str:
+        return f"Perform the calculation `{self.args['num1']} {self.args['operation']} {self.args['num2']}`?"
+
+    def rejected_2025(self: Any, tools: Any, cmd: Any) -> None:
+        tools.chat.add_tool_output(self, "The user declined to run the calculator tool")
+
+    def rejected(self: Any, meta: dict[str, Any]) -> None:
+        meta["tools"].chat.add_tool_output(self, "The user declined to run the calculator tool")
+
+    return {
+        "description": "Perform calculations",
+        "callback": {
+            "name": "calculator",
+            "cmds": [calculate if today else calculate_2025],
+            "system_prompt": "## Calculator Tool (`calculator`)\nAdds, subtracts, multiplies or divides.",
+            "schema": {
+                "type": "function",
+                "function": {
+                    "name": "calculator",
+                    "description": "Perform simple mathematical operations on a user's machine",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {
+                            **NUMBERS,
+                            "operation": {"type": "string", "enum": ["add", "subtract", "multiply", "divide"]},
+                        },
+                        "required": ["num1", "num2", "operation"],
+                        "additionalProperties": False,
+                    },
+                    "strict": True,
+                },
+            },
+            "handlers": {
+                "setup": lambda self, tools: trace.append("setup function called"),
+                "on_exit": lambda self, tools: trace.append("on_exit function called"),
+            },
+            "output": {
+                "prompt": prompt,
+                "success": success if today else success_2025,
+                # As in the document, which tells the model nothing then.
+                "error": lambda self, tools, cmd, stderr: trace.append("An error occurred"),
+                "rejected": rejected if today else rejected_2025,
+            },
+        },
+        "opts": {"requires_approval": True},
+    }
+
+
+@pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
+async def test_the_calculator_multiplies_when_the_user_says_so(tasks: TaskGroup, today: bool) -> None:
+    trace: list[str] = []
+    call = ("calculator", {"num1": 100, "num2": 50, "operation": "multiply"})
+    made = session_of(tasks, {"calculator": calculator(trace, today=today)}, call, approve_all=False)
+    made.send("Use the @{calculator} tool for 100*50")
+    asked = await made.client.heard(events.PermissionRequested)
+    made.decide(asked, {"kind": "approve-once"})
+    await made.idle()
+
+    assert results(made) == ["5000"]
+    assert trace == ["setup function called", "on_exit function called"]
+    assert asked.permission_request == CustomToolPermission(
+        tool_name="calculator",
+        tool_description="Perform the calculation `100 multiply 50`?",
+        args=call[1],
+        tool_call_id="c1",
+    )
+    (said,) = made.client.payloads(events.UserMessage)
+    assert "\n\nUse the the `calculator` tool tool for 100*50\n\n" in (said.transformed_content or "")
+
+
+@pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
+async def test_the_calculator_answers_also_where_its_handler_says_nothing(tasks: TaskGroup, today: bool) -> None:
+    trace: list[str] = []
+    call = ("calculator", {"num1": 1, "num2": 0, "operation": "divide"})
+    made = session_of(tasks, {"calculator": calculator(trace, today=today)}, call)
+    await made.ask("go")
+
+    assert results(made) == ["Cannot divide by zero"]
+    assert trace == ["setup function called", "An error occurred", "on_exit function called"]
+
+
+@pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
+async def test_the_calculator_has_its_own_words_for_a_refusal(tasks: TaskGroup, today: bool) -> None:
+    call = ("calculator", {"num1": 1, "num2": 0, "operation": "divide"})
+    made = session_of(tasks, {"calculator": calculator([], today=today)}, call, approve_all=False)
+    made.send("go")
+    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "reject", "feedback": "no"})
+    await made.idle()
+
+    assert results(made) == ["The user declined to run the calculator tool"]
+    assert completed(made)[0].error == events.ToolError(
+        message="The user rejected this tool call. User feedback: no", code="denied"
+    )
+
+
+async def test_arguments_that_do_not_fit_are_told_with_their_places(tasks: TaskGroup) -> None:
+    call = ("calculator", {"num1": "x", "num2": 0, "operation": "root"})
+    made = session_of(tasks, {"calculator": calculator([], today=True)}, call)
+    await made.ask("go")
+
+    (text,) = results(made)
+    assert text.startswith("Invalid arguments for `calculator`: ")
+    assert "/num1: 'x' is not of type 'integer'" in text
+    assert "/operation: 'root' is not one of" in text
+
+
+async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Path) -> None:
+    # With programs that are there in the place of docker.
+    told: list[Any] = []
+
+    def env(schema: Any) -> dict[str, Any]:
+        temp_input = tmp_path / "input"
+        inputs = schema["parameters"]["inputs"]
+        temp_input.write_text(inputs["code"])
+        return {"code": inputs["code"], "lang": inputs["lang"], "temp_dir": tmp_path, "temp_input": temp_input}
+
+    def success(self: Any, cmd: Any, output: Any) -> None:
+        told.append((cmd, output))
+
+    runner = {
+        "name": "code_runner",
+        "cmds": [["echo", "pull", "${lang}"], ["env", "-C", "${temp_dir}", "${lang}", "${temp_input}"]],
+        "schema": {
+            "name": "code_runner",
+            "parameters": {"inputs": {"lang": "sh", "code": "echo 'Hello World'"}},
+        },
+        "env": env,
+        "system_prompt": lambda schema: f"### You have gained access to {schema['name']}",
+        "handlers": {"approved": lambda self: True},
+        "output": {"success": success},
+    }
+    call = ("code_runner", {"inputs": {"lang": "sh", "code": "echo 6 times 7; pwd"}})
+    made = session_of(tasks, {"code_runner": runner}, call)
+    await made.ask("go")
+
+    assert results(made) == [
+        "$ echo pull sh\npull sh\n<exited with exit code 0>\n\n"
+        f"$ env -C {tmp_path} sh {tmp_path}/input\n6 times 7\n{tmp_path}\n<exited with exit code 0>"
+    ]
+    assert [len(output) for _, output in told] == [1, 2]
+
+
+async def test_the_handler_approved_is_asked_for_each_command(tasks: TaskGroup) -> None:
+    rejected: list[Any] = []
+
+    def approved(self: Any, cmd: Any) -> bool:
+        return cmd[1] != "two"
+
+    tool = {
+        "cmds": [["echo", "one"], ["echo", "two"], ["echo", "three"]],
+        "handlers": {"approved": approved},
+        "output": {"rejected": lambda self, cmd: rejected.append(cmd)},
+    }
+    made = session_of(tasks, {"t": tool}, ("t", {}))
+    await made.ask("go")
+
+    assert results(made) == [
+        "$ echo one\none\n<exited with exit code 0>\n\n$ echo three\nthree\n<exited with exit code 0>"
+    ]
+    assert rejected == [("echo", "two")]
+
+
+@pytest.mark.parametrize("answer", [lambda self: False, lambda self: 1 / 0], ids=["no", "failing"])
+async def test_what_the_handler_approved_refuses_does_not_run(tasks: TaskGroup, answer: Callable[..., Any]) -> None:
+    made = session_of(tasks, {"t": {"cmds": [["echo"]], "handlers": {"approved": answer}}}, ("t", {}))
+    await made.ask("go")
+
+    assert completed(made)[0].error == events.ToolError(message="The user rejected this tool call.", code="denied")
+
+
+async def test_functions_of_2024_hand_on_what_they_return_and_end_with_a_status(tasks: TaskGroup) -> None:
+    tool = {
+        "schema": {"name": "t", "parameters": {"inputs": {"lang": "python"}}},
+        "cmds": [
+            lambda self, input: f"Hello, {self.request['parameters']['inputs']['lang']}",
+            lambda self, input: {"status": "success", "msg": f"{input}!"},
+        ],
+    }
+    made = session_of(tasks, {"t": tool}, ("t", {"inputs": {"lang": "World"}}))
+    await made.ask("go")
+
+    assert results(made) == ["Hello, World!"]
+
+
+async def test_a_request_of_2024_has_the_actions_of_its_examples(tasks: TaskGroup) -> None:
+    schema = [
+        {"tool": {"_attr": {"name": "editor"}, "action": {"_attr": {"type": "add"}, "line": 3, "code": "x"}}},
+        {"tool": {"_attr": {"name": "editor"}, "action": {"_attr": {"type": "delete"}, "line": 4}}},
+    ]
+
+    def act(self: Any, input: Any) -> dict[str, Any]:
+        action = self.request["action"]
+        return {"status": "success", "msg": f"{action['_attr']['type']} {action['line']}"}
+
+    made = session_of(
+        tasks,
+        {"editor": {"schema": schema, "cmds": [act]}},
+        ("editor", {"action": {"_attr": {"type": "delete"}, "line": 9}}),
+    )
+    await made.ask("go")
+
+    assert results(made) == ["delete 9"]
+    (spec,) = made.session.tools.specs()
+    assert spec.parameters["properties"]["action"]["required"] == ["_attr", "line"]
+
+
+async def test_a_function_gets_the_last_result_of_the_call_before_it(tasks: TaskGroup) -> None:
+    first = {"cmds": [lambda args: {"status": "success", "data": 20}]}
+    second = {
+        "cmds": [
+            lambda self, args, input, output_handler: output_handler(input["data"] + 1),
+            lambda args, input: input * 2,
+        ]
+    }
+    made = session_of(tasks, {"first": first, "second": second}, ("first", {}), ("second", {}))
+    await made.ask("go")
+
+    assert results(made) == ["20", "42"]
+
+
+def calls_back_at_once(args: Any, output_cb: Any) -> None:
+    output_cb({"status": "success", "data": "first"})
+    output_cb({"status": "error", "data": "second"})
+
+
+def calls_back_from_a_thread(args: Any, output_cb: Any) -> None:
+    threading.Thread(target=output_cb, args=["first"]).start()
+
+
+async def calls_back_from_a_task(tools: Any, args: Any, opts: Any) -> None:
+    await anyio.lowlevel.checkpoint()
+    opts["output_cb"]("first")
+    await anyio.sleep_forever()
+
+
+async def returns_in_a_task(args: Any) -> str:
+    await anyio.lowlevel.checkpoint()
+    return "first"
+
+
+def returns_and_calls_back(args: Any, output_cb: Any) -> str:
+    output_cb("first")
+    return "second"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        calls_back_at_once,
+        calls_back_from_a_thread,
+        calls_back_from_a_task,
+        returns_in_a_task,
+        returns_and_calls_back,
+    ],
+)
+async def test_the_first_answer_of_a_function_counts(tasks: TaskGroup, function: Callable[..., Any]) -> None:
+    made = session_of(tasks, {"t": {"cmds": [function]}}, ("t", {}))
+    await made.ask("go")
+
+    assert results(made) == ["first"]
+    assert completed(made)[0].success
+
+
+async def test_an_answer_that_comes_too_late_is_ignored(tasks: TaskGroup) -> None:
+    kept: list[Any] = []
+
+    def promises(self: Any, args: Any, input: Any, output_handler: Any) -> None:
+        kept.extend((self, output_handler))
+
+    made = session_of(tasks, {"t": {"cmds": [promises], "timeout_s": 0.05}}, ("t", {}))
+    await made.ask("go")
+    view, answer = kept
+    answer("late")
+    view.chat.add_tool_output(view, "late")
+    view.chat.add_message({"role": "user", "content": "late"})
+    await made.ask("again")
+
+    assert results(made) == ["The tool `t` gave no result within 0.05 s."]
+    assert len(completed(made)) == 1
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_function_that_never_ends_is_given_up(tasks: TaskGroup, is_async: bool) -> None:
+    end = threading.Event()
+
+    async def sleeps(args: Any) -> None:
+        await anyio.sleep_forever()
+
+    function: Callable[..., Any] = sleeps if is_async else lambda args: end.wait()
+    made = session_of(tasks, {"t": {"cmds": [function], "timeout_s": 0.05}}, ("t", {}))
+    await made.ask("go")
+    end.set()
+
+    assert results(made) == ["The tool `t` gave no result within 0.05 s."]
+
+
+async def test_a_job_that_a_function_tells_of_ends_with_it(tasks: TaskGroup) -> None:
+    ended: list[str] = []
+
+    class Job:
+        returncode = None
+
+        def terminate(self) -> None:
+            ended.append("terminated")
+
+    async def runs(tools: Any, args: Any, opts: Any) -> None:
+        opts["register_job"](Job())
+        await anyio.sleep_forever()
+
+    made = session_of(tasks, {"t": {"cmds": [runs], "timeout_s": 0.05}}, ("t", {}))
+    await made.ask("go")
+
+    assert ended == ["terminated"]
+
+
+async def test_what_is_for_the_model_and_what_is_for_the_user_stay_apart(tasks: TaskGroup) -> None:
+    def success(self: Any, tools: Any) -> None:
+        tools.chat.add_tool_output(self, "for the model", "for the user")
+        tools.chat.add_tool_output(self, "more for both")
+        tools.chat.add_message({"role": "user", "content": "Mind the gap."})
+
+    made = session_of(tasks, {"t": {"cmds": [lambda args: "x"], "output": {"success": success}}}, ("t", {}))
+    await made.ask("go")
+
+    (done,) = completed(made)
+    assert done.result == events.ToolResult(
+        content="for the model\n\nmore for both", detailed_content="for the user\n\nmore for both"
+    )
+    assert [one.content for one in made.client.payloads(events.UserMessage)] == ["go", "Mind the gap."]
+
+
+async def test_a_tool_may_show_the_user_nothing(tasks: TaskGroup) -> None:
+    def success(self: Any, tools: Any) -> None:
+        tools.chat.add_tool_output(self, "for the model", "")
+
+    made = session_of(tasks, {"t": {"cmds": [lambda args: "x"], "output": {"success": success}}}, ("t", {}))
+    await made.ask("go")
+
+    assert completed(made)[0].result == events.ToolResult(content="for the model", detailed_content="")
+
+
+async def test_data_of_any_kind_becomes_text(tasks: TaskGroup) -> None:
+    for given, text in (
+        (None, "The tool `t` ran and gave no output."),
+        ([1, {"a": None}], '[1,{"a":null}]'),
+        (5, "5"),
+    ):
+        made = session_of(tasks, {"t": {"cmds": [lambda args, given=given: given]}}, ("t", {}))
+        await made.ask("go")
+        assert results(made) == [text]

@@ -1,0 +1,84 @@
+"""What the system message says of declared tools and groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.system_prompt import system_prompt
+from jumpseat_protocol.sessions import SystemMessageConfig, SystemMessageSection
+from tests.tools.declared.runs import session_of
+
+pytestmark = pytest.mark.anyio
+
+NOOP = [["true"]]
+
+
+def of_schema(schema: Any) -> str:
+    return f"Use {schema['function']['name']}."
+
+
+def of_group(group: Any) -> str:
+    return f"This is {group.name}."
+
+
+def fails(schema: Any) -> str:
+    raise ValueError
+
+
+async def section(tasks: TaskGroup, tools: dict[str, dict[str, Any]], prompt: str = "go", **settings: Any) -> str:
+    """The section on tools, as a client that rewrites it is given it."""
+    config = SystemMessageConfig(
+        mode="customize", sections={"tool_instructions": SystemMessageSection(action="transform")}
+    )
+    made = session_of(tasks, tools, settings=SessionSettings(cwd=Path("/"), system_message=config, **settings))
+    await made.ask(prompt)
+    return made.client.to_transform[0]["tool_instructions"]
+
+
+async def test_texts_and_functions_of_tools_are_in_the_section_on_tools(tasks: TaskGroup) -> None:
+    tools = {
+        "a": {"cmds": NOOP, "system_prompt": "Mind the gap."},
+        "b": {"cmds": NOOP, "system_prompt": of_schema},
+        "c": {"cmds": NOOP, "system_prompt": fails},
+    }
+
+    assert (await section(tasks, tools)).endswith("\n\nMind the gap.\n\nUse b.")
+
+
+async def test_tools_that_the_model_does_not_see_say_nothing(tasks: TaskGroup) -> None:
+    tools = {
+        "a": {"cmds": NOOP, "system_prompt": "Mind the gap."},
+        "b": {"cmds": NOOP, "system_prompt": "Never."},
+        "c": {"cmds": NOOP, "system_prompt": "Never.", "on_mention": True},
+        "d": {"cmds": NOOP, "system_prompt": "Never.", "enabled": False},
+    }
+
+    text = await section(tasks, tools, excluded_tools=["b"])
+    assert "Mind the gap." in text
+    assert "Never." not in text
+
+
+async def test_a_group_says_something_once_it_was_mentioned(tasks: TaskGroup) -> None:
+    tools: dict[str, dict[str, Any]] = {
+        "a": {"cmds": NOOP, "on_mention": True, "system_prompt": "Mind the gap."},
+        "house": {"tools": ["a"], "system_prompt": of_group},
+    }
+
+    assert (await section(tasks, tools, "use @{house}")).endswith("\n\nThis is house.\n\nMind the gap.")
+    assert "house" not in await section(tasks, tools)
+
+
+def test_the_section_goes_where_the_client_wants_it_to_go() -> None:
+    remove = SystemMessageConfig(
+        mode="customize", sections={"tool_instructions": SystemMessageSection(action="remove")}
+    )
+    replace = SystemMessageConfig(mode="replace", content="Mine.")
+
+    assert "Mind the gap." in system_prompt(SystemMessageConfig(), Path("/"), tools="Mind the gap.")
+    assert "Mind the gap." not in system_prompt(remove, Path("/"), tools="Mind the gap.")
+    assert system_prompt(replace, Path("/"), tools="Mind the gap.") == "Mine."

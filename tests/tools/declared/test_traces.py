@@ -1,0 +1,201 @@
+"""Which handlers of a declared tool are called, and in which order."""
+
+# The functions of tools take what they like: that is what these tests are about.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# ruff: noqa: A002 - `input` is the convention's name
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat_protocol import events
+from tests.tools.declared.runs import completed, results, session_of
+
+pytestmark = pytest.mark.anyio
+
+
+def traced(trace: list[str], *cmds: Any, **more: Any) -> dict[str, Any]:
+    """A tool whose handlers write down that they were called."""
+
+    def note(name: str) -> Any:
+        return lambda *_args: trace.append(name)
+
+    return {
+        "cmds": list(cmds),
+        "handlers": {"setup": note("Setup"), "on_exit": note("Exit")},
+        "output": {kind: note(kind.capitalize()) for kind in ("success", "error", "rejected", "cancelled")},
+        **more,
+    }
+
+
+def good(args: Any) -> dict[str, Any]:
+    return {"status": "success", "data": "fine"}
+
+
+def bad(args: Any) -> dict[str, Any]:
+    return {"status": "error", "data": "not so fine"}
+
+
+def raises(args: Any) -> None:
+    raise ValueError("hidden")
+
+
+@pytest.mark.parametrize(
+    ("cmds", "expected"),
+    [
+        ([good], ["Setup", "Success", "Exit"]),
+        ([bad], ["Setup", "Error", "Exit"]),
+        ([raises], ["Setup", "Error", "Exit"]),
+        ([good, good], ["Setup", "Success", "Success", "Exit"]),
+        ([good, bad], ["Setup", "Success", "Error", "Exit"]),
+        ([bad, good], ["Setup", "Error", "Exit"]),
+        ([["true"]], ["Setup", "Success", "Exit"]),
+        ([["true"], ["false"], ["true"]], ["Setup", "Success", "Error", "Exit"]),
+        ([["no-such-program"]], ["Setup", "Error", "Exit"]),
+    ],
+)
+async def test_handlers_are_called_around_each_command_and_function(
+    tasks: TaskGroup, cmds: list[Any], expected: list[str]
+) -> None:
+    trace: list[str] = []
+    made = session_of(tasks, {"t": traced(trace, *cmds)}, ("t", {}))
+    await made.ask("go")
+
+    assert trace == expected
+    assert len(completed(made)) == 1
+
+
+async def test_a_rejected_call_is_set_up_and_told_but_has_no_exit(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
+    made.send("go")
+    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "reject"})
+    await made.idle()
+
+    assert trace == ["Setup", "Rejected"]
+    (done,) = completed(made)
+    assert done.error == events.ToolError(message="The user rejected this tool call.", code="rejected")
+
+
+async def test_a_question_that_is_taken_back_calls_off_all_that_is_left(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    tool = traced(trace, good)
+    made = session_of(tasks, {"t": tool}, ("t", {}), ("t", {}), approve_all=False)
+    made.send("go")
+    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "cancelled"})
+    await made.idle()
+
+    assert trace == ["Setup", "Cancelled", "Exit", "Cancelled"]
+    assert results(made) == ["Permission request cancelled", "The user cancelled this tool call."]
+
+
+async def test_an_abort_is_told_to_the_tool_that_runs(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    running = anyio.Event()
+
+    async def endless(args: Any) -> None:
+        running.set()
+        await anyio.sleep_forever()
+
+    made = session_of(tasks, {"t": traced(trace, endless)}, ("t", {}))
+    made.send("go")
+    await running.wait()
+    await made.session.abort("user_initiated")
+
+    assert trace == ["Setup", "Cancelled", "Exit"]
+    assert [one.success for one in completed(made)] == [False]
+
+
+async def test_an_abort_is_told_to_the_tool_that_waits_for_permission(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
+    made.send("go")
+    await made.client.heard(events.PermissionRequested)
+    await made.session.abort("user_initiated")
+
+    assert trace == ["Setup", "Cancelled", "Exit"]
+
+
+async def test_handlers_used_once_frame_a_row_of_calls_of_one_tool(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    tool = traced(trace, good, opts={"use_handlers_once": True})
+    made = session_of(tasks, {"t": tool, "other": traced(trace, bad)}, ("t", {}), ("t", {}), ("other", {}))
+    await made.ask("go")
+
+    assert trace == ["Setup", "Success", "Success", "Exit", "Setup", "Error", "Exit"]
+
+
+async def test_handlers_used_once_end_where_the_last_call_of_the_row_cannot_run(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    tool = traced(trace, good, opts={"use_handlers_once": True}, parameters={"n": {"type": "integer"}})
+    made = session_of(tasks, {"t": tool}, ("t", {"n": 1}), ("t", {"n": "one"}))
+    await made.ask("go")
+
+    assert trace == ["Setup", "Success", "Exit"]
+
+
+async def test_handlers_used_once_share_what_they_keep(tasks: TaskGroup) -> None:
+    seen: list[str] = []
+
+    def setup(self: Any) -> None:
+        self.connection = "open"
+
+    def use(self: Any, args: Any, input: Any) -> str:
+        seen.append(self.connection)
+        return "used"
+
+    tool = {"cmds": [use], "handlers": {"setup": setup}, "opts": {"use_handlers_once": True}}
+    made = session_of(tasks, {"t": tool}, ("t", {}), ("t", {}))
+    await made.ask("go")
+
+    assert seen == ["open", "open"]
+
+
+async def test_a_tool_that_fails_does_not_keep_the_next_from_running(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    made = session_of(
+        tasks, {"broken": traced(trace, bad), "whole": traced(trace, good)}, ("broken", {}), ("whole", {})
+    )
+    await made.ask("go")
+
+    assert trace == ["Setup", "Error", "Exit", "Setup", "Success", "Exit"]
+    assert results(made) == ["not so fine", "fine"]
+
+
+@pytest.mark.parametrize("place", ["setup", "success", "error", "on_exit", "prompt", "rejected"])
+async def test_a_handler_that_fails_shows_nothing_of_itself_and_leaves_no_call_open(
+    tasks: TaskGroup, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_args: Any) -> None:
+        raise ValueError("the password is swordfish")
+
+    handlers = {place: fails} if place in ("setup", "on_exit") else {}
+    output = {place: fails} if place in ("success", "error", "prompt", "rejected") else {}
+    step = bad if place == "error" else good
+    tool = {"cmds": [step], "handlers": handlers, "output": output}
+    made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
+    made.send("go")
+    if place not in ("setup", "prompt"):
+        kind = "reject" if place == "rejected" else "approve-once"
+        made.decide(await made.client.heard(events.PermissionRequested), {"kind": kind})
+    await made.idle()
+
+    (done,) = completed(made)
+    assert done.success == (place == "on_exit")
+    assert "swordfish" not in "".join(line.decode() for line in made.log.lines)
+    assert f"tool 't': {place}: ValueError: the password is swordfish (" in caplog.text
+
+
+async def test_a_function_that_would_end_the_process_does_not(tasks: TaskGroup) -> None:
+    def leaves(args: Any) -> None:
+        raise SystemExit(3)
+
+    made = session_of(tasks, {"t": {"cmds": [leaves]}}, ("t", {}))
+    await made.ask("go")
+
+    assert results(made) == ["The tool `t` failed."]
