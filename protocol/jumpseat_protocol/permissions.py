@@ -111,6 +111,19 @@ class CustomToolPermission(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class McpPermission(WireDataclass):
+    """Run a tool of an MCP server. ``read_only`` is what the server says of it."""
+
+    server_name: str
+    tool_name: str
+    tool_title: str
+    read_only: bool
+    args: Any = None
+    tool_call_id: str | None = None
+    kind: Literal["mcp"] = "mcp"
+
+
+@dataclass(slots=True, kw_only=True)
 class HookPermission(WireDataclass):
     """A hook wants a person to decide on this call."""
 
@@ -128,6 +141,7 @@ PermissionRequest: TypeAlias = (
     | UrlPermission
     | MemoryPermission
     | CustomToolPermission
+    | McpPermission
     | HookPermission
 )
 

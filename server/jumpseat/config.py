@@ -45,6 +45,10 @@
 
     [tools.memory]
     enabled = false                     # true: sessions that do not say otherwise keep memories
+
+    [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
+    command = "npx"
+    args = ["-y", "@modelcontextprotocol/server-filesystem", "/srv/data"]
 """
 
 from __future__ import annotations
@@ -205,6 +209,12 @@ class ToolsConfig(_Section):
     memory: MemoryConfig = Field(default_factory=MemoryConfig)
 
 
+class McpConfig(_Section):
+    """``servers`` are judged when a session wants them: a wrong one is listed with what is wrong."""
+
+    servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
+
+
 class Config(_Section):
     default_model: str | None = None
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
@@ -216,6 +226,7 @@ class Config(_Section):
         default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
     )
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
+    mcp: McpConfig = Field(default_factory=McpConfig)
 
 
 def load_config(home: Path) -> Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +20,7 @@ from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
+from jumpseat.mcp.catalogue import check_servers
 from jumpseat.script.command import main as play_scripts
 from jumpseat.script.steps import STEPS
 from jumpseat.script.steps import Script as PlayedScript
@@ -256,3 +258,31 @@ def test_the_page_about_scripts_names_every_step_and_field() -> None:
     page = (ROOT / "docs/script.md").read_text()
     for name in [*STEPS, *(one for one in PlayedScript.model_fields if one != "steps")]:
         assert f"`{name}" in page, name
+
+
+@pytest.mark.anyio
+async def test_the_server_in_the_mcp_page_greets(tmp_path: Path) -> None:
+    (program,), (options,) = blocks("docs/mcp.md", "python"), blocks("docs/mcp.md", "json")
+    (tmp_path / "hello_server.py").write_text(program)
+    session: dict[str, Any] = json.loads(options)
+    session["mcpServers"]["hello"]["command"] = sys.executable
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session_id = (await wire.call("session.create", session))["sessionId"]
+        await wire.event("session.mcp_servers_loaded")
+        await wire.call("session.send", {"sessionId": session_id, "prompt": "Greet Ada"})
+        asked = (await wire.event("permission.requested"))["data"]
+        answer = {"sessionId": session_id, "requestId": asked["requestId"], "result": {"kind": "approve-once"}}
+        await wire.call("session.permissions.handlePendingPermissionRequest", answer)
+        await wire.event("session.idle")
+        said = [one["data"]["content"] for one in wire.events() if one["type"] == "assistant.message"]
+    assert asked["permissionRequest"]["kind"] == "mcp"
+    assert said[-1] == "It says: Hello, Ada!"
+
+
+def test_the_servers_in_the_mcp_page_are_servers(tmp_path: Path) -> None:
+    (example,) = blocks("docs/mcp.md", "toml")
+    (tmp_path / "config.toml").write_text(example)
+    servers = check_servers(load_config(tmp_path).mcp.servers)
+    assert (servers["files"].transport, servers["tickets"].transport) == ("stdio", "http")
+    assert servers["tickets"].exclude_tools == ["delete_ticket"]

@@ -47,6 +47,7 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
+    McpPermission,
     MemoryPermission,
     ReadPermission,
     ShellPermission,
@@ -154,6 +155,9 @@ def in_words(request: PermissionRequest) -> str:
             return f"go to {request.url}"
         case MemoryPermission():
             return f"{request.action} a memory: {request.fact}"
+        case McpPermission():
+            args = short(request.args, 50)
+            return f"call {request.tool_name} of the MCP server {request.server_name} with {args}"
         case HookPermission():
             return f"call {request.tool_name}, though a hook asks: {request.hook_message or 'no reason given'}"
         case UnknownPermission():

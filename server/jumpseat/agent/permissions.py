@@ -20,6 +20,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
+    McpPermission,
     MemoryPermission,
     PermissionDecision,
     PermissionRequest,
@@ -217,6 +218,8 @@ def _approval_of(request: PermissionRequest) -> SessionApproval | None:
             return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
         case MemoryPermission():
             return SessionApproval(kind="memory")
+        case McpPermission():
+            return SessionApproval(kind="mcp", server_name=request.server_name, tool_name=request.tool_name)
         case UrlPermission() | HookPermission():
             return None
 
@@ -250,6 +253,13 @@ def _covers(approval: SessionApproval, request: PermissionRequest) -> bool:
         case UrlPermission():
             # Those are approved by their hosts.
             return False
+        case McpPermission():
+            # Without a tool it is for all of the server.
+            return (
+                approval.kind == "mcp"
+                and approval.server_name == request.server_name
+                and approval.tool_name in (None, request.tool_name)
+            )
         case HookPermission():
             # The hook asks each time; it is for the hook to remember.
             return False

@@ -27,7 +27,12 @@ def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataRe
     """What the model would be offered now."""
     return ToolsMetadataResult(
         tools=[
-            {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+            {
+                "name": spec.name,
+                "description": spec.description,
+                "input_schema": spec.parameters,
+                **({"mcpServerName": spec.origin.server, "mcpToolName": spec.origin.tool} if spec.origin else {}),
+            }
             for spec in ctx.registry.live(params.session_id).tools.specs()
         ]
     )
