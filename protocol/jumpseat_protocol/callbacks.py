@@ -58,6 +58,12 @@ class PostToolUseFailureOutput(WireModel):
     additional_context: str | None = None
 
 
+class PreMcpToolCallOutput(WireModel):
+    """``meta_to_use`` takes the place of the call's ``_meta``; ``null`` removes it."""
+
+    meta_to_use: dict[str, Any] | None = None
+
+
 class AgentStopOutput(WireModel):
     decision: Literal["block"] | None = None
     reason: str | None = None

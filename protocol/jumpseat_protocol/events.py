@@ -405,6 +405,8 @@ class ToolRequest(WireDataclass):
     arguments_json: str | None = None
     type: Literal["function", "custom"] = "function"
     intention_summary: str | None = None
+    mcp_server_name: str | None = None
+    mcp_tool_name: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -525,6 +527,8 @@ class ToolExecutionStart(Payload):
     arguments: Any = None
     turn_id: str | None = None
     shell_tool_info: ShellToolInfo | None = None
+    mcp_server_name: str | None = None
+    mcp_tool_name: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -679,6 +683,7 @@ class ElicitationRequested(Payload):
     mode: Literal["form", "url"] | None = None
     requested_schema: dict[str, Any] | None = None
     elicitation_source: str | None = None
+    url: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -750,6 +755,103 @@ class CommandsChanged(Payload):
     commands: list[CommandInfo]
 
 
+# --- MCP --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class McpLoadedServer(WireDataclass):
+    name: str
+    status: str
+    source: str | None = None
+    transport: str | None = None
+    plugin_name: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class McpServersLoaded(Payload):
+    """All servers that the session began with are there, or are known not to be."""
+
+    type: ClassVar[str] = "session.mcp_servers_loaded"
+    persisted: ClassVar[bool] = False
+    servers: list[McpLoadedServer]
+
+
+@dataclass(slots=True, kw_only=True)
+class McpServerStatusChanged(Payload):
+    type: ClassVar[str] = "session.mcp_server_status_changed"
+    persisted: ClassVar[bool] = False
+    server_name: str
+    status: str
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class McpToolsListChanged(Payload):
+    type: ClassVar[str] = "mcp.tools.list_changed"
+    persisted: ClassVar[bool] = False
+    server_name: str
+
+
+@dataclass(slots=True, kw_only=True)
+class McpResourcesListChanged(Payload):
+    type: ClassVar[str] = "mcp.resources.list_changed"
+    persisted: ClassVar[bool] = False
+    server_name: str
+
+
+@dataclass(slots=True, kw_only=True)
+class McpPromptsListChanged(Payload):
+    type: ClassVar[str] = "mcp.prompts.list_changed"
+    persisted: ClassVar[bool] = False
+    server_name: str
+
+
+@dataclass(slots=True, kw_only=True)
+class McpOauthRequired(Payload):
+    """A server wants a token; a client with an interest in this event is to answer.
+
+    ``resource_metadata`` is the JSON text that the server publishes of itself.
+    """
+
+    type: ClassVar[str] = "mcp.oauth_required"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    server_name: str
+    server_url: str
+    reason: Literal["initial", "refresh", "reauth", "upscope"]
+    www_authenticate_params: dict[str, str] | None = None
+    resource_metadata: str | None = None
+    static_client_config: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class McpOauthCompleted(Payload):
+    type: ClassVar[str] = "mcp.oauth_completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    outcome: Literal["token", "cancelled"]
+
+
+@dataclass(slots=True, kw_only=True)
+class SamplingRequested(Payload):
+    """A server wants an answer of a model; ``request`` is what it wants to ask, in the words of MCP."""
+
+    type: ClassVar[str] = "sampling.requested"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    server_name: str
+    mcp_request_id: Any
+    request: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SamplingCompleted(Payload):
+    type: ClassVar[str] = "sampling.completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+
+
 @dataclass(slots=True, kw_only=True)
 class UnknownPayload:
     """An event of another version, read from a log. It is handed on as it is and never interpreted."""
@@ -814,6 +916,15 @@ EventPayload: TypeAlias = (
     | CommandExecute
     | CommandCompleted
     | CommandsChanged
+    | McpServersLoaded
+    | McpServerStatusChanged
+    | McpToolsListChanged
+    | McpResourcesListChanged
+    | McpPromptsListChanged
+    | McpOauthRequired
+    | McpOauthCompleted
+    | SamplingRequested
+    | SamplingCompleted
 )
 
 EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}

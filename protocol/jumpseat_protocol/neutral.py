@@ -32,9 +32,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- the server -----------------------------------------------------------------------------------------------
     "commands.list": Answer({"commands": []}),
     "extensions.discover": Answer({"extensions": [], "mode": "disabled"}),
-    "mcp.config.list": Answer({"servers": {}}),
     "mcp.config.reload": _VOID,
-    "mcp.discover": Answer({"servers": []}),
     "plugins.list": Answer({"plugins": []}),
     "plugins.marketplaces.list": Answer({"marketplaces": []}),
     "sessions.findByTaskId": Answer({}, needs=("taskId",)),
@@ -63,22 +61,12 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.tasks.waitForPending": _DONE,
     "session.tools.updateSubagentSettings": _DONE,
     # --- MCP ------------------------------------------------------------------------------------------------------
-    "session.mcp.cancelSamplingExecution": Answer({"cancelled": False}, needs=("requestId",)),
-    "session.mcp.executeSampling": Answer(
-        {"action": "failure", "error": "There is no MCP server whose sampling request could be run."}
-    ),
     "session.mcp.headers.handlePendingHeadersRefreshRequest": _NOBODY_ASKED,
-    "session.mcp.isServerRunning": Answer({"running": False}, needs=("serverName",)),
-    "session.mcp.list": Answer({"servers": []}),
-    "session.mcp.moveLoadingToBackground": Answer({"movedToBackground": False}),
-    "session.mcp.oauth.handlePendingRequest": _NOBODY_ASKED,
     "session.mcp.oauth.respond": _NOBODY_ASKED,
     "session.mcp.removeGitHub": Answer({"removed": False}),
-    "session.mcp.setEnvValueMode": Answer({}, echoes=("mode",), needs=("mode",)),
     # --- questions that were never asked --------------------------------------------------------------------------
     "session.ui.handlePendingAutoModeSwitch": _NOBODY_ASKED,
     "session.ui.handlePendingExitPlanMode": _NOBODY_ASKED,
-    "session.ui.handlePendingSampling": _NOBODY_ASKED,
     "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,
     # --- compaction, checkpoints, rewinding -----------------------------------------------------------------------
     "session.history.abortManualCompaction": Answer({"aborted": False}),
@@ -124,13 +112,5 @@ REFUSALS: Final[Mapping[str, str]] = {
     "session.extensions.enable": "Extensions not available",
     "session.extensions.reload": "Extensions not available",
     "session.extensions.sendAttachmentsToMessage": "Extensions not available: this connection is no extension",
-    "session.mcp.apps.callTool": "mcp-apps is not available",
-    "session.mcp.apps.listTools": "mcp-apps is not available",
-    "session.mcp.apps.readResource": "mcp-apps is not available",
-    "session.mcp.disable": "No MCP host initialized",
-    "session.mcp.enable": "No MCP host initialized",
-    "session.mcp.listTools": "The MCP server is not connected",
-    "session.mcp.oauth.login": "MCP host is not available",
-    "session.mcp.reload": "MCP config reload not available",
 }
 """Methods that are refused in words that clients know."""

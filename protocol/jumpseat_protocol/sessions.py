@@ -261,7 +261,8 @@ class MemoryOptions(WireModel):
 class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was.
 
-    ``adapter_settings`` are values for the ``schema`` of the model's adapter, all of them.
+    ``adapter_settings`` are values for the ``schema`` of the model's adapter, all of them. ``mcp_servers`` are
+    each as ``mcp.py`` describes them.
     """
 
     model: str | None = None
@@ -284,6 +285,10 @@ class SessionOptions(WireModel):
     models: list[ProviderModelConfig] | None = None
     capi: CapiOptions | None = None
     custom_agents: list[CustomAgentConfig] | None = None
+    mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
+    disabled_mcp_servers: list[str] | None = None
+    plugin_directories: list[str] | None = None
+    request_mcp_apps: StrictBool | None = None
     session_limits: SessionLimitsConfig | None = None
     request_permission: StrictBool | None = None
     request_elicitation: StrictBool | None = None

@@ -29,6 +29,7 @@ from jumpseat.cli import Options
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.handlers.context import Context
+from jumpseat.mcp.hosts import McpHosts
 from jumpseat.registry import SessionRegistry
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
@@ -36,6 +37,7 @@ from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.store.approvals import StoredApprovals
 from jumpseat.store.instructions import read_instructions
+from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.memories import MemoryStore
 from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
@@ -102,13 +104,23 @@ class App:
             built_in=(tool.name for tool in BUILTIN_TOOLS),
             always=config.default_tools,
         )
+        environ = {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
+        self.mcp_config = McpConfigFile(home)
+        self.mcp = McpHosts(
+            environ,
+            config.mcp.servers,
+            self.mcp_config,
+            trusted=self.trust.is_trusted,
+            reserved=frozenset(tool.name for tool in BUILTIN_TOOLS),
+        )
         self.registry = SessionRegistry(
             store,
             self.models,
             Environment(
                 (*BUILTIN_TOOLS, *web_tools(self.web)),
-                {name: value for name, value in os.environ.items() if name not in OWN_SECRETS},
+                environ,
                 sources=(
+                    self.mcp.source,
                     lambda session: FixedTools(sql(session, store.folder(session.id).database)),
                     lambda session: SkillTools(session, self.skills.of(session)),
                     lambda session: MemoryTools(session, memories),
@@ -133,7 +145,7 @@ class App:
         connection = Connection(
             self._disconnected, self._tasks, self.secrets, authenticated=self.connection_token is None
         )
-        context = Context(connection, self.registry, self.models, self)
+        context = Context(connection, self.registry, self.models, self, self.mcp)
         connection.serve(
             lambda method: find_route(context, method),
             lambda session_id, question: self.registry.concerns(connection, session_id, question),
@@ -302,3 +314,7 @@ def _log_to_stderr(level: str) -> None:
     # httpx and asyncio tell URLs and payload sizes at INFO; that is for debugging only.
     for name in ("httpx", "httpcore", "asyncio"):
         logging.getLogger(name).setLevel(max(logging.WARNING, _LEVELS.get(level, logging.DEBUG)))
+    # The mcp package tells whole messages and tracebacks, partly on the root logger; what matters we tell.
+    for name in ("mcp", "client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: record.name != "root")

@@ -59,6 +59,10 @@
 
     [tools.memory]
     enabled = false                     # true: sessions that do not say otherwise keep memories
+
+    [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
+    command = "npx"
+    args = ["-y", "@modelcontextprotocol/server-filesystem", "/srv/data"]
 """
 
 from __future__ import annotations
@@ -257,6 +261,12 @@ class ToolsConfig(_Section):
         return self.model_extra or {}
 
 
+class McpConfig(_Section):
+    """``servers`` are judged when a session wants them: a wrong one is listed with what is wrong."""
+
+    servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
+
+
 class Config(_Section):
     default_model: str | None = None
     trusted_folders: list[str] = Field(default_factory=list)
@@ -270,6 +280,7 @@ class Config(_Section):
     )
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
     default_tools: list[str] = Field(default_factory=list)
+    mcp: McpConfig = Field(default_factory=McpConfig)
 
     @field_validator("trusted_folders")
     @classmethod

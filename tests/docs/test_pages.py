@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ from jumpseat.agent.permission_facts import Grounds
 from jumpseat.agent.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
+from jumpseat.mcp.catalogue import check_servers
 from jumpseat.script.command import main as play_scripts
 from jumpseat.script.steps import STEPS
 from jumpseat.script.steps import Script as PlayedScript
@@ -348,3 +350,31 @@ async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path)
         by_rule = "denied by a rule" in verdict.message
         came[line] = "deny" if by_rule else "allow" if verdict.status == "allowed" else "ask"
     assert came == expected
+
+
+@pytest.mark.anyio
+async def test_the_server_in_the_mcp_page_greets(tmp_path: Path) -> None:
+    (program,), (options,) = blocks("docs/mcp.md", "python"), blocks("docs/mcp.md", "json")
+    (tmp_path / "hello_server.py").write_text(program)
+    session: dict[str, Any] = json.loads(options)
+    session["mcpServers"]["hello"]["command"] = sys.executable
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session_id = (await wire.call("session.create", session))["sessionId"]
+        await wire.event("session.mcp_servers_loaded")
+        await wire.call("session.send", {"sessionId": session_id, "prompt": "Greet Ada"})
+        asked = (await wire.event("permission.requested"))["data"]
+        answer = {"sessionId": session_id, "requestId": asked["requestId"], "result": {"kind": "approve-once"}}
+        await wire.call("session.permissions.handlePendingPermissionRequest", answer)
+        await wire.event("session.idle")
+        said = [one["data"]["content"] for one in wire.events() if one["type"] == "assistant.message"]
+    assert asked["permissionRequest"]["kind"] == "mcp"
+    assert said[-1] == "It says: Hello, Ada!"
+
+
+def test_the_servers_in_the_mcp_page_are_servers(tmp_path: Path) -> None:
+    (example,) = blocks("docs/mcp.md", "toml")
+    (tmp_path / "config.toml").write_text(example)
+    servers = check_servers(load_config(tmp_path).mcp.servers)
+    assert (servers["files"].transport, servers["tickets"].transport) == ("stdio", "http")
+    assert servers["tickets"].exclude_tools == ["delete_ticket"]

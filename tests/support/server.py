@@ -231,7 +231,7 @@ class RunningServer:
         """Where a TCP server listens; none over stdio."""
         self.expect_exit = 0
         self.process = process
-        self._mark = mark
+        self.mark = mark
         self._wire: Wire | None = None
         self._stderr = bytearray()
 
@@ -291,7 +291,7 @@ class RunningServer:
 
     def descendants(self) -> list[int]:
         """Processes that were started by the server, directly or not, and still run."""
-        return [pid for pid in _marked(self._mark) if pid != self.process.pid]
+        return [pid for pid in _marked(self.mark) if pid != self.process.pid]
 
     async def close_stdin(self) -> None:
         """What a host that goes away does to a server on stdio."""

@@ -78,6 +78,23 @@ def require_sdk(sdk: Sdk) -> Path:
     return sdk.folder
 
 
+def require_npm(package: str, version: str) -> Path:
+    """Return the folder an npm package is installed in; skip or fail the test where that cannot be."""
+    tool = Sdk("npm", f"{package.rpartition('/')[2]}-{version}")
+    stamp = tool.folder / ".installed"
+    with _locked(TOOLS / f"{tool}.lock"):
+        if not stamp.exists():
+            shutil.rmtree(tool.folder, ignore_errors=True)
+            tool.folder.mkdir()
+            require_program("node")
+            (tool.folder / "package.json").write_text(json.dumps({"private": True}))
+            options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+            patience = ("--fetch-retries=1", "--fetch-timeout=20000")
+            _run(tool, require_program("npm"), "install", *options, *patience, f"{package}@{version}")
+            stamp.touch()
+    return tool.folder
+
+
 def require_program(name: str) -> str:
     """Return the path of a program; skip or fail the test where it is missing."""
     path = shutil.which(name)

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final, cast
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
+from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     as_count,
     as_list,
@@ -264,8 +265,8 @@ def hosted_tools_to_wire(request: ModelRequest) -> list[JsonObject]:
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """One tool. The schema goes as it is, but must say that it is an object."""
-    schema = tool.parameters if tool.parameters.get("type") == "object" else {"type": "object", **tool.parameters}
+    """One tool."""
+    schema = object_parameters(tool.parameters)
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 

@@ -31,6 +31,7 @@ from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.gemini_schema import inlined, openapi_parameters, openapi_subset
+from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     as_count,
     as_list,
@@ -300,7 +301,7 @@ def tool_to_wire(tool: ToolSpec, *, as_is: bool = False) -> JsonObject:
     wire: JsonObject = {"name": tool.name, "description": tool.description}
     if as_is:
         if tool.parameters:
-            wire["parametersJsonSchema"] = tool.parameters
+            wire["parametersJsonSchema"] = object_parameters(tool.parameters)
     elif parameters := openapi_parameters(tool.parameters):
         wire["parameters"] = parameters
     return wire

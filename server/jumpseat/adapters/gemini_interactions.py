@@ -39,6 +39,7 @@ from jumpseat.adapters.gemini import (
     usage_of,
 )
 from jumpseat.adapters.gemini_schema import inlined
+from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     as_count,
     as_list,
@@ -148,7 +149,7 @@ class GeminiInteractionsAdapter(Wire):
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
     """One function. The wire takes JSON Schema, but for references and what forbids more than it asks for."""
-    parameters = inlined(tool.parameters or {"type": "object", "properties": {}})
+    parameters = inlined(object_parameters(tool.parameters))
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": parameters}
 
 

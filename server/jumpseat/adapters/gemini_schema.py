@@ -63,7 +63,7 @@ def openapi_parameters(schema: JsonObject) -> JsonObject | None:
     """The parameters of a function, which are an object; ``None`` where it takes none."""
     node = inlined(schema)
     if any(key in node for key in _LISTED[:3]):
-        node = _one_object(node)
+        node = one_object(node)
     node = _node({**node, "type": "object"})
     return node if node.get("properties") else None
 
@@ -248,7 +248,7 @@ def _both(first: JsonObject, second: JsonObject) -> JsonObject:
     return both
 
 
-def _one_object(node: JsonObject) -> JsonObject:
+def one_object(node: JsonObject) -> JsonObject:
     """Parameters that are one of several objects, as the one object that has room for each of them."""
     merged = _merged(node)
     options = [_merged(as_object(one)) for key in ("anyOf", "oneOf") for one in as_list(merged.get(key))]

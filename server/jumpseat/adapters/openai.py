@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.failures import failure_of_event, provider_error
+from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     arguments_text,
     as_count,
@@ -281,8 +282,8 @@ def is_openai(base_url: str) -> bool:
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """One function definition. The schema goes as it is."""
-    parameters = tool.parameters or {"type": "object", "properties": {}}
+    """One function definition."""
+    parameters = object_parameters(tool.parameters)
     return {
         "type": "function",
         "function": {"name": tool.name, "description": tool.description, "parameters": parameters},

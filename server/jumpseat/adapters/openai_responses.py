@@ -28,6 +28,7 @@ from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.openai import BearerAdapter, named_schema
+from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     arguments_text,
     as_count,
@@ -221,7 +222,7 @@ def tool_to_wire(tool: ToolSpec) -> JsonObject:
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters or {"type": "object", "properties": {}},
+        "parameters": object_parameters(tool.parameters),
         # Without a word the wire makes every schema a strict one, in which all that is optional is required.
         "strict": False,
     }

@@ -42,6 +42,8 @@ class Clients:
         self._tell = tell
         self._attached: dict[Client, Attachment] = {}
         self._interests: dict[str, tuple[Client, str]] = {}
+        # Called when a client has taken an interest back, or is gone.
+        self.on_fewer_interests: list[Callable[[], None]] = []
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
@@ -139,8 +141,7 @@ class Clients:
         if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
             return False
         del self._interests[handle]
-        if not self.has_interest("command.queued"):
-            self.queued_commands.close_all(QueuedCommandResult(handled=False))
+        self._release_questions()
         return True
 
     def has_interest(self, event_type: str) -> bool:
@@ -195,8 +196,14 @@ class Clients:
         for pending in self.command_calls.open():
             if pending.question.client is client:
                 self.command_calls.answer(pending.id, "the client that has this command is gone")
+        self._release_questions()
+
+    def _release_questions(self) -> None:
+        """Let nobody wait for answers to events that no client answers any more."""
         if not self.has_interest("command.queued"):
             self.queued_commands.close_all(QueuedCommandResult(handled=False))
+        for release in self.on_fewer_interests:
+            release()
 
     def _latest_first(self) -> Iterable[Attachment]:
         return reversed(list(self._attached.values()))

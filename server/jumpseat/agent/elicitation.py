@@ -10,8 +10,12 @@ from jumpseat_protocol import events
 from jumpseat_protocol.elicitation import ElicitationResult
 
 
-async def elicit(session: Session, message: str, schema: dict[str, Any]) -> ElicitationResult:
+async def elicit(
+    session: Session, message: str, schema: dict[str, Any], *, source: str | None = None, url: str | None = None
+) -> ElicitationResult:
     """Show the form and wait for the answer, as long as it takes and somebody is there who can show it.
+
+    ``source`` is who asks, where it is not the session itself; a ``url`` is opened in place of a form.
 
     Raises:
         InvalidRequestError: no attached client can show a form.
@@ -23,7 +27,12 @@ async def elicit(session: Session, message: str, schema: dict[str, Any]) -> Elic
     try:
         session.emit(
             events.ElicitationRequested(
-                request_id=pending.id, message=message, mode="form", requested_schema=schema
+                request_id=pending.id,
+                message=message,
+                mode="form" if url is None else "url",
+                requested_schema=schema if url is None else None,
+                elicitation_source=source,
+                url=url,
             )
         )
         result = await pending.answer()

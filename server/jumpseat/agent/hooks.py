@@ -93,6 +93,18 @@ class Hooks:
             callbacks.PostToolUseFailureOutput, "postToolUseFailure", toolName=tool_name, toolArgs=args, error=error
         )
 
+    async def pre_mcp_tool_call(
+        self, server_name: str, tool_name: str, args: JsonObject, call_id: str
+    ) -> callbacks.PreMcpToolCallOutput:
+        return await self._ask(
+            callbacks.PreMcpToolCallOutput,
+            "preMcpToolCall",
+            serverName=server_name,
+            toolName=tool_name,
+            arguments=args,
+            toolCallId=call_id,
+        )
+
     async def agent_stop(self, transcript_path: str, *, again: bool) -> callbacks.AgentStopOutput:
         """``again``: a hook has kept this run going before."""
         return await self._ask(

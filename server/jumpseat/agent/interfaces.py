@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.model import Model, ModelInfo, ToolSpec
+from jumpseat.agent.model import Model, ModelInfo, ToolOrigin, ToolSpec
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol.events import Event, ShellToolInfo
 from jumpseat_protocol.sessions import ClientTool
@@ -118,6 +118,14 @@ class ToolRunner(Protocol):
         Raises:
             InvalidRequestError: one would hide a built-in tool without saying so.
         """
+        ...
+
+    async def ready(self) -> None:
+        """Wait for tools that are just being started, but not for long; a turn that begins wants them."""
+        ...
+
+    def origin(self, name: str) -> ToolOrigin | None:
+        """The MCP server that the tool of that name is of."""
         ...
 
     def intention(self, call: ToolUseBlock) -> str | None:

@@ -183,6 +183,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     """One model call and the tool calls of its answer."""
     limits.check(session)
     try:
+        await session.tools.ready()
         resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
     except JumpseatError as error:
         await _tell_error(session, error, recoverable=False)
@@ -539,12 +540,15 @@ def _publish_answer(
 def _tool_request(session: Session, call: ToolUseBlock) -> events.ToolRequest:
     arguments = call.arguments if call.arguments is not None else {}
     exact = call.arguments_json if call.arguments_json != canonical_json(arguments) else None
+    origin = session.tools.origin(call.name)
     return events.ToolRequest(
         tool_call_id=call.id,
         name=call.name,
         arguments=arguments,
         arguments_json=exact,
         intention_summary=session.tools.intention(call),
+        mcp_server_name=origin.server if origin else None,
+        mcp_tool_name=origin.tool if origin else None,
     )
 
 

@@ -21,12 +21,21 @@ StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal",
 
 
 @dataclass(frozen=True, slots=True)
+class ToolOrigin:
+    """The MCP server that has a tool, and that server's name for it."""
+
+    server: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model sees it. ``parameters`` is a JSON Schema of type object."""
+    """A tool as the model sees it, but for its ``origin``. ``parameters`` is a JSON Schema of type object."""
 
     name: str
     description: str
     parameters: JsonObject
+    origin: ToolOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)

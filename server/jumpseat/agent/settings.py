@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
@@ -23,6 +23,9 @@ from jumpseat_protocol.sessions import (
     ToolSearchConfig,
 )
 
+if TYPE_CHECKING:
+    from jumpseat_protocol.mcp import McpServerConfig
+
 
 @dataclass(slots=True)
 class SessionSettings:
@@ -31,7 +34,8 @@ class SessionSettings:
     ``config_discovery`` tells whether the project may bring skills of its own; ``memory`` is unset where the server
     decides.
     ``adapter_settings`` are values for the ``schema`` of the model's adapter.
-    ``provider``, ``providers`` and ``login`` hold secrets: they live here and in no file.
+    ``config_discovery`` lets what lies in the working directory count, where the folder is trusted.
+    ``provider``, ``providers``, ``login`` and ``mcp_servers`` hold secrets: they live here and in no file.
     """
 
     cwd: Path
@@ -58,6 +62,12 @@ class SessionSettings:
     hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
+    mcp_servers: dict[str, McpServerConfig] = field(
+        default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
+    )
+    disabled_mcp_servers: list[str] = field(default_factory=list[str])
+    mcp_apps: bool = False
+    plugin_directories: list[str] = field(default_factory=list[str])
     host_git: bool = True
     skip_custom_instructions: bool = False
     instruction_directories: list[str] = field(default_factory=list[str])

@@ -9,7 +9,9 @@ from typing import Protocol
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
+from jumpseat.mcp.hosts import McpHosts
 from jumpseat.registry import SessionRegistry
+from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
@@ -72,6 +74,11 @@ class Process(Protocol):
         ...
 
     @property
+    def mcp_config(self) -> McpConfigFile:
+        """The MCP servers that a user has set up with a client."""
+        ...
+
+    @property
     def ending(self) -> bool: ...
 
     async def close_sessions(self) -> None:
@@ -91,3 +98,4 @@ class Context:
     registry: SessionRegistry
     models: Models
     process: Process
+    mcp: McpHosts

@@ -40,6 +40,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     ctx.registry.keep_options(session)
     if ctx.process.skills.of(session).all():
         tell_skills(ctx, session)
+    ctx.mcp.begin(session)
     return opened(ctx, session)
 
 
@@ -81,5 +82,7 @@ def opened(ctx: Context, session: Session) -> SessionOpenedResult:
         workspace_path=str(ctx.registry.folder(session).path),
         start_time=session.started_at,
         mode=session.settings.mode,
-        capabilities=Capabilities(ui=UiCapabilities(elicitation=session.clients.can_elicit())),
+        capabilities=Capabilities(
+            ui=UiCapabilities(elicitation=session.clients.can_elicit(), mcp_apps=session.settings.mcp_apps)
+        ),
     )

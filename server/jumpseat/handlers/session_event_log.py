@@ -10,7 +10,11 @@ from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseIn
 def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Note that this client answers events of a type. All events are delivered either way."""
     session = ctx.registry.live(params.session_id)
-    return InterestResult(handle=session.clients.add_interest(ctx.connection, params.event_type))
+    handle = session.clients.add_interest(ctx.connection, params.event_type)
+    if params.event_type == "mcp.oauth_required" and (host := ctx.mcp.of(session)) is not None:
+        # A server may have wanted a token before there was anybody to give one.
+        host.retry_auth()
+    return InterestResult(handle=handle)
 
 
 def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:

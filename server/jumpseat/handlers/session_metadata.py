@@ -66,6 +66,8 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
         )
     ctx.registry.folder(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
     session.settings.cwd = cwd
+    if (host := ctx.mcp.of(session)) is not None:
+        host.tell_roots()
     return WorkingDirectoryResult(working_directory=str(cwd))
 
 

@@ -46,6 +46,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     if attachment is not None and params.system_message is not None:
         attachment.has_transforms = params.system_message.has_transforms()
     ctx.registry.keep_options(session)
+    ctx.mcp.begin(session)
     return SuccessResult()
 
 
@@ -59,8 +60,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     """Take over what ``options`` sets; what is unset stays as it is. Who the session is, is not settled here.
 
     Raises:
-        InvalidRequestError: the working directory does not exist, two agents have one name, or the schema for
-            answers is none.
+        InvalidRequestError: the working directory does not exist, two agents have one name, an MCP server cannot be
+            used, or the schema for answers is none.
     """
     check_format(options.response_format)
     if options.working_directory is not None:
@@ -79,6 +80,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "providers",
         "custom_agents",
         "session_limits",
+        "disabled_mcp_servers",
+        "plugin_directories",
         "available_tools",
         "tool_choice",
         "hosted_tools",
@@ -99,6 +102,12 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         names = [agent.name for agent in options.custom_agents]
         if len(set(names)) < len(names):
             raise InvalidRequestError("customAgents: two agents have the same name")
+    if options.mcp_servers is not None:
+        from jumpseat.mcp.catalogue import check_servers
+
+        settings.mcp_servers = check_servers(options.mcp_servers)
+    if options.request_mcp_apps is not None:
+        settings.mcp_apps = options.request_mcp_apps
     if options.models is not None:
         settings.provider_models = options.models
     if options.capi is not None and options.capi.enable_web_socket_responses is not None:

@@ -79,6 +79,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
             )
         )
     ctx.connection.catch_up(session.id, session.open_questions())
+    ctx.mcp.begin(session)
     return opened(ctx, session)
 
 

@@ -38,4 +38,5 @@ def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataRe
 
 
 def _metadata(spec: ToolSpec) -> dict[str, Any]:
-    return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+    origin = {"mcpServerName": spec.origin.server, "mcpToolName": spec.origin.tool} if spec.origin else {}
+    return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters, **origin}

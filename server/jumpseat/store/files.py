@@ -37,8 +37,10 @@ def read_text(path: Path) -> str | None:
         raise StoreError(f"cannot read {path.name!r}: {error.strerror or error}") from error
 
 
-def write_text(path: Path, content: str) -> None:
+def write_text(path: Path, content: str, *, private: bool = False) -> None:
     """Write a file in one step, with the folders on the way: readers see the old text or the new one.
+
+    A ``private`` one is for the eyes of its owner alone.
 
     Raises:
         StoreError: it cannot be written.
@@ -47,6 +49,8 @@ def write_text(path: Path, content: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            if private:
+                draft.touch(0o600)
             draft.write_bytes(content.encode())
             draft.replace(path)
         except BaseException:

@@ -19,6 +19,9 @@ class BuiltinTools:
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
         return {name: tool for name, tool in self._tools.items() if self._has(tool.needs)}
 
+    async def ready(self) -> None:
+        """They always are."""
+
     async def close(self, grace_s: float) -> None:
         """Nothing of their own: what commands they have running belongs to the session's shells."""
 
@@ -34,6 +37,9 @@ class FixedTools:
 
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
         return self._tools
+
+    async def ready(self) -> None:
+        """They always are."""
 
     async def close(self, grace_s: float) -> None:
         """Nothing is running."""

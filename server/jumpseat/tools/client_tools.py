@@ -39,6 +39,9 @@ class ClientTools:
     def tools(self) -> Mapping[str, ToolOfClient]:
         return {name: ToolOfClient(self._session, tool) for name, tool in self._session.clients.tools().items()}
 
+    async def ready(self) -> None:
+        """They always are."""
+
     async def close(self, grace_s: float) -> None:
         """Nothing runs here: an open call is withdrawn with the turn that made it."""
 

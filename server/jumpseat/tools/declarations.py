@@ -102,6 +102,9 @@ class SessionDeclarations:
     def words(self, name: str) -> str | None:
         return None if self._tools is None else self._tools.words(name)
 
+    async def ready(self) -> None:
+        """They always are: files are read when a session is opened."""
+
     async def close(self, grace_s: float) -> None:
         if self._tools is not None:
             await self._tools.close(grace_s)

@@ -79,6 +79,9 @@ class MemoryTools:
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
         return {tool.name: tool for tool in self._tools} if self._memories.enabled(self._session.settings) else {}
 
+    async def ready(self) -> None:
+        """They always are."""
+
     async def close(self, grace_s: float) -> None:
         """Nothing is running."""
 

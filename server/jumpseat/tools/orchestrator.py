@@ -18,7 +18,7 @@ import anyio
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.mentions import in_words
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.shell_syntax import parse_shell
@@ -147,11 +147,19 @@ class ToolOrchestrator:
             if offered(name, tool.source, settings.available_tools, settings.excluded_tools)
         }
 
+    async def ready(self) -> None:
+        for source in self._sources:
+            await source.ready()
+
     # --- what the user is shown ---------------------------------------------------------------------------------
 
     def intention(self, call: ToolUseBlock) -> str | None:
         tool = self._offered().get(call.name)
         return None if tool is None or call.arguments is None else tool.summary(call.arguments)
+
+    def origin(self, name: str) -> ToolOrigin | None:
+        tool = self._offered().get(name)
+        return tool.spec.origin if tool else None
 
     def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
         command = (call.arguments or {}).get("command") if call.name == "bash" else None
@@ -167,6 +175,7 @@ class ToolOrchestrator:
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
         session = self._session
         for call in calls:
+            origin = self.origin(call.name)
             session.emit(
                 events.ToolExecutionStart(
                     tool_call_id=call.id,
@@ -174,6 +183,8 @@ class ToolOrchestrator:
                     arguments=call.arguments if call.arguments is not None else {},
                     turn_id=turn_id,
                     shell_tool_info=self.shell_info(call),
+                    mcp_server_name=origin.server if origin else None,
+                    mcp_tool_name=origin.tool if origin else None,
                 )
             )
         # By position: a model may use one id twice.

@@ -46,6 +46,9 @@ class SkillTools:
             self._listed, self._tool = listed, self._make(listed)
         return {self._tool.name: self._tool}
 
+    async def ready(self) -> None:
+        """They always are."""
+
     async def close(self, grace_s: float) -> None:
         """Nothing is running."""
 

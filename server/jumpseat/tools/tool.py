@@ -189,6 +189,10 @@ class ToolSource(Protocol):
         """Those there are now, by name. Called often: no I/O."""
         ...
 
+    async def ready(self) -> None:
+        """Wait for those that are just being started, but not for long."""
+        ...
+
     async def close(self, grace_s: float) -> None:
         """End what the tools have running; processes get ``grace_s`` seconds to do so by themselves."""
         ...

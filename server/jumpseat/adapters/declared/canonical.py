@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import arguments_text, as_object, as_text, dump_json, hosted_as_text, parse_arguments
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -165,7 +166,7 @@ def tools_of(tools: list[ToolSpec]) -> list[JsonObject]:
                 "function": {
                     "name": tool.name,
                     "description": tool.description,
-                    "parameters": tool.parameters or {"type": "object", "properties": {}},
+                    "parameters": object_parameters(tool.parameters),
                 },
             }
         }

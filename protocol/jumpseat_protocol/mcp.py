@@ -1,0 +1,299 @@
+"""MCP servers of sessions and of the user: their settings, their state, and what clients ask of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, StrictBool, model_validator
+
+from jumpseat_protocol.wire import WireModel
+
+McpStatus: TypeAlias = Literal[
+    "connected", "failed", "needs-auth", "pending", "disabled", "stopped", "not_configured"
+]
+McpSource: TypeAlias = Literal["user", "workspace", "plugin", "builtin"]
+
+
+class McpServerConfig(WireModel):
+    """One server: a ``command`` to run, or the ``url`` of one that runs.
+
+    ``tools`` are the names of those to offer, ``["*"]`` or nothing for all. ``timeout`` is that of one call, in
+    milliseconds. Fields that this server does not know are kept.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["local", "stdio", "http", "sse"] | None = None
+    command: str | None = Field(default=None, min_length=1)
+    args: list[str] | None = None
+    env: dict[str, str] | None = Field(default=None, repr=False)
+    cwd: str | None = None
+    url: str | None = Field(default=None, pattern="^https?://[^/]")
+    headers: dict[str, str] | None = Field(default=None, repr=False)
+    tools: list[str] | None = None
+    exclude_tools: list[str] | None = None
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    oauth_client_id: str | None = None
+    oauth_public_client: StrictBool | None = None
+    oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> McpServerConfig:
+        remote = self.type in ("http", "sse") or (self.type is None and self.command is None)
+        if remote and self.url is None:
+            raise ValueError("expected a command to run, or the url of a server")
+        if not remote and self.command is None:
+            raise ValueError("expected a command to run")
+        if self.command is not None and self.url is not None:
+            raise ValueError("expected a command or a url, not both")
+        return self
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is reached by its URL."""
+        return self.url is not None
+
+    @property
+    def transport(self) -> Literal["stdio", "http", "sse"]:
+        if not self.remote:
+            return "stdio"
+        return "sse" if self.type == "sse" else "http"
+
+
+class McpServerParams(WireModel):
+    session_id: str
+    server_name: str
+
+
+class McpStartParams(McpServerParams):
+    """``config`` takes the place of what the server is configured with, for this session.
+
+    It is judged by :class:`McpServerConfig`.
+    """
+
+    config: dict[str, Any] | None = Field(default=None, repr=False)
+
+
+class McpServerInfo(WireModel):
+    name: str
+    status: McpStatus
+    source: McpSource | None = None
+    source_plugin: str | None = None
+    error: str | None = None
+
+
+class McpServersResult(WireModel):
+    servers: list[McpServerInfo]
+
+
+class McpToolInfo(WireModel):
+    """A tool by its server's own name for it."""
+
+    name: str
+    description: str | None = None
+
+
+class McpToolsResult(WireModel):
+    tools: list[McpToolInfo]
+
+
+class McpRunningResult(WireModel):
+    running: StrictBool
+
+
+class McpMovedResult(WireModel):
+    moved_to_background: StrictBool
+
+
+class McpEnvModeParams(WireModel):
+    """``direct``: what stands in ``env`` is the value; ``indirect``: it is the name of a variable."""
+
+    session_id: str
+    mode: Literal["direct", "indirect"]
+
+
+class McpEnvModeResult(WireModel):
+    mode: Literal["direct", "indirect"]
+
+
+class McpSamplingParams(WireModel):
+    """``request`` is the ``params`` of an MCP ``sampling/createMessage``."""
+
+    session_id: str
+    request_id: str
+    server_name: str
+    mcp_request_id: Any = None
+    request: dict[str, Any]
+
+
+class McpSamplingResult(WireModel):
+    action: Literal["success", "failure", "cancelled"]
+    result: dict[str, Any] | None = None
+    error: str | None = None
+
+
+class McpRequestParams(WireModel):
+    session_id: str
+    request_id: str
+
+
+class McpCancelSamplingResult(WireModel):
+    cancelled: StrictBool
+
+
+class HandlePendingSamplingParams(McpRequestParams):
+    """``response`` is an MCP ``CreateMessageResult``; none refuses the request."""
+
+    response: dict[str, Any] | None = None
+
+
+class McpOauthToken(WireModel):
+    """A token for the server that asked for one. ``expires_in`` is in seconds."""
+
+    kind: Literal["token"]
+    access_token: str = Field(min_length=1, repr=False)
+    token_type: str | None = None
+    expires_in: float | None = None
+
+
+class McpOauthCancelled(WireModel):
+    """There will be no token."""
+
+    kind: Literal["cancelled"]
+
+
+McpOauthAnswer: TypeAlias = McpOauthToken | McpOauthCancelled
+
+
+class HandlePendingOauthParams(McpRequestParams):
+    result: McpOauthAnswer
+
+
+class McpOauthLoginParams(McpServerParams):
+    """A ``client_id`` that was registered by hand wins over the configured one; without any, we register."""
+
+    force_reauth: StrictBool = False
+    client_name: str | None = None
+    callback_success_message: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = Field(default=None, repr=False)
+
+
+class McpOauthLoginResult(WireModel):
+    """Where the user is to go; nothing where the server already takes what is known."""
+
+    authorization_url: str | None = None
+
+
+class McpAuthChangedParams(WireModel):
+    session_id: str
+    server_name: str | None = None
+
+
+class McpAppToolsParams(McpServerParams):
+    origin_server_name: str
+
+
+class McpAppCallParams(McpAppToolsParams):
+    tool_name: str
+    arguments: dict[str, Any] | None = None
+
+
+class McpRawToolsResult(WireModel):
+    """Tools as the server describes them."""
+
+    tools: list[dict[str, Any]]
+
+
+class McpHostContextParams(WireModel):
+    session_id: str
+    context: dict[str, Any]
+
+
+class McpHostContextResult(WireModel):
+    context: dict[str, Any]
+
+
+class McpAppCapability(WireModel):
+    advertised: StrictBool
+    feature_flag_enabled: StrictBool
+    session_has_mcp_apps: StrictBool
+
+
+class McpAppServer(WireModel):
+    connected: StrictBool
+    tool_count: int
+    tools_with_ui_meta: int
+    sample_tool_names: list[str]
+
+
+class McpDiagnoseResult(WireModel):
+    capability: McpAppCapability
+    server: McpAppServer
+
+
+class McpPageParams(McpServerParams):
+    cursor: str | None = None
+
+
+class McpResourcesResult(WireModel):
+    resources: list[dict[str, Any]]
+    next_cursor: str | None = None
+
+
+class McpResourceTemplatesResult(WireModel):
+    resource_templates: list[dict[str, Any]]
+    next_cursor: str | None = None
+
+
+class McpPromptsResult(WireModel):
+    prompts: list[dict[str, Any]]
+    next_cursor: str | None = None
+
+
+class McpResourceParams(McpServerParams):
+    uri: str = Field(min_length=1)
+
+
+class McpContentsResult(WireModel):
+    contents: list[dict[str, Any]]
+
+
+class McpPromptParams(McpServerParams):
+    name: str
+    arguments: dict[str, str] | None = None
+
+
+class McpConfigListResult(WireModel):
+    servers: dict[str, dict[str, Any]]
+
+
+class McpConfigParams(WireModel):
+    """``config`` is judged by :class:`McpServerConfig`."""
+
+    name: str = Field(min_length=1)
+    config: dict[str, Any] = Field(repr=False)
+
+
+class McpNameParams(WireModel):
+    name: str = Field(min_length=1)
+
+
+class McpNamesParams(WireModel):
+    names: list[str]
+
+
+class McpDiscoverParams(WireModel):
+    working_directory: str | None = None
+
+
+class McpDiscovered(WireModel):
+    name: str
+    type: Literal["stdio", "http", "sse"]
+    source: McpSource
+    source_plugin: str | None = None
+    enabled: StrictBool
+
+
+class McpDiscoverResult(WireModel):
+    servers: list[McpDiscovered]

@@ -1,0 +1,128 @@
+"""Bearer tokens that the client of a session gives for a server when the server asks for one.
+
+The server says what it wants in a 401 or 403; the client is told, and the request is sent again with the token that
+it gives. One token serves all requests of a server; it lives in memory only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import anyio
+import httpx
+import orjson
+
+AuthReason: TypeAlias = Literal["initial", "refresh", "reauth", "upscope"]
+
+ROUNDS: Final = 3
+"""How many tokens are tried for one request."""
+
+MAX_METADATA_BYTES: Final = 64 * 1024
+
+_PARAM: Final = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+
+
+class NeedsLoginError(Exception):
+    """The server wants a token, and nobody has one to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthQuestion:
+    """``challenge`` are the parameters of ``WWW-Authenticate``; ``metadata`` is what the server publishes of itself
+    (RFC 9728), as compact JSON."""
+
+    reason: AuthReason
+    challenge: dict[str, str]
+    metadata: str | None
+
+
+AskToken: TypeAlias = Callable[[AuthQuestion], Awaitable[str | None]]
+
+
+class ClientTokens(httpx.Auth):
+    """The token of one server. ``ask`` gives one, or ``None`` where nobody has one to give."""
+
+    def __init__(self, url: str, ask: AskToken) -> None:
+        self._url = httpx.URL(url)
+        self._ask = ask
+        self._token: str | None = None
+        self._metadata: str | None = None
+        self._lock = anyio.Lock()
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        for _ in range(ROUNDS):
+            sent = self._token
+            if sent is not None:
+                request.headers["Authorization"] = f"Bearer {sent}"
+            response = yield request
+            challenge = challenge_of(response)
+            reason = _reason(response, challenge, had_token=sent is not None)
+            if reason is None:
+                return
+            async with self._lock:
+                if self._token != sent:
+                    # Another request has got one in the meantime.
+                    continue
+                if place := self._metadata_url(challenge):
+                    # A request of its own: it carries nothing of the one that was refused.
+                    found = yield httpx.Request("GET", place, headers={"Accept": "application/json"})
+                    self._metadata = await _document(found) or self._metadata
+                given = await self._ask(AuthQuestion(reason, challenge, self._metadata))
+                if given is None and reason == "refresh":
+                    given = await self._ask(AuthQuestion("reauth", challenge, self._metadata))
+                if given is None:
+                    # Just to end here would make the answer to a request of ours that of the server.
+                    raise NeedsLoginError
+                self._token = given
+        # The last token has not been tried yet.
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
+
+    def _metadata_url(self, challenge: dict[str, str]) -> httpx.URL | None:
+        """Where the server describes itself; only its own origin is asked, whatever it says."""
+        named = challenge.get("resource_metadata")
+        if named is None:
+            if self._metadata is not None:
+                return None
+            return self._url.copy_with(path="/.well-known/oauth-protected-resource", query=None)
+        try:
+            url = httpx.URL(named)
+        except httpx.InvalidURL:
+            return None
+        same = (url.scheme, url.host, url.port) == (self._url.scheme, self._url.host, self._url.port)
+        return url if same else None
+
+
+def challenge_of(response: httpx.Response) -> dict[str, str]:
+    """The parameters of ``WWW-Authenticate: Bearer``; empty where there are none."""
+    header = response.headers.get("www-authenticate", "")
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() != "bearer":
+        return {}
+    found = cast("list[tuple[str, str, str]]", _PARAM.findall(rest))
+    return {name.lower(): re.sub(r"\\(.)", r"\1", quoted) if quoted else plain for name, quoted, plain in found}
+
+
+def _reason(response: httpx.Response, challenge: dict[str, str], *, had_token: bool) -> AuthReason | None:
+    if response.status_code == 401:
+        return "refresh" if had_token else "initial"
+    if response.status_code == 403 and challenge.get("error") == "insufficient_scope":
+        return "upscope"
+    return None
+
+
+async def _document(response: httpx.Response) -> str | None:
+    """A JSON object, in compact form with the order of its keys kept."""
+    if response.status_code != 200:
+        return None
+    body = await response.aread()
+    if len(body) > MAX_METADATA_BYTES:
+        return None
+    try:
+        value: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return orjson.dumps(value).decode() if isinstance(value, dict) else None

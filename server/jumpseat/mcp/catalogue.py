@@ -1,0 +1,200 @@
+"""Which MCP servers a session has, and where each of them comes from.
+
+The nearest one counts where two have the same name: the session's own, then the project's, the user's
+(``config.toml``, then ``mcp-config.json``), then those of plugins. A file that is wrong costs its servers, never
+the session: each wrong entry is listed with what is wrong.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+import orjson
+from pydantic import ValidationError
+
+from jumpseat.errors import InvalidRequestError, validation_problems
+from jumpseat_protocol.mcp import McpServerConfig, McpSource
+
+log = logging.getLogger(__name__)
+
+PROJECT_FILES: Final = (".mcp.json", ".github/mcp.json")
+PLUGIN_FILES: Final = (".mcp.json", "plugin.json", ".claude-plugin/plugin.json", ".github/plugin/plugin.json")
+MAX_FILE_BYTES: Final = 1024 * 1024
+
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntry:
+    """A server as it was found. ``config`` is ``None`` where ``problem`` tells why it cannot be used.
+
+    ``literal`` tells that ``${NAME}`` in its values means just that: a client says what it means itself.
+    ``source`` is ``None`` for the session's own; ``variables`` are known to its file besides the environment.
+    """
+
+    name: str
+    config: McpServerConfig | None
+    source: McpSource | None = None
+    literal: bool = False
+    enabled: bool = True
+    plugin: str | None = None
+    problem: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def check_servers(servers: Mapping[str, Any]) -> dict[str, McpServerConfig]:
+    """The servers that a client brings, checked.
+
+    Raises:
+        InvalidRequestError: one of them cannot be used; the text names it and the field.
+    """
+    return {name: check_server(name, raw) for name, raw in servers.items()}
+
+
+def check_server(name: str, raw: Any) -> McpServerConfig:
+    """One server, checked.
+
+    Raises:
+        InvalidRequestError: as in :func:`check_servers`.
+    """
+    problem = _wrong_name(name)
+    if problem is None:
+        try:
+            return McpServerConfig.model_validate(raw)
+        except ValidationError as error:
+            problem = _told(error)
+    raise InvalidRequestError(f"mcpServers.{name[:100]}: {problem}")
+
+
+def find_servers(
+    own: Mapping[str, McpServerConfig],
+    *,
+    user: Mapping[str, Any],
+    user_file: Mapping[str, Any],
+    disabled: frozenset[str],
+    off: frozenset[str] = frozenset(),
+    project: Path | None,
+    plugins: list[Path],
+) -> dict[str, ServerEntry]:
+    """All servers, by name.
+
+    ``user_file`` has servers that are ``disabled`` for all sessions; what is ``off`` is so for this one.
+    ``project`` is a folder whose files count, ``None`` where it is not trusted.
+    """
+    found: dict[str, ServerEntry] = {name: ServerEntry(name, config, literal=True) for name, config in own.items()}
+
+    def add(entries: Iterator[ServerEntry]) -> None:
+        for entry in entries:
+            found.setdefault(entry.name, entry)
+
+    if project is not None:
+        for file in PROJECT_FILES:
+            add(_entries(_servers_of(project / file), "workspace"))
+    add(_entries(user, "user"))
+    add(_entries(user_file, "user", enabled=lambda name: name not in disabled))
+    for folder in plugins:
+        variables = {"CLAUDE_PLUGIN_ROOT": str(folder), "PLUGIN_ROOT": str(folder)}
+        for file in PLUGIN_FILES:
+            add(_entries(_servers_of(folder / file), "plugin", plugin=folder.name, variables=variables))
+    return {name: replace(entry, enabled=False) if name in off else entry for name, entry in found.items()}
+
+
+def _entries(
+    raw: Mapping[str, Any],
+    source: McpSource,
+    *,
+    plugin: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    enabled: Callable[[str], bool] = lambda _name: True,
+) -> Iterator[ServerEntry]:
+    for name, value in raw.items():
+        config, problem = None, _wrong_name(name)
+        if problem is None:
+            try:
+                config = value if isinstance(value, McpServerConfig) else McpServerConfig.model_validate(value)
+            except ValidationError as error:
+                problem = _told(error)
+        yield ServerEntry(
+            name,
+            config,
+            source,
+            enabled=enabled(name) and not (isinstance(value, dict) and cast("Any", value).get("disabled") is True),
+            plugin=plugin,
+            problem=problem,
+            variables=variables or {},
+        )
+
+
+def _servers_of(path: Path) -> dict[str, Any]:
+    """What a JSON file says under ``mcpServers`` (or ``servers``)."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            log.warning("%s is too large for a list of MCP servers", path)
+            return {}
+        whole = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        log.warning("the MCP servers in %s cannot be read: %s", path, error)
+        return {}
+    servers: Any = None
+    if isinstance(whole, dict):
+        record = cast("dict[str, Any]", whole)
+        servers = record.get("mcpServers", record.get("servers"))
+    return cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
+
+
+def _wrong_name(name: str) -> str | None:
+    if not name.strip() or len(name) > 200 or not name.isprintable():
+        return "expected a name of 1 to 200 printable characters"
+    return None
+
+
+def _told(error: ValidationError) -> str:
+    return "; ".join(validation_problems(error, "server"))
+
+
+class MissingVariableError(Exception):
+    """A server's settings name a variable that is not set."""
+
+
+def resolved(
+    entry: ServerEntry, config: McpServerConfig, environ: Mapping[str, str], *, indirect: bool = False
+) -> McpServerConfig:
+    """``config`` with the values that its server is started with; worked out anew at each start.
+
+    Raises:
+        MissingVariableError: a variable it names is not set.
+    """
+    known = {**environ, **entry.variables}
+
+    def value(text: str) -> str:
+        def one(match: re.Match[str]) -> str:
+            name, default = str(match.group(1)), cast("str | None", match.group(2))
+            if name not in known and default is None:
+                raise MissingVariableError(f"the environment variable {name} is not set")
+            return known.get(name) or default or ""
+
+        return text if entry.literal else _VARIABLE.sub(one, text)
+
+    def variable(text: str) -> str:
+        if not (indirect and entry.literal):
+            return value(text)
+        if text not in known:
+            raise MissingVariableError(f"the environment variable {text} is not set")
+        return known[text]
+
+    changes: dict[str, Any] = {
+        "command": value(config.command) if config.command else None,
+        "args": [value(one) for one in config.args or []],
+        "env": {name: variable(one) for name, one in (config.env or {}).items()},
+        "cwd": value(config.cwd) if config.cwd else None,
+        "url": value(config.url) if config.url else None,
+        "headers": {name: value(one) for name, one in (config.headers or {}).items()},
+    }
+    return config.model_copy(update=changes)

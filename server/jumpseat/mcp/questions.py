@@ -1,0 +1,108 @@
+"""What servers ask of a model, and of the person. It goes to the clients of the session, or nowhere."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+import mcp.types as types
+import orjson
+from pydantic import ValidationError
+
+from jumpseat.agent.elicitation import elicit
+from jumpseat.agent.pending import PendingRequests
+from jumpseat.agent.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat.mcp.results import as_json
+from jumpseat_protocol import events
+
+log = logging.getLogger(__name__)
+
+PERSON_S: Final = 900.0
+"""How long a server's question may wait for a person."""
+
+MAX_SCHEMA_BYTES: Final = 64 * 1024
+REJECTED: Final = -1
+"""What the specification says of a request that the user does not want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What ``server`` wants a model to answer; ``request`` is in the words of MCP."""
+
+    server: str
+    mcp_request_id: types.RequestId
+    request: dict[str, Any]
+
+
+class Questions:
+    """The open questions of one session's servers."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        # Answered with an MCP result, or nothing.
+        self.samplings = PendingRequests[Sampling, dict[str, Any] | None]()
+
+    def close(self) -> None:
+        self.samplings.close_all(None)
+
+    async def sample(
+        self, server: str, request_id: types.RequestId, params: types.CreateMessageRequestParams
+    ) -> Any:
+        """Have a client decide, and answer, for a model. No client that does: no answer."""
+        session = self._session
+        if not session.clients.has_interest("sampling.requested"):
+            return _refused("sampling is not available: no client of the session answers such requests")
+        pending = self.samplings.ask(Sampling(server, request_id, as_json(params)))
+        answer: dict[str, Any] | None = None
+        try:
+            session.emit(
+                events.SamplingRequested(
+                    request_id=pending.id,
+                    server_name=server,
+                    mcp_request_id=request_id,
+                    request=pending.question.request,
+                )
+            )
+            with anyio.move_on_after(PERSON_S):
+                answer = await pending.answer()
+        finally:
+            self.samplings.close(pending)
+            session.emit(events.SamplingCompleted(request_id=pending.id))
+        if answer is None:
+            return types.ErrorData(code=REJECTED, message="the user does not want this sampling request to be run")
+        try:
+            return types.CreateMessageResult.model_validate(answer)
+        except ValidationError:
+            return _refused("the client's answer to the sampling request is no message")
+
+    async def elicit(self, server: str, params: types.ElicitRequestParams) -> Any:
+        """Put a form, or the address of a page, to the person."""
+        schema: dict[str, Any] = {}
+        url: str | None = None
+        if isinstance(params, types.ElicitRequestURLParams):
+            url = params.url
+            if not url.startswith(("https://", "http://")):
+                return _refused("the url of an elicitation must be one of the web")
+        else:
+            schema = params.requestedSchema
+            if len(orjson.dumps(schema, default=str)) > MAX_SCHEMA_BYTES:
+                return _refused("the form is too large")
+        result = None
+        try:
+            with anyio.move_on_after(PERSON_S):
+                result = await elicit(self._session, params.message, schema, source=server, url=url)
+        except InvalidRequestError as error:
+            return _refused(str(error))
+        if result is None:
+            return types.ElicitResult(action="cancel")
+        try:
+            return types.ElicitResult.model_validate({"action": result.action, "content": result.content})
+        except ValidationError:
+            return _refused("the client's answer does not have the form of one")
+
+
+def _refused(text: str) -> types.ErrorData:
+    return types.ErrorData(code=types.INVALID_REQUEST, message=text)

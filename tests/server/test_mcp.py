@@ -1,0 +1,444 @@
+"""MCP servers of a session, over the real wire: real servers, and some that misbehave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.mcp_servers import call, remote, rude, session_with, status, stdio, turn
+from tests.support.server import JsonObject, calls, gone, running_server, scripted
+from tests.support.toolchains import missing, require_npm
+
+pytestmark = pytest.mark.anyio
+YOLO = ("--yolo",)
+
+
+# --- transports ---------------------------------------------------------------------------------------------------
+
+
+async def test_the_model_calls_a_tool_of_a_child_process(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio(), *turn("testing-echo", text="hello"))
+        done, said = await call(wire, session)
+        listed = await wire.call("session.mcp.list", {"sessionId": session})
+        tools = await wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "testing"})
+        metadata = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
+        started = await wire.event("tool.execution_start")
+    assert (done["success"], said) == (True, "hello")
+    assert listed == {"servers": [{"name": "testing", "status": "connected"}]}
+    assert {"name": "echo", "description": "Say what was said."} in tools["tools"]
+    (one,) = (tool for tool in metadata["tools"] if tool["name"] == "testing-echo")
+    assert (one["mcpServerName"], one["mcpToolName"]) == ("testing", "echo")
+    assert (started["data"]["mcpServerName"], started["data"]["mcpToolName"]) == ("testing", "echo")
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_the_model_calls_a_tool_of_a_server_behind_a_url(tmp_path: Path, kind: str) -> None:
+    async with remote(kind) as url, running_server(tmp_path, args=YOLO) as server:
+        config = {"type": kind, "url": url}
+        session = await session_with(server.wire, "far", config, *turn("far-echo", text="hello"))
+        _, said = await call(server.wire, session)
+    assert said == "hello"
+
+
+@pytest.mark.parametrize("package", ["everything", "filesystem"])
+async def test_the_servers_of_the_npm_packages_work(tmp_path: Path, package: str) -> None:
+    program = npm_server(package)
+    (tmp_path / "note.txt").write_text("from the file")
+    turns = {
+        "everything": turn("npm-echo", message="hello"),
+        "filesystem": turn("npm-read_text_file", path=str(tmp_path / "note.txt")),
+    }[package]
+    config: JsonObject = {"command": program, "args": ["stdio"] if package == "everything" else [str(tmp_path)]}
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "npm", config, *turns)
+        _, said = await call(server.wire, session)
+    assert {"everything": "hello", "filesystem": "from the file"}[package] in said
+
+
+def npm_server(package: str) -> str:
+    folder = require_npm(f"@modelcontextprotocol/server-{package}", "2026.8.31")
+    program = folder / "node_modules" / ".bin" / f"mcp-server-{package}"
+    return str(program) if program.exists() else missing(f"{program} is not there")
+
+
+# --- what a call can come to --------------------------------------------------------------------------------------
+
+
+async def test_an_image_reaches_the_model_and_the_user(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "testing", stdio(), *turn("testing-picture"))
+        done, said = await call(server.wire, session)
+    assert said == "look:"
+    (image,) = done["result"]["binaryResultsForLlm"]
+    assert (image["type"], image["mimeType"]) == ("image", "image/png")
+
+
+async def test_a_tool_that_fails_is_told_to_the_model(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "testing", stdio(), *turn("testing-fail"))
+        done, said = await call(server.wire, session)
+    assert (done["success"], done["error"]["code"]) == (False, "failure")
+    assert "the disk is full" in said
+
+
+async def test_a_large_result_goes_to_a_file(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "testing", stdio(), *turn("testing-much"))
+        done, _ = await call(server.wire, session)
+    assert len(done["result"]["content"]) < 60_000
+
+
+async def test_progress_of_a_call_is_shown(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "testing", stdio(), *turn("testing-work"))
+        _, said = await call(server.wire, session)
+        shown = [one["data"] for one in server.wire.events() if one["type"] == "tool.execution_progress"]
+    assert said == "done"
+    assert shown[0]["progressMessage"] == "step 1 (1/3)"
+    assert shown[-1]["progressMessage"] == "step 3 (3/3)"
+
+
+async def test_an_abort_cancels_the_call_at_the_server(tmp_path: Path) -> None:
+    mark = tmp_path / "cancelled"
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        config = stdio(env={"CANCELLED": str(mark)})
+        session = await session_with(wire, "testing", config, *turn("testing-wait"))
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await wire.event("tool.execution_start")
+        await wire.call("session.abort", {"sessionId": session})
+        idle = await wire.event("session.idle")
+        # The server goes on, and answers the next request only after it was told of the end of the last one.
+        await wire.call("session.mcp.resources.list", {"sessionId": session, "serverName": "testing"})
+        assert mark.exists()
+    assert idle["data"]["aborted"] is True
+
+
+async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    mark = tmp_path / "cancelled"
+    async with running_server(tmp_path, args=YOLO) as server:
+        config = stdio(timeout=300, env={"CANCELLED": str(mark)})
+        session = await session_with(server.wire, "testing", config, *turn("testing-wait"))
+        done, said = await call(server.wire, session)
+    assert done["error"]["code"] == "timeout"
+    assert "did not answer within 0.3 seconds" in said
+
+
+async def test_a_changed_list_of_tools_counts_from_the_next_model_call_on(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio(), *turn("testing-learn"), *turn("testing-learnt"))
+        await call(wire, session)
+        await wire.event("mcp.tools.list_changed", serverName="testing")
+        done, said = await call(wire, session)
+    assert (done["success"], said) == (True, "new")
+
+
+# --- permission, filters, hooks -----------------------------------------------------------------------------------
+
+
+async def test_a_call_is_asked_about_and_an_approval_covers_the_tool(tmp_path: Path) -> None:
+    turns = (calls("testing-echo", "1", text="a"), calls("testing-echo", "2", text="b"), {"text": "end"})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio(), *turns, requestPermission=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        asked = (await wire.event("permission.requested"))["data"]
+        answer = {
+            "kind": "approve-for-session",
+            "approval": {"kind": "mcp", "serverName": "testing", "toolName": None},
+        }
+        params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
+        await wire.call("session.permissions.handlePendingPermissionRequest", params)
+        await wire.event("session.idle")
+        requests = [one for one in wire.events() if one["type"] == "permission.requested"]
+    assert len(requests) == 1
+    assert asked["permissionRequest"] == {
+        "kind": "mcp",
+        "serverName": "testing",
+        "toolName": "echo",
+        "toolTitle": "Say it again",
+        "readOnly": False,
+        "args": {"text": "a"},
+        "toolCallId": "1",
+    }
+
+
+async def test_without_permission_nothing_runs(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await session_with(server.wire, "testing", stdio(), *turn("testing-echo", text="x"))
+        done, _ = await call(server.wire, session)
+    assert done["error"]["code"] == "denied"
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "offered"),
+    [
+        ({"tools": ["echo", "pid"]}, {}, {"testing-echo", "testing-pid"}),
+        ({"tools": []}, {}, set[str]()),
+        ({"excludeTools": ["echo"]}, {"availableTools": ["mcp:testing-echo", "mcp:testing-pid"]}, {"testing-pid"}),
+        ({}, {"availableTools": ["mcp:testing-echo", "view"]}, {"testing-echo", "view"}),
+        ({}, {"excludedTools": ["mcp:*"], "availableTools": ["view", "mcp:*"]}, {"view"}),
+    ],
+)
+async def test_tools_are_filtered_by_the_server_and_by_the_session(
+    tmp_path: Path, config: JsonObject, options: JsonObject, offered: set[str]
+) -> None:
+    async with running_server(tmp_path) as server:
+        session = await session_with(server.wire, "testing", stdio(**config), **options)
+        found = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
+    names = {tool["name"] for tool in found["tools"]}
+    assert (names if options else {name for name in names if name.startswith("testing-")}) == offered
+
+
+# --- what servers are given ---------------------------------------------------------------------------------------
+
+
+async def test_a_server_gets_its_own_variables_and_none_of_our_keys(tmp_path: Path) -> None:
+    env = {"OPENAI_API_KEY": "sk-ours", "LANG": "C", "PASSED_ON": "from outside"}
+    config = (
+        "[mcp.servers.file]\ncommand = '{command}'\nargs = ['{script}']\nenv = {{ GIVEN = '${{PASSED_ON}}' }}\n"
+    )
+    command, (script,) = stdio()["command"], stdio()["args"]
+    text = config.format(command=command, script=script)
+    async with running_server(tmp_path, args=YOLO, env=env, config=text) as server:
+        session = await session_with(
+            server.wire,
+            "testing",
+            stdio(env={"LITERAL": "${PASSED_ON}"}),
+            *turn("testing-environment"),
+            *turn("file-environment"),
+        )
+        await status(server.wire, session, "file", "connected")
+        _, own = await call(server.wire, session)
+        _, file = await call(server.wire, session)
+    assert json.loads(own)["LITERAL"] == "${PASSED_ON}"
+    assert json.loads(file)["GIVEN"] == "from outside"
+    assert not {"OPENAI_API_KEY", "PASSED_ON", "COPILOT_HOME"} & {*json.loads(own), *json.loads(file)}
+
+
+async def test_a_variable_that_is_not_set_fails_the_server_and_is_named(tmp_path: Path) -> None:
+    config = (
+        "[mcp.servers.far]\nurl = 'http://127.0.0.1:9/mcp'\nheaders = { Authorization = 'Bearer ${MISSING}' }\n"
+    )
+    async with running_server(tmp_path, config=config) as server:
+        session = await server.wire.create(scripted({"text": "hi"}))
+        failed = await status(server.wire, session, "far", "failed")
+        listed = await server.wire.call("session.mcp.list", {"sessionId": session})
+    assert failed["data"]["error"] == "the environment variable MISSING is not set"
+    assert listed["servers"][0]["source"] == "user"
+
+
+async def test_a_server_sees_the_working_directory_as_its_root(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    turns = (*turn("testing-roots"), *turn("testing-roots"))
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "testing", stdio(), *turns)
+        _, first = await call(server.wire, session)
+        moved = {"sessionId": session, "workingDirectory": str(elsewhere)}
+        await server.wire.call("session.metadata.setWorkingDirectory", moved)
+        _, second = await call(server.wire, session)
+    assert (first, second) == (tmp_path.as_uri(), elsewhere.as_uri())
+
+
+# --- lives and deaths ---------------------------------------------------------------------------------------------
+
+
+async def test_nothing_of_a_server_outlives_its_session(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio(), *turn("testing-pid"))
+        _, pid = await call(wire, session)
+        await wire.call("session.destroy", {"sessionId": session})
+        await gone(int(pid))
+
+
+async def test_a_server_that_ignores_signals_is_killed_with_us(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        await session_with(server.wire, "deaf", rude("deaf", env={"SERVER_UNDER_TEST": server.mark}))
+
+
+async def test_a_server_that_has_crashed_is_started_again(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await session_with(
+            wire, "testing", stdio(), *turn("testing-leave"), *turn("testing-echo", text="back")
+        )
+        done, said = await call(wire, session)
+        failed = await status(wire, session, "testing", "failed")
+        _, again = await call(wire, session)
+    assert (done["success"], again) == (False, "back")
+    assert "ended before it answered" in said
+    assert "started again in 0.5 seconds" in failed["data"]["error"]
+
+
+async def test_a_server_that_dies_at_once_has_failed_and_its_last_words_are_told_without_secrets(
+    tmp_path: Path,
+) -> None:
+    async with running_server(tmp_path) as server:
+        config = rude("dying", env={"KEY": "hunter2-hunter2"})
+        session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"dying": config})
+        failed = await status(server.wire, session, "dying", "failed")
+        await server.wire.prompt(session)
+    assert failed["data"]["error"] == "it has ended: cannot open the database with key [redacted]"
+    assert "hunter2-hunter2" not in server.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "error"),
+    [
+        ("noisy", "its output is not that of an MCP server"),
+        ("endless", "it sent a message of more than 32 MiB"),
+        ("unlisting", "the server answered in a form that could not be read"),
+    ],
+)
+async def test_a_server_that_speaks_something_else_is_given_up(tmp_path: Path, mode: str, error: str) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"rude": rude(mode)})
+        failed = await status(server.wire, session, "rude", "failed")
+        await server.wire.prompt(session)
+    assert failed["data"]["error"] == error
+
+
+async def test_a_server_that_never_answers_holds_up_nothing_but_the_first_turn_for_a_moment(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "hi"}), mcpServers={"silent": rude("silent")})
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await wire.event("user.message", session=session, since=since)
+        moved = await wire.call("session.mcp.moveLoadingToBackground", {"sessionId": session})
+        await wire.event("session.idle", session=session)
+        listed = await wire.call("session.mcp.list", {"sessionId": session})
+    assert moved == {"movedToBackground": True}
+    assert listed["servers"][0]["status"] == "pending"
+
+
+async def test_a_server_that_floods_us_is_read_slowly_and_the_session_goes_on(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await session_with(wire, "rude", rude("flooding"), *turn("rude-go"), {"text": "still here"})
+        _, said = await call(wire, session)
+        await wire.prompt(session)
+        await wire.alive()
+        changes = [one for one in wire.events() if one["type"] == "mcp.tools.list_changed"]
+    assert said == "over"
+    assert len(changes) < 20
+
+
+async def test_an_answer_that_is_none_is_told_to_the_model(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "rude", rude("babbling"), *turn("rude-go"))
+        done, said = await call(server.wire, session)
+    assert done["success"] is False
+    assert "could not be read" in said
+
+
+async def test_of_a_list_without_end_the_beginning_is_offered_and_the_user_is_told(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await session_with(server.wire, "rude", rude("many"))
+        tools = await server.wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "rude"})
+        warning = await server.wire.event("session.warning", warningType="mcp")
+    assert len(tools["tools"]) == 500
+    assert "500 of them" in warning["data"]["message"]
+
+
+# --- methods ------------------------------------------------------------------------------------------------------
+
+
+async def test_servers_are_stopped_started_disabled_and_enabled(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio())
+        named = {"sessionId": session, "serverName": "testing"}
+        for stop, start, stopped in (
+            ("stopServer", "startServer", "stopped"),
+            ("disable", "enable", "disabled"),
+        ):
+            since = len(wire.messages)
+            await wire.call(f"session.mcp.{stop}", named)
+            assert await wire.call("session.mcp.isServerRunning", named) == {"running": False}
+            await status(wire, session, "testing", stopped, since=since)
+            assert "not connected" in (await wire.refused("session.mcp.listTools", named))["message"]
+            await wire.call(f"session.mcp.{start}", named)
+            await status(wire, session, "testing", "connected", since=since)
+        since = len(wire.messages)
+        await wire.call("session.mcp.restartServer", {**named, "config": stdio(tools=["pid"])})
+        await status(wire, session, "testing", "connected", since=since)
+        tools = await wire.call("session.mcp.listTools", named)
+    assert [tool["name"] for tool in tools["tools"]] == ["pid"]
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("enable", "No MCP host initialized"),
+        ("disable", "No MCP host initialized"),
+        ("reload", "MCP config reload not available"),
+        ("listTools", "not connected"),
+        ("oauth.login", "MCP host is not available"),
+        ("apps.listTools", "mcp-apps"),
+    ],
+)
+async def test_a_session_without_servers_says_so(tmp_path: Path, method: str, text: str) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"text": "hi"}))
+        params = {"sessionId": session, "serverName": "x", "originServerName": "x"}
+        error = await server.wire.refused(f"session.mcp.{method}", params)
+        assert await server.wire.call("session.mcp.list", {"sessionId": session}) == {"servers": []}
+    assert text in error["message"]
+
+
+async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio())
+        named = {"sessionId": session, "serverName": "testing"}
+        (resource,) = (await wire.call("session.mcp.resources.list", named))["resources"]
+        (template,) = (await wire.call("session.mcp.resources.listTemplates", named))["resourceTemplates"]
+        contents = await wire.call("session.mcp.resources.read", {**named, "uri": "test://greeting/you"})
+        (prompt,) = (await wire.call("session.mcp.prompts.list", named))["prompts"]
+        filled = await wire.call(
+            "session.mcp.prompts.get", {**named, "name": "review", "arguments": {"code": "x=1"}}
+        )
+        wrong = await wire.refused("session.mcp.resources.read", {**named, "uri": "test://nothing"})
+    assert (resource["uri"], template["uriTemplate"]) == ("test://greeting", "test://greeting/{name}")
+    assert contents["contents"][0]["text"] == "hello you"
+    assert (prompt["name"], filled["messages"][0]["content"]["text"]) == ("review", "Review this: x=1")
+    assert "refused" in wrong["message"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"command": ""},
+        {"url": "file:///etc/passwd"},
+        {"command": "x", "url": "http://h"},
+        {"type": "http"},
+        {"type": "telepathy", "command": "x"},
+        {"command": "x", "args": "notalist"},
+        {"command": "x", "timeout": -1},
+        {"command": "x", "env": {"A": 1}},
+    ],
+)
+async def test_settings_that_cannot_work_are_refused_by_name(tmp_path: Path, config: JsonObject) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("session.create", {"mcpServers": {"wrong": config}})
+        await server.wire.alive()
+    assert error["message"].startswith("mcpServers.wrong: ")
+
+
+async def test_what_another_client_brings_on_resume_takes_the_place_of_what_was(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await session_with(wire, "first", stdio())
+        await wire.call("session.resume", {"sessionId": session, "mcpServers": {"second": stdio()}})
+        await status(wire, session, "second", "connected")
+        listed = await wire.call("session.mcp.list", {"sessionId": session})
+    assert [one["name"] for one in listed["servers"]] == ["second"]

@@ -1,0 +1,158 @@
+"""An MCP server made with the official package, as a program: on stdio, or with ``http`` or ``sse`` on a port of
+its own, which it prints.
+
+Each tool is there for one test or two.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp.server.fastmcp import Context, FastMCP, Image
+from mcp.server.session import ServerSession
+from mcp.types import SamplingMessage, TextContent
+from pydantic import BaseModel
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+server = FastMCP("testing")
+Ctx = Context[ServerSession, Any, Any]
+
+
+class Colour(BaseModel):
+    colour: str
+
+
+@contextmanager
+def cancellation_marked() -> Generator[None]:
+    try:
+        yield
+    except anyio.get_cancelled_exc_class():
+        Path(os.environ["CANCELLED"]).touch()
+        raise
+
+
+@server.tool(title="Say it again")
+def echo(text: str) -> str:
+    """Say what was said."""
+    return text
+
+
+@server.tool()
+def pid() -> str:
+    return str(os.getpid())
+
+
+@server.tool()
+def environment() -> str:
+    return json.dumps(dict(os.environ))
+
+
+@server.tool(structured_output=False)
+def picture() -> list[Any]:
+    return ["look:", Image(data=PIXEL, format="png")]
+
+
+@server.tool()
+def fail() -> str:
+    raise ValueError("the disk is full")
+
+
+@server.tool()
+def leave() -> str:
+    os._exit(3)
+
+
+@server.tool()
+async def wait() -> str:
+    """Never comes to an end."""
+    with cancellation_marked():
+        await anyio.sleep_forever()
+    return ""
+
+
+@server.tool()
+async def work(ctx: Ctx) -> str:
+    for step in range(1, 4):
+        await ctx.report_progress(step, 3, f"step {step}")
+    return "done"
+
+
+@server.tool()
+async def learn(ctx: Ctx) -> str:
+    """Have a tool more from now on."""
+    server.add_tool(lambda: "new", name="learnt", description="What was learnt.")
+    await ctx.session.send_tool_list_changed()
+    return "learnt"
+
+
+@server.tool()
+async def ask(ctx: Ctx) -> str:
+    answer = await ctx.elicit("Which colour?", Colour)
+    return f"{answer.action} {answer.data.colour if answer.action == 'accept' else ''}".strip()
+
+
+@server.tool()
+async def think(ctx: Ctx) -> str:
+    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is 2+2?"))
+    answer = await ctx.session.create_message([question], max_tokens=10)
+    return answer.content.text if isinstance(answer.content, TextContent) else ""
+
+
+@server.tool()
+async def roots(ctx: Ctx) -> str:
+    return " ".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
+
+
+@server.tool()
+def meta(ctx: Ctx) -> str:
+    sent = ctx.request_context.meta
+    return str((sent.model_extra or {}).get("by") if sent else None)
+
+
+@server.tool()
+def much() -> str:
+    return "x" * 200_000
+
+
+@server.resource("test://greeting")
+def greeting() -> str:
+    return "hello"
+
+
+@server.resource("test://greeting/{name}")
+def greeting_for(name: str) -> str:
+    return f"hello {name}"
+
+
+@server.prompt()
+def review(code: str) -> str:
+    """Have code reviewed."""
+    return f"Review this: {code}"
+
+
+async def serve(app: Any) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve(sockets=[listener])
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["http"]:
+            anyio.run(serve, server.streamable_http_app())
+        case ["sse"]:
+            anyio.run(serve, server.sse_app())
+        case _:
+            server.run()

@@ -1,0 +1,69 @@
+"""Settings of the MCP servers that tests run, and waiting for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import anyio
+
+from tests.support.server import JsonObject, Wire, calls, scripted
+
+HERE = Path(__file__).parent
+SAYING = {"text": "{{last_tool_result}}"}
+
+
+def stdio(**more: Any) -> JsonObject:
+    """The good server, as a child process."""
+    return {"command": sys.executable, "args": [str(HERE / "mcp_server.py")], "tools": ["*"], **more}
+
+
+def rude(mode: str, *args: str, **more: Any) -> JsonObject:
+    """One that misbehaves."""
+    return {"command": sys.executable, "args": [str(HERE / "rude_mcp_server.py"), mode, *args], **more}
+
+
+@asynccontextmanager
+async def remote(kind: str) -> AsyncGenerator[str, None]:
+    """The good server behind a URL: ``http`` or ``sse``."""
+    command = [sys.executable, str(HERE / "mcp_server.py"), kind]
+    process = await anyio.open_process(command, stdout=PIPE, stderr=None)
+    try:
+        assert process.stdout is not None
+        port = int(await process.stdout.receive())
+        yield f"http://127.0.0.1:{port}/{'mcp' if kind == 'http' else 'sse'}"
+    finally:
+        process.kill()
+        await process.aclose()
+
+
+async def session_with(wire: Wire, name: str, config: JsonObject, *turns: JsonObject, **options: Any) -> str:
+    """A session with one server, which is connected."""
+    options = {"requestPermission": False, **options}
+    session = await wire.create(scripted(*turns), mcpServers={name: config}, **options)
+    await status(wire, session, name, "connected")
+    return session
+
+
+async def status(wire: Wire, session: str, name: str, wanted: str, *, since: int = 0) -> JsonObject:
+    """The event that says a server has come to a status."""
+    return await wire.event(
+        "session.mcp_server_status_changed", session=session, since=since, serverName=name, status=wanted
+    )
+
+
+async def call(wire: Wire, session: str, *, text: str = "go") -> tuple[JsonObject, str]:
+    """Have the session's script run; the end of its first call, and what the model said last."""
+    events = await wire.prompt(session, text)
+    done = next(event["data"] for event in events if event["type"] == "tool.execution_complete")
+    said = [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
+    return done, said[-1]
+
+
+def turn(tool: str, **arguments: Any) -> tuple[JsonObject, JsonObject]:
+    """A call, and the answer that tells its result."""
+    return calls(tool, **arguments), SAYING
