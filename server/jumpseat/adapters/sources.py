@@ -4,6 +4,7 @@ Precedence: a model of a named provider of the session (``provider/id``); the se
 ``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
 adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
 Files in ``adapters`` of the home folder count as configured; what clients register or packages bring can be named.
+The provider of ``COPILOT_PROVIDER_BASE_URL`` counts as the first of the configured ones.
 Adapters of well-known keys in the environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) count as configured;
 those of other providers' keys can be named as ``adapter/model``, and count as configured where nothing else is.
 Nothing is imported or asked over the network before a session needs it.
@@ -19,7 +20,7 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -35,7 +36,16 @@ from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.login import Login
 from jumpseat.agent.model import Model, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, adapter_files
+from jumpseat.config import (
+    GIVEN,
+    KNOWN_BESIDE,
+    WELL_KNOWN,
+    AdapterConfig,
+    Config,
+    ModelConfig,
+    adapter_files,
+    provider_of_environ,
+)
 from jumpseat.errors import (
     ConfigError,
     InvalidRequestError,
@@ -91,6 +101,15 @@ RESPONSES: Final[Mapping[str, str]] = {
 """The adapter for ``wireApi: responses`` of each type that has such a wire."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProviderRoute:
+    """Where the requests for a provider's models go; ``base_url`` is ``None`` where it is not used."""
+
+    name: str
+    api_type: str
+    base_url: str | None
+
+
 class Models:
     """The models of the process. Keys are read when a model is called and kept nowhere else."""
 
@@ -117,7 +136,9 @@ class Models:
         self._files = adapter_files(home)
         files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
         configured = {**config.adapters, **files}
-        self._adapters = {**configured, **_of_environ(WELL_KNOWN, options.environ, configured)}
+        given = provider_of_environ(options.environ)
+        self._adapters = {**given, **configured, **_of_environ(WELL_KNOWN, options.environ, configured)}
+        self._configured = dict(self._adapters)
         self._beside = _of_environ(KNOWN_BESIDE, options.environ, configured)
         self._registered: dict[str, AdapterConfig] = {}
         self._transport: HttpTransport | None = None
@@ -302,6 +323,64 @@ class Models:
                 is_authenticated=True, auth_type="api-key", status_message=f"Configured providers: {names}"
             )
         return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+
+    def default_id(self, settings: SessionSettings) -> str | None:
+        """The model a session without one would use, as far as that is known without asking anybody."""
+        if settings.provider is not None:
+            return settings.provider.model_id or settings.provider.wire_model
+        if self._config.default_model is not None:
+            return self._config.default_model
+        login = settings.login or self._login_of_environment
+        if not (self._adapters or self._beside) or not (login is None or self._has_own_default()):
+            return None
+        name, adapter = self._default_adapter()
+        declared = self._declared(name, adapter) if self._is_plain(name, adapter) else []
+        return f"{name}/{declared[0].id}" if declared else None
+
+    def takes_any(self, model: str) -> bool:
+        """Whether a name that is in no list may be right: its adapter declares no models."""
+        name, slash, _ = model.partition("/")
+        adapter = self._adapters.get(name) or self._beside.get(name)
+        return bool(slash) and adapter is not None and not self._declared(name, adapter)
+
+    # --- where requests go --------------------------------------------------------------------------------------
+
+    def routes(self) -> list[ProviderRoute]:
+        """The providers that clients can send elsewhere: those that speak a protocol of which clients know."""
+        names = dict.fromkeys([*self._configured, *WELL_KNOWN, *self._adapters])
+        return [route for name in names if (route := self._route_of(name)) is not None]
+
+    def route(self, name: str, base_url: str, headers: Mapping[str, str]) -> None:
+        """Send the requests of a provider to ``base_url``, with these headers and no key of ours.
+
+        Raises:
+            InvalidRequestError: it is no address.
+        """
+        if not _WEB_ADDRESS.match(base_url):
+            # Not the text: it may hold a password.
+            raise InvalidRequestError("baseUrl is no address, expected http://... or https://...")
+        old = self._adapters.get(name) or self._configured.get(name) or AdapterConfig()
+        self._adapters[name] = old.model_copy(
+            update={"base_url": base_url, "api_key_env": None, "headers": dict(headers)}
+        )
+
+    def switch_off(self, name: str) -> None:
+        """Use a provider no more; fine for one that is not there."""
+        self._adapters.pop(name, None)
+
+    def reset_routes(self) -> None:
+        """Send all requests again to where the operator wants them."""
+        self._adapters = dict(self._configured)
+
+    def _route_of(self, name: str) -> ProviderRoute | None:
+        adapter = self._adapters.get(name)
+        known = adapter or self._configured.get(name) or AdapterConfig()
+        kind = ALIASES.get(known.type or name, known.type or name)
+        family = ADAPTERS[kind].family if kind in ADAPTERS else None
+        if family is None or not self._is_plain(name, known):
+            return None
+        base_url = adapter and (adapter.base_url or load_adapter(kind).default_base_url)
+        return ProviderRoute(name, family, base_url or None)
 
     # --- who a session is ---------------------------------------------------------------------------------------
 
@@ -840,7 +919,7 @@ class Models:
 
     def _has_own_default(self) -> bool:
         """Whether the configuration file, by naming adapters, means something other than the Copilot API."""
-        return bool(self._config.adapters or self._files)
+        return bool(self._config.adapters or self._files) or GIVEN in self._adapters
 
     def _default_adapter(self) -> tuple[str, AdapterConfig]:
         if self._adapters:

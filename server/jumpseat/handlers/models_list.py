@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.agent.model import ModelInfo
-from jumpseat.errors import InvalidRequestError
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import ModelsListParams, ModelsListResult
 
@@ -18,6 +19,25 @@ async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResul
         raise InvalidRequestError("selectionId: this server keeps no list of accounts")
     login = ctx.models.login_with_token(params.git_hub_token) if params.git_hub_token else None
     return ModelsListResult(models=[to_wire(info) for info in await ctx.models.list(login)])
+
+
+async def models_for(ctx: Context, settings: SessionSettings, *, refresh: bool = False) -> list[ModelInfo]:
+    """The models that a session brings, and without a provider of its own the server's.
+
+    Raises:
+        ConfigError: there are none.
+        ProviderError: they cannot be listed.
+    """
+    found = ctx.models.registered(settings)
+    if settings.provider is not None:
+        name = settings.model or settings.provider.model_id or settings.provider.wire_model
+        return [ModelInfo(id=name), *found] if name and all(one.id != name for one in found) else found
+    try:
+        return found + await ctx.models.list(settings.login, refresh=refresh)
+    except (ConfigError, ProviderError):
+        if not found:
+            raise
+        return found
 
 
 def to_wire(info: ModelInfo) -> dict[str, Any]:
