@@ -337,6 +337,10 @@ class Models:
         declared = self._declared(name, adapter) if self._is_plain(name, adapter) else []
         return f"{name}/{declared[0].id}" if declared else None
 
+    def has_adapters(self) -> bool:
+        """Whether models can be called without anybody having logged in."""
+        return bool(self._adapters or self._beside)
+
     def takes_any(self, model: str) -> bool:
         """Whether a name that is in no list may be right: its adapter declares no models."""
         name, slash, _ = model.partition("/")

@@ -18,7 +18,8 @@ async def authenticate(door: Door, params: AuthenticateParams) -> dict[str, Any]
     """
     if params.method_id != AUTH_METHOD["id"]:
         raise InvalidRequestError(f"there is no method {params.method_id[:100]!r}: expected {AUTH_METHOD['id']!r}")
-    if not (await door.ctx.models.auth_status()).is_authenticated:
+    models = door.ctx.models
+    if not models.has_adapters() and not (await models.auth_status()).is_authenticated:
         raise AuthenticationRequiredError(
             "no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or COPILOT_PROVIDER_BASE_URL,"
             " or name an adapter in config.toml"

@@ -20,7 +20,9 @@ def list_sessions(door: Door, params: ListParams) -> dict[str, Any]:
         InvalidRequestError: the cursor is none of ours.
     """
     wanted = SessionListFilter(cwd=params.cwd) if params.cwd is not None else None
-    found = [one for one in door.ctx.registry.list(wanted) if one.context is not None and one.context.cwd]
+    listed = [one for one in door.ctx.registry.list(wanted) if one.context is not None and one.context.cwd]
+    # By id, too: sessions that changed at the same time must not be on two pages, or on none.
+    found = sorted(listed, key=_place, reverse=True)
     if params.cursor is not None:
         last = _decoded(params.cursor)
         found = [one for one in found if _place(one) < last]
