@@ -272,7 +272,8 @@ class Models:
         found = [ModelInfo(id=name, name=name) for name in self._config.models]
         found += await self._offered_infos({**self._adapters, **self._registered})
         beside = await self._offered_infos({**self._beside, **self._installed()})
-        login = login or await self._own_login()
+        # Who says outright which provider to use wants no other to be asked.
+        login = login or (None if GIVEN in self._adapters else await self._own_login())
         if login is None:
             if not self._adapters and not self._beside and not found and not beside:
                 raise _nothing_configured()
