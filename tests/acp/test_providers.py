@@ -26,7 +26,7 @@ def openai_says(text: str) -> Reply:
 
 
 def anthropic_says(text: str) -> Reply:
-    started = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "usage": {}}
+    started: JsonObject = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "usage": {}}
     events: list[JsonObject] = [
         {"type": "message_start", "message": started},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
@@ -89,7 +89,7 @@ async def test_keys_of_the_environment_work_without_any_login(
             opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
             shown = next(one for one in opened["configOptions"] if one["id"] == "model")
             assert shown["currentValue"].endswith(("/m", "/claude"))
-            assert (await editor.prompt(opened["sessionId"], "hi"))["stopReason"] == "end_turn"
+            assert (await editor.say(opened["sessionId"], "hi"))["stopReason"] == "end_turn"
             assert editor.said(opened["sessionId"]) == "hello"
         (request,) = model.requests
         assert request.path == path
@@ -127,7 +127,7 @@ async def test_an_editor_says_where_the_requests_go(tmp_path: Path, schemas: Sch
         assert await editor.call("providers/set", setting) == {}
         assert (await editor.call("providers/list"))["providers"][0]["current"]["baseUrl"] == f"{model.url}/proxy"
         assert "of-the-editor" not in str(editor.messages)
-        await editor.prompt(session, "hi")
+        await editor.say(session, "hi")
         assert editor.said(session) == "hello"
         (request,) = model.requests
         assert request.path == "/proxy/chat/completions"
@@ -158,17 +158,18 @@ async def test_a_provider_that_is_set_up_by_the_editor_alone_takes_any_model(
         running_editor(tmp_path, schemas, config=NO_RETRY, args=["--no-auto-login"]) as (_, editor),
     ):
         session = await editor.new(tmp_path)
-        setting = {"providerId": "openai", "apiType": "openai", "baseUrl": model.url, "headers": {}}
+        setting: JsonObject = {"providerId": "openai", "apiType": "openai", "baseUrl": model.url, "headers": {}}
         await editor.call("providers/set", setting)
         change = {"sessionId": session, "configId": "model", "value": "openai/some-model"}
         await editor.call("session/set_config_option", change)
-        await editor.prompt(session, "hi")
+        await editor.say(session, "hi")
         assert model.requests[0].json["model"] == "some-model"
 
 
 async def test_notices_go_to_editors_that_show_them(tmp_path: Path, schemas: Schemas) -> None:
     image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
-    for capabilities in ({}, {"session": {"notices": {}}}):
+    showing: JsonObject = {"session": {"notices": {}}}
+    for capabilities in (JsonObject(), showing):
         async with ModelServer(openai_says("I cannot see")) as model:
             table = f'[adapters.blind]\ntype = "openai"\nbase_url = "{model.url}"\n'
             config = f'{table}models = [{{id = "m", vision = false}}]\n{NO_RETRY}'

@@ -48,7 +48,7 @@ async def test_a_person_need_not_answer(tmp_path: Path, schemas: Schemas, action
     answers = {"elicitation/create": {"action": action}}
     async with running_editor(tmp_path, schemas, turn, DONE, capabilities=FORM, answers=answers) as (_, editor):
         session = await editor.new(tmp_path)
-        assert (await editor.prompt(session, "go"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
 
 
 async def test_an_open_question_cannot_be_put_without_forms_and_the_model_is_told(
@@ -56,7 +56,7 @@ async def test_an_open_question_cannot_be_put_without_forms_and_the_model_is_tol
 ) -> None:
     async with running_editor(tmp_path, schemas, calls("ask_user", question="Why?"), DONE) as (_, editor):
         session = await editor.new(tmp_path)
-        assert (await editor.prompt(session, "go"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
 
 

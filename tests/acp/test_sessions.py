@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.editor import CONFIG, Schemas, option, running_editor, value_of
-from tests.support.server import running_server, scripted
+from tests.support.server import JsonObject, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def test_only_sessions_with_prompts_are_listed(tmp_path: Path, schemas: Sc
     async with running_editor(tmp_path, schemas) as (_, editor):
         await editor.new(tmp_path)
         prompted = await editor.new(other)
-        await editor.prompt(prompted, "What is new?")
+        await editor.say(prompted, "What is new?")
         listed = (await editor.call("session/list"))["sessions"]
         assert [(one["sessionId"], one["title"], one["cwd"]) for one in listed] == [
             (prompted, "What is new?", str(other))
@@ -114,24 +114,24 @@ async def test_a_load_tells_all_that_was_said_before_it_is_answered(tmp_path: Pa
         ]
         assert [one["content"] for one in told[:3]] == [text, image, link]
         assert value_of(answer["result"]["configOptions"], "model") == "fake/one"
-        assert (await editor.prompt(session, "and now?"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "and now?"))["stopReason"] == "end_turn"
 
 
 async def test_a_resume_tells_nothing_of_the_history(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
-        await editor.prompt(session, "hi")
+        await editor.say(session, "hi")
         await editor.call("session/close", {"sessionId": session})
         since = len(editor.messages)
         await editor.call("session/resume", {"sessionId": session, "cwd": str(tmp_path)})
         assert editor.updates(session, "user_message_chunk", since=since) == []
-        await editor.prompt(session, "again")
+        await editor.say(session, "again")
 
 
 async def test_unknown_sessions_are_resources_that_are_not_found(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         for method in ("session/load", "session/resume", "session/fork"):
-            params = {"sessionId": "nope", "cwd": str(tmp_path), "mcpServers": []}
+            params: JsonObject = {"sessionId": "nope", "cwd": str(tmp_path), "mcpServers": []}
             assert (await editor.refused(method, params))["code"] == -32002
         assert (await editor.refused("session/close", {"sessionId": "nope"}))["code"] == -32002
         # Deleting is for good, and once is as good as twice.
@@ -141,7 +141,7 @@ async def test_unknown_sessions_are_resources_that_are_not_found(tmp_path: Path,
 async def test_a_deleted_session_is_gone(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
-        await editor.prompt(session, "hi")
+        await editor.say(session, "hi")
         await editor.call("session/delete", {"sessionId": session})
         assert (await editor.call("session/list"))["sessions"] == []
 
@@ -152,11 +152,11 @@ async def test_a_fork_goes_on_by_itself(tmp_path: Path, schemas: Schemas) -> Non
         editor,
     ):
         session = await editor.new(tmp_path)
-        await editor.prompt(session, "first")
+        await editor.say(session, "first")
         forked = await editor.call("session/fork", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         assert forked["sessionId"] != session
-        await editor.prompt(forked["sessionId"], "second")
-        await editor.prompt(session, "second")
+        await editor.say(forked["sessionId"], "second")
+        await editor.say(session, "second")
         assert editor.said(forked["sessionId"]) == "two"
         assert editor.said(session) == "onetwo"
 
@@ -170,7 +170,7 @@ async def test_a_session_of_one_door_goes_on_at_the_other(tmp_path: Path, schema
         await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         assert editor.updates(session, "user_message_chunk")[0]["content"]["text"] == "from an SDK"
         since = len(editor.messages)
-        await editor.prompt(session, "from an editor")
+        await editor.say(session, "from an editor")
         assert editor.said(session, since=since) == "two"
     async with running_server(tmp_path) as server:
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted(*turns)})
@@ -211,7 +211,7 @@ async def test_the_model_can_be_chosen_from_the_list_and_no_other(tmp_path: Path
         change = {"sessionId": session, "configId": "model", "value": "fake/two"}
         answer = await editor.call("session/set_config_option", change)
         assert value_of(answer["configOptions"], "model") == "fake/two"
-        await editor.prompt(session, "who are you?")
+        await editor.say(session, "who are you?")
         assert editor.said(session) == "two"
         for method, params in (
             ("session/set_config_option", {**change, "value": "gpt-17"}),
@@ -237,7 +237,7 @@ async def test_the_reasoning_effort_is_an_option(tmp_path: Path, schemas: Schema
 
 @pytest.mark.parametrize("booleans", [True, False])
 async def test_everything_can_be_allowed_at_once(tmp_path: Path, schemas: Schemas, *, booleans: bool) -> None:
-    capabilities = {"session": {"configOptions": {"boolean": {}}}} if booleans else {}
+    capabilities: JsonObject = {"session": {"configOptions": {"boolean": {}}}} if booleans else {}
     turns = [
         {"tool_calls": [{"id": "c", "name": "create", "arguments": {"path": "x", "file_text": ""}}]},
         {"text": "done"},
@@ -248,14 +248,14 @@ async def test_everything_can_be_allowed_at_once(tmp_path: Path, schemas: Schema
         assert (shown["type"], shown["currentValue"]) == (("boolean", False) if booleans else ("select", "off"))
         change = {"sessionId": opened["sessionId"], "configId": "allow_all", "value": True if booleans else "on"}
         await editor.call("session/set_config_option", change | ({"type": "boolean"} if booleans else {}))
-        await editor.prompt(opened["sessionId"], "go")
+        await editor.say(opened["sessionId"], "go")
         assert (tmp_path / "x").exists()
 
 
 async def test_a_title_can_be_given(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
-        await editor.prompt(session, "hi")
+        await editor.say(session, "hi")
         assert await editor.call("session/set_title", {"sessionId": session, "title": "Work"}) == {"title": "Work"}
         await editor.update("session_info_update", title="Work")
         assert (await editor.call("session/list"))["sessions"][0]["title"] == "Work"
@@ -264,14 +264,14 @@ async def test_a_title_can_be_given(tmp_path: Path, schemas: Schemas) -> None:
 async def test_slash_commands_are_prompts(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, {"text": "You said {{last_user}}"}) as (_, editor):
         session = await editor.new(tmp_path)
-        assert (await editor.prompt(session, "/help"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
         assert "/usage" in editor.said(session)
         since = len(editor.messages)
-        await editor.prompt(session, "/model fake/two")
+        await editor.say(session, "/model fake/two")
         options = (await editor.update("config_option_update", since=since))["configOptions"]
         assert value_of(options, "model") == "fake/two"
         since = len(editor.messages)
-        await editor.prompt(session, "/etc/hosts is what?")
+        await editor.say(session, "/etc/hosts is what?")
         assert editor.said(session, since=since) == "You said /etc/hosts is what?"
 
 
@@ -281,9 +281,7 @@ async def test_a_system_prompt_of_the_editor_is_used(tmp_path: Path, schemas: Sc
     ]
     system = {"mode": "override", "content": [{"type": "text", "text": "You are a pirate."}]}
     async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
-        assert (await editor.prompt(await editor.new(tmp_path, systemPrompt=system), "hi"))[
-            "stopReason"
-        ] == "end_turn"
+        assert (await editor.say(await editor.new(tmp_path, systemPrompt=system), "hi"))["stopReason"] == "end_turn"
 
 
 async def test_embedded_files_reach_the_model(tmp_path: Path, schemas: Schemas) -> None:
@@ -300,8 +298,8 @@ async def test_embedded_files_reach_the_model(tmp_path: Path, schemas: Schemas) 
 
 async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
-        good = {"name": "a", "command": "true", "args": [], "env": []}
-        for params in (
+        good: JsonObject = {"name": "a", "command": "true", "args": [], "env": []}
+        wrong: list[JsonObject] = [
             {"cwd": "relative", "mcpServers": []},
             {"cwd": str(tmp_path / "missing"), "mcpServers": []},
             {"cwd": str(tmp_path), "mcpServers": [good, good]},
@@ -309,7 +307,8 @@ async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schem
             {"cwd": str(tmp_path), "mcpServers": [{"type": "http", "name": "a", "headers": []}]},
             {"cwd": str(tmp_path), "mcpServers": "none"},
             {"mcpServers": []},
-        ):
+        ]
+        for params in wrong:
             assert (await editor.refused("session/new", params))["code"] == -32602, params
 
 
@@ -352,5 +351,5 @@ async def test_stray_output_never_reaches_the_editor(tmp_path: Path, schemas: Sc
     config = CONFIG + '\n[adapters.bad]\ntype = "nonsense"\nmodels = ["x"]\n'
     async with running_editor(tmp_path, schemas, config=config, args=["--log-level", "debug"]) as (server, editor):
         # All that is read is JSON, or the editor has a problem, which leaving it tells.
-        await editor.prompt(await editor.new(tmp_path), "hi")
+        await editor.say(await editor.new(tmp_path), "hi")
         assert "Traceback" not in server.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.editor import Editor, Schemas, option, running_editor
+from tests.support.editor import Editor, Schemas, failing, option, running_editor
 from tests.support.server import calls
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ async def test_a_prompt_is_answered_when_its_turn_has_ended(tmp_path: Path, sche
     turn = {"text": "hello there", "reasoning": "hm", "usage": {"input": 10, "output": 3, "reasoning": 1}}
     async with running_editor(tmp_path, schemas, turn) as (_, editor):
         session = await editor.new(tmp_path)
-        answer = await editor.prompt(session, "hi")
+        answer = await editor.say(session, "hi")
         assert answer["stopReason"] == "end_turn"
         assert answer["usage"]["inputTokens"] == 10
         assert answer["usage"]["totalTokens"] == 13
@@ -34,7 +34,7 @@ async def test_a_prompt_is_answered_when_its_turn_has_ended(tmp_path: Path, sche
 @pytest.mark.parametrize(("reason", "told"), [("max_tokens", "max_tokens"), ("refusal", "refusal")])
 async def test_a_turn_that_ends_otherwise_says_so(tmp_path: Path, schemas: Schemas, reason: str, told: str) -> None:
     async with running_editor(tmp_path, schemas, {"text": "I", "stop_reason": reason}) as (_, editor):
-        assert (await editor.prompt(await editor.new(tmp_path), "hi"))["stopReason"] == told
+        assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == told
 
 
 async def test_a_failing_model_is_an_error_with_a_text_and_no_data(tmp_path: Path, schemas: Schemas) -> None:
@@ -44,7 +44,7 @@ async def test_a_failing_model_is_an_error_with_a_text_and_no_data(tmp_path: Pat
         error = (await editor.response(await editor.begin(session, "hi")))["error"]
         assert "no such thing" in error["message"]
         assert "data" not in error
-        assert (await editor.prompt(session, "/help"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
 
 
 async def test_a_wrong_key_asks_for_authentication(tmp_path: Path, schemas: Schemas) -> None:
@@ -85,7 +85,7 @@ async def test_a_new_file_has_no_old_text(tmp_path: Path, schemas: Schemas) -> N
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         session = await editor.new(tmp_path)
-        await editor.prompt(session, "go")
+        await editor.say(session, "go")
         done = await editor.update("tool_call_update", status="completed")
         assert done["content"] == [{"type": "diff", "path": str(tmp_path / "new.txt"), "newText": "one\n"}]
 
@@ -98,7 +98,7 @@ async def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path
     ]
     answers = {"session/request_permission": option("allow_always")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
-        await editor.prompt(await editor.new(tmp_path), "go")
+        await editor.say(await editor.new(tmp_path), "go")
         assert (tmp_path / "2.txt").exists()
         assert len([one for one in editor.messages if one.get("method") == "session/request_permission"]) == 1
 
@@ -108,13 +108,13 @@ async def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path
 )
 async def test_what_is_not_allowed_does_not_run(tmp_path: Path, schemas: Schemas, answer: Any) -> None:
     turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
-    asked = answer if answer is not None else lambda _params: RuntimeError("not today")  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+    asked: Any = answer if answer is not None else failing("not today")
     async with running_editor(tmp_path, schemas, *turns, answers={"session/request_permission": asked}) as (
         _,
         editor,
     ):
         session = await editor.new(tmp_path)
-        assert (await editor.prompt(session, "go"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert not (tmp_path / "new.txt").exists()
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
 
@@ -124,7 +124,7 @@ async def test_a_command_is_shown_as_it_is_and_its_output_as_it_comes(tmp_path: 
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         session = await editor.new(tmp_path)
-        await editor.prompt(session, "go")
+        await editor.say(session, "go")
         start = editor.updates(session, "tool_call")[0]
         assert (start["kind"], start["title"]) == ("execute", "`echo one && echo two`")
         done = await editor.update("tool_call_update", status="completed")
@@ -196,7 +196,7 @@ async def test_cancel_with_nothing_to_cancel_does_nothing(tmp_path: Path, schema
         session = await editor.new(tmp_path)
         await editor.cancel(session)
         await editor.cancel("no-such-session")
-        assert (await editor.prompt(session, "hi"))["stopReason"] == "end_turn"
+        assert (await editor.say(session, "hi"))["stopReason"] == "end_turn"
 
 
 async def test_a_prompt_that_is_taken_back_stops_what_it_has_set_going(tmp_path: Path, schemas: Schemas) -> None:

@@ -4,7 +4,7 @@
 
     async with running_editor(tmp_path, schemas, script) as (server, editor):
         session = await editor.new(tmp_path)
-        answer = await editor.prompt(session, "hi")
+        answer = await editor.say(session, "hi")
         assert editor.said(session) == "hello"
 
 What the server asks is answered by ``editor.answers``: the result for a method, or a function that makes it of the
@@ -142,7 +142,7 @@ class Editor(Wire):
 
     async def new(self, cwd: Path, **more: Any) -> str:
         """A session; returns its id."""
-        params = {"cwd": str(cwd), "mcpServers": [], **more}
+        params: JsonObject = {"cwd": str(cwd), "mcpServers": [], **more}
         self._schemas.check("session/new", "Request", params)
         return (await self.call("session/new", params))["sessionId"]
 
@@ -152,7 +152,7 @@ class Editor(Wire):
         self._schemas.check("session/prompt", "Request", params)
         return await self.ask("session/prompt", params)
 
-    async def prompt(self, session: str, text: str) -> JsonObject:
+    async def say(self, session: str, text: str) -> JsonObject:
         """Send a prompt and wait for the end of its turn."""
         answer = await self.response(await self.begin(session, text))
         assert "error" not in answer, answer["error"]
@@ -191,6 +191,11 @@ class Editor(Wire):
     def said(self, session: str, *, since: int = 0) -> str:
         """What the agent has said."""
         return "".join(one["content"]["text"] for one in self.updates(session, "agent_message_chunk", since=since))
+
+
+def failing(text: str) -> Callable[[JsonObject], Exception]:
+    """An answer that is an error."""
+    return lambda _params: RuntimeError(text)
 
 
 def option(choice: str) -> JsonObject:

@@ -62,4 +62,18 @@ class Door:
         from jumpseat.acp.view import SessionView
 
         view = self.views[session.id] = SessionView(self, session.id, str(session.settings.cwd))
+        self._lend(session, view)
         return view
+
+    def _lend(self, session: Session, view: SessionView) -> None:
+        """Give the session's tools what the editor has offered."""
+        attachment = session.clients.get(self.ctx.connection)
+        if attachment is None:
+            return
+        from jumpseat.acp.lent import LentFiles, LentTerminals
+
+        fs = self.capabilities.fs
+        if fs.read_text_file or fs.write_text_file:
+            attachment.files = LentFiles(self, session.id)
+        if self.capabilities.terminal:
+            attachment.terminals = LentTerminals(self, view)

@@ -106,6 +106,13 @@ class SessionView:
             if workspace is not None and (title := workspace.name or workspace.summary):
                 self.tell({"sessionUpdate": "session_info_update", "title": title})
 
+    def show_terminal(self, call_id: str, terminal_id: str) -> None:
+        """Have the editor show a tool call's output by its own terminal."""
+        if (call := self.translator.calls.get(call_id)) is not None:
+            call.in_terminal = True
+        content = [{"type": "terminal", "terminalId": terminal_id}]
+        self.tell({"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": content})
+
     def tell_commands(self) -> None:
         """Send the slash commands, which are prompts that begin with their names."""
         self.tell(

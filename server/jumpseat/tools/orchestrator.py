@@ -29,6 +29,7 @@ from jumpseat.tools.questions import ask_user
 from jumpseat.tools.shell_syntax import parse_shell
 from jumpseat.tools.shells import GRACE_S, Shells
 from jumpseat.tools.tool import BuiltinTool, Tool, ToolContext, ToolOutcome, ToolSource, failure
+from jumpseat.tools.workspace import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import HookPermission, PermissionRequest
@@ -59,7 +60,7 @@ class ToolOrchestrator:
         self._session = session
         self._environment = environment
         self._output_dir = output_dir
-        self._shells = Shells(session.around.tasks)
+        self._shells = Shells(session.around.tasks, session.clients.terminals)
         self._builtin = BuiltinTools(session, environment.builtin)
         # Of two tools with one name, that of the later source counts.
         self._sources: list[ToolSource] = [
@@ -247,6 +248,7 @@ class ToolOrchestrator:
             ask_user=lambda question, choices, freeform: ask_user(
                 self._session, call.id, question, choices, allow_freeform=freeform
             ),
+            files=Files(self._session.clients.files()),
         )
         prepared = await tool.prepare(ctx, call)
         if isinstance(prepared, ToolOutcome):

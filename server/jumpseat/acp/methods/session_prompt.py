@@ -39,7 +39,11 @@ def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:
 
 def cancel(door: Door, params: SessionParams) -> None:
     """Stop what runs; the prompt is answered when all is quiet. Fine when idle."""
-    door.view(params.session_id).cancel()
+    door.connection.tasks.start_soon(_settle, door.view(params.session_id).cancel())
+
+
+async def _settle(stopped: Awaitable[None]) -> None:
+    await stopped
 
 
 async def _answer(view: SessionView, run: Run) -> dict[str, Any]:
