@@ -26,7 +26,14 @@ def openai_says(text: str) -> Reply:
 
 
 def anthropic_says(text: str) -> Reply:
-    started: JsonObject = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "usage": {}}
+    started: JsonObject = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": "m",
+        "usage": {},
+    }
     events: list[JsonObject] = [
         {"type": "message_start", "message": started},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},

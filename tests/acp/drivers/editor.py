@@ -2,6 +2,8 @@
 
 It runs in an environment of its own. Its arguments are the command of the agent and a folder to work in.
 """
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# The package lives in a virtual environment of its own, where the type checker does not look.
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class Editor:
 async def main(command: str, cwd: str) -> None:
     editor = Editor()
     seen: dict[str, Any] = {}
-    async with acp.spawn_agent_process(editor, command, "acp", use_unstable_protocol=True) as (agent, _process):  # pyright: ignore
+    async with acp.spawn_agent_process(editor, command, "acp", use_unstable_protocol=True) as (agent, _process):
         fs = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
         hello = await agent.initialize(1, client_capabilities=schema.ClientCapabilities(fs=fs))
         seen["version"] = hello.protocol_version
