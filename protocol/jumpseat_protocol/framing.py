@@ -110,7 +110,7 @@ def encode_line(body: bytes) -> bytes:
 
 
 class LineDecoder:
-    """Cuts a byte stream into lines, wherever the chunks end. Empty lines are nothing; a CR before the LF goes too."""
+    """Cuts a byte stream into lines, wherever the chunks end. Empty lines are nothing; a CR at the end goes."""
 
     def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._pieces: list[bytes] = []

@@ -29,6 +29,13 @@ async def test_initialize_says_what_there_is(tmp_path: Path, schemas: Schemas) -
         assert (await editor.refused("authenticate", {"methodId": "other"}))["code"] == -32602
 
 
+async def test_an_editor_may_be_called_anything(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
+        info = {"name": "Ed\r\nitor: é\u0000", "title": "Editor", "version": "1"}
+        await editor.call("initialize", {"protocolVersion": 1, "clientInfo": info})
+        assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == "end_turn"
+
+
 async def test_authenticate_says_what_to_set_where_nothing_is(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, config="", args=["--no-auto-login"]) as (_, editor):
         error = await editor.refused("authenticate", {"methodId": "configured"})

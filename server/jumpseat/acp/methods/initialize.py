@@ -50,7 +50,9 @@ def initialize(door: Door, params: InitializeParams) -> dict[str, Any]:
     door.connection.tasks.start_soon(_warm)
     door.capabilities = params.client_capabilities
     if params.client_info is not None and params.client_info.name:
-        door.client_name = f"{params.client_info.name}/{params.client_info.version or '0'}"
+        named = f"{params.client_info.name}/{params.client_info.version or '0'}"
+        # It goes into a line of HTTP.
+        door.client_name = "".join(one for one in named if one.isascii() and one.isprintable())[:100]
     return {
         "protocolVersion": VERSION,
         "agentCapabilities": CAPABILITIES,

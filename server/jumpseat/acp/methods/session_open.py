@@ -6,9 +6,10 @@ They are the same sessions as those of the Copilot SDK protocol, opened by the s
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import anyio
+from pydantic import ValidationError
 
 from jumpseat.acp.content import text_of
 from jumpseat.acp.door import Door
@@ -17,9 +18,12 @@ from jumpseat.acp.view import SessionView
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.session_create import session_create
 from jumpseat.handlers.session_resume import session_resume
+from jumpseat.rpc.wire_errors import InvalidParamsError
 from jumpseat.store.event_log import read_log
 from jumpseat_protocol.events import decode_payload
-from jumpseat_protocol.sessions import SessionCreateParams, SessionResumeParams
+from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions, SessionResumeParams
+
+M = TypeVar("M", bound=SessionOptions)
 
 MODELS_WAIT_S: Final = 0.01
 """How long the answer waits for the list of models; what takes longer is told when it is there."""
@@ -27,7 +31,8 @@ MODELS_WAIT_S: Final = 0.01
 
 async def new(door: Door, params: NewSessionParams) -> dict[str, Any]:
     """A session; nothing of it is kept unless it is prompted."""
-    opened = await session_create(door.ctx, SessionCreateParams.model_validate(_options(door, params)))
+    options = _checked("session/new", SessionCreateParams, _options(door, params))
+    opened = await session_create(door.ctx, options)
     view = door.open(door.ctx.registry.live(opened.session_id))
     return {"sessionId": opened.session_id, **await _opened(door, view)}
 
@@ -57,7 +62,7 @@ async def _resume(door: Door, params: OpenSessionParams) -> SessionView:
     if (before := door.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
     options = {**_options(door, params), "sessionId": params.session_id}
-    await session_resume(door.ctx, SessionResumeParams.model_validate(options))
+    await session_resume(door.ctx, _checked("session/load", SessionResumeParams, options))
     session = door.ctx.registry.live(params.session_id)
     view = door.open(session)
     view.translator.titled = session.first_prompt is not None
@@ -71,6 +76,14 @@ async def _opened(door: Door, view: SessionView) -> dict[str, Any]:
         await view.models_known.wait()
     view.announce_soon()
     return {"modes": view.modes(), "configOptions": view.options()}
+
+
+def _checked(method: str, model: type[M], options: dict[str, Any]) -> M:
+    """What the editor has sent, judged by the rules of the other door: headers that cannot be sent, say."""
+    try:
+        return model.model_validate(options)
+    except ValidationError as error:
+        raise InvalidParamsError(method, error) from None
 
 
 def _options(door: Door, setup: SessionSetup) -> dict[str, Any]:
