@@ -23,6 +23,7 @@ CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
 
 # What each room of the server may import of the others. `handlers` and `app` see the parts they connect.
 MAY_IMPORT = {
+    "acp": {"agent", "errors", "handlers", "rpc", "store"},
     "agent": {"errors"},
     "services": {"adapters", "agent", "config", "declared", "errors", "tools"},
     "adapters": {"agent", "declared", "errors", "config"},

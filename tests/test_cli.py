@@ -177,3 +177,16 @@ def test_a_process_with_an_unknown_flag_ends_with_one_line_on_stderr() -> None:
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: unknown option '--nonexistent-flag'\n")
+
+
+@pytest.mark.parametrize("argv", [["acp"], ["--acp"], ["--acp", "--stdio"], ["--stdio", "--headless", "--acp"]])
+def test_acp_is_spoken_on_stdio_however_it_is_asked_for(argv: list[str]) -> None:
+    options = parse(argv, {"COPILOT_CONNECTION_TOKEN": "tcp_secret"})
+    assert (options.acp, options.port, options.connection_token) == (True, None, None)
+    assert not parse(["--stdio"], {}).acp
+
+
+def test_acp_excludes_what_is_of_the_other_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--port" in refused(capsys, "--acp", "--port", "0")
+    assert "--protocol" in refused(capsys, "acp", "--protocol", "2")
+    assert "unknown option" in refused(capsys, "acp", "acp")

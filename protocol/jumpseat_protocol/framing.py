@@ -1,7 +1,8 @@
-"""Content-Length framing, as pure functions over bytes: no I/O, used by the server and by the Python client.
+"""How messages are cut out of a stream of bytes, as pure functions: no I/O, used by server and Python client.
 
-Source: the base protocol of the Language Server Protocol, narrowed by what the Copilot SDKs read: exactly one
-header, spelled ``Content-Length``, when sending; any header in any case when receiving.
+The Copilot SDK protocol has a header in front of each message: that of the Language Server Protocol, narrowed by
+what the Copilot SDKs read, exactly one header, spelled ``Content-Length``, when sending; any header in any case
+when receiving. The Agent Client Protocol has one message per line.
 """
 
 from __future__ import annotations
@@ -101,3 +102,35 @@ class FrameDecoder:
         del self._buffer[: found.start()]
         self._skipping = False
         return True
+
+
+def encode_line(body: bytes) -> bytes:
+    """Make a line of ``body``, which is JSON without line breaks between its parts."""
+    return body + b"\n"
+
+
+class LineDecoder:
+    """Cuts a byte stream into lines, wherever the chunks end. Empty lines are nothing; a CR at the end goes."""
+
+    def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._max_body_bytes = max_body_bytes
+        self._skipping = False
+
+    def feed(self, data: bytes) -> list[bytes | FramingError]:
+        """Take the next chunk; return the lines (and framing errors) that it completes, in order."""
+        out: list[bytes | FramingError] = []
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            if not self._skipping and (body := b"".join([*self._pieces, end]).strip()):
+                out.append(body)
+            self._pieces, self._size, self._skipping = [], 0, False
+        if rest and not self._skipping:
+            self._pieces.append(rest)
+            self._size += len(rest)
+            if self._size > self._max_body_bytes:
+                # What is left of the line is of no use.
+                self._pieces, self._size, self._skipping = [], 0, True
+                out.append(FramingError(f"line longer than the limit of {self._max_body_bytes} bytes"))
+        return out

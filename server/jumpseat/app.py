@@ -13,12 +13,13 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.adapters.sources import Models
+from jumpseat.agent.client import Client
 from jumpseat.agent.hooks import PATIENCE_S
 from jumpseat.agent.permission_judge import PATIENCE_S as PERMISSION_PATIENCE_S
 from jumpseat.agent.permission_judge import JudgeConfig
@@ -73,6 +74,14 @@ OWN_SECRETS: Final = (
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 
+class FrontDoor(Client, Protocol):
+    """A connection of either protocol."""
+
+    def announce(self, params: dict[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class App:
     """The server behind all connections."""
 
@@ -91,7 +100,8 @@ class App:
         self.web = ConfiguredWeb(config, options.environ)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         _mask_logs(self.secrets)
-        self.connections: set[Connection] = set()
+        self.connections: set[FrontDoor] = set()
+        self._acp = options.acp
         self._stdio = options.port is None
         self.ending = False
         self._tasks = tasks
@@ -142,6 +152,8 @@ class App:
 
     def connect(self) -> Wire:
         """A new connection; the caller gives its wire something to write to."""
+        if self._acp:
+            return self._connect_acp()
         connection = Connection(
             self._disconnected, self._tasks, self.secrets, authenticated=self.connection_token is None
         )
@@ -153,6 +165,15 @@ class App:
         self.connections.add(connection)
         return connection.wire
 
+    def _connect_acp(self) -> Wire:
+        # Loaded here, because it is one door or the other.
+        from jumpseat.acp.connection import AcpConnection
+
+        connection = AcpConnection(self._disconnected, self._tasks, self.secrets)
+        connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
+        self.connections.add(connection)
+        return connection.wire
+
     def announce(self, kind: str, session_id: str, metadata: SessionMetadata | None) -> None:
         """Tell every connection about the life of a session."""
         params: dict[str, Any] = {"type": kind, "sessionId": session_id}
@@ -160,8 +181,7 @@ class App:
             times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
             params["metadata"] = times | ({"summary": metadata.summary} if metadata.summary else {})
         for connection in self.connections:
-            if connection.authenticated:
-                connection.seam.tell("session.lifecycle", params)
+            connection.announce(params)
 
     def stop(self) -> None:
         """Ask the process to end."""
@@ -198,7 +218,7 @@ class App:
             for connection in list(self.connections):
                 connection.close()
 
-    def _disconnected(self, connection: Connection) -> None:
+    def _disconnected(self, connection: FrontDoor) -> None:
         self.connections.discard(connection)
         self.registry.lost(connection)
         self.models.connections.lost(connection)

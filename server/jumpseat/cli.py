@@ -29,6 +29,7 @@ class Options:
     auto_login: bool = True
     allow_unasked: bool = False
     protocol: int | None = None
+    acp: bool = False
     record: str | None = None
     replay: Replay | None = None
 
@@ -74,13 +75,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser = _Parser(
         prog="jumpseat",
         allow_abbrev=False,
-        description="Agent server of the Copilot SDK protocol.",
-        epilog="'jumpseat adapters', 'jumpseat models' and 'jumpseat check ADAPTER' tell what can be used and"
-        " whether it works; 'jumpseat script FILE' plays a script with a server; 'jumpseat schema' prints the"
-        " protocol as JSON Schema.",
+        description="Agent server of the Copilot SDK protocol and of the Agent Client Protocol.",
+        epilog="'jumpseat acp' is 'jumpseat --acp', for editors; 'jumpseat adapters', 'jumpseat models' and"
+        " 'jumpseat check ADAPTER' tell what can be used and whether it works; 'jumpseat script FILE' plays a"
+        " script with a server; 'jumpseat schema' prints the protocol as JSON Schema.",
     )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
     parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")
+    parser.add_argument("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
     parser.add_argument("--port", type=_port, help="listen on this port of localhost; 0: any free one")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="what goes to stderr")
@@ -98,9 +100,15 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--no-auto-login", action="store_true", help="do not ask gh for a GitHub token")
     parser.add_argument("--session-idle-timeout", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
-    known, unknown = parser.parse_known_args(argv)
+    # `jumpseat acp` is what people type and editors' settings say.
+    known, unknown = parser.parse_known_args(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)
     if unknown:
         parser.error(f"unknown option {unknown[0]!r}")
+    if known.acp and known.port is not None:
+        parser.error("--acp speaks on stdin and stdout: --port is for the Copilot SDK protocol")
+    if known.acp and known.protocol is not None:
+        parser.error("--protocol is for the Copilot SDK protocol")
+    known.stdio = known.stdio or known.acp
     if known.stdio and known.port is not None:
         parser.error("--stdio and --port exclude each other")
     options = _options(known, {name: value for name, value in environ.items() if value})
@@ -172,6 +180,7 @@ def _options(known: Any, environ: Mapping[str, str]) -> Options:
         auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,
         protocol=known.protocol,
+        acp=known.acp,
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
     )

@@ -84,10 +84,24 @@ class Wire:
         with anyio.fail_after(WAIT_S):
             await self._stream.send(data)
 
+    def encode(self, message: JsonObject) -> bytes:
+        """A message as it goes over this wire."""
+        return frame(message)
+
+    async def receive(self, stream: BufferedByteReceiveStream) -> bytes:
+        """The next message as it comes over this wire."""
+        head = await stream.receive_until(b"\r\n\r\n", 100)
+        name, _, length = head.partition(b": ")
+        assert name == b"Content-Length", f"not the one header the SDKs read: {head!r}"
+        return await stream.receive_exactly(int(length))
+
+    def check(self, message: JsonObject) -> None:
+        """Judge a message of the server; raises ``AssertionError``."""
+
     async def ask(self, method: str, params: Any = None) -> int:
         """Send a request and do not wait; the id is for :meth:`response`."""
         request_id = self.new_id()
-        await self.send(frame(request(request_id, method, params)))
+        await self.send(self.encode(request(request_id, method, params)))
         return request_id
 
     def new_id(self) -> int:
@@ -135,7 +149,7 @@ class Wire:
 
     async def answer(self, request: JsonObject, result: Any) -> None:
         """Answer a request of the server."""
-        await self.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+        await self.send(self.encode({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 
     async def refused(self, method: str, params: Any = None) -> JsonObject:
         """Send a request that must fail and return the error."""
@@ -200,13 +214,10 @@ class Wire:
         try:
             while True:
                 await self._may_read.wait()
-                head = await stream.receive_until(b"\r\n\r\n", 100)
-                name, _, length = head.partition(b": ")
-                assert name == b"Content-Length", f"not the one header the SDKs read: {head!r}"
-                body = await stream.receive_exactly(int(length))
-                message = json.loads(body)
+                message = json.loads(await self.receive(stream))
                 assert message["jsonrpc"] == "2.0"
                 assert "method" in message or ("result" in message) != ("error" in message), message
+                self.check(message)
                 self.messages.append(message)
                 self._tell()
         except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -370,12 +381,13 @@ async def running_server(
     file_limit_blocks: int | None = None,
     handshake: bool = True,
     limit_s: float = 30,
+    wire: Callable[[ByteStream], Wire] = Wire,
 ) -> AsyncGenerator[RunningServer]:
     """Start the server with ``folder/home`` as its home and ``folder`` as its working directory.
 
     ``config`` becomes its ``config.toml``. ``file_limit_blocks`` is the largest file it may write, in blocks of
     512 bytes (a disk that is full). Over stdio the connection is made and, with ``handshake``, greeted.
-    ``limit_s`` bounds all that is done with the server.
+    ``limit_s`` bounds all that is done with the server. ``wire`` makes the connection over stdio.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -402,7 +414,7 @@ async def running_server(
             if not tcp:
                 assert process.stdin is not None
                 assert process.stdout is not None
-                server.attach(Wire(StapledByteStream(process.stdin, process.stdout)))
+                server.attach(wire(StapledByteStream(process.stdin, process.stdout)))
                 tasks.start_soon(server.wire.read)
             try:
                 if tcp:

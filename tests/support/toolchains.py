@@ -26,6 +26,8 @@ INSTALL_LIMIT_S = 240
 
 # The newest published versions at the time of writing; raise them after reading the changes of the packages.
 NEWEST_PYPI_SDK = os.environ.get("JUMPSEAT_NEWEST_PYPI_SDK") or "1.0.27"
+ACP_PYPI = os.environ.get("JUMPSEAT_ACP_PYPI") or "0.12.1"
+ACP_NPM = os.environ.get("JUMPSEAT_ACP_NPM") or "2.4.0"
 NEWEST_NPM_SDK = os.environ.get("JUMPSEAT_NEWEST_NPM_SDK") or "1.0.14"
 
 
@@ -86,13 +88,29 @@ def require_npm(package: str, version: str) -> Path:
         if not stamp.exists():
             shutil.rmtree(tool.folder, ignore_errors=True)
             tool.folder.mkdir()
-            require_program("node")
-            (tool.folder / "package.json").write_text(json.dumps({"private": True}))
-            options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
-            patience = ("--fetch-retries=1", "--fetch-timeout=20000")
-            _run(tool, require_program("npm"), "install", *options, *patience, f"{package}@{version}")
+            _install_npm_package(tool.folder, "--omit=optional", f"{package}@{version}")
             stamp.touch()
     return tool.folder
+
+
+def require_acp_sdk(registry: Literal["pypi", "npm"]) -> Path:
+    """Return the folder that the Agent Client Protocol's SDK of a language is installed in, as :func:`require_sdk`.
+
+    The one for JavaScript holds the protocol's schemas.
+    """
+    version = {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
+    folder = TOOLS / f"acp-{registry}-{version}"
+    stamp = folder / ".installed"
+    with _locked(TOOLS / f"{folder.name}.lock"):
+        if not stamp.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            if registry == "npm":
+                _install_npm_package(folder, f"@agentclientprotocol/sdk@{version}", "zod@4")
+            else:
+                _install_pypi_package(folder, f"agent-client-protocol=={version}")
+            stamp.touch()
+    return folder
 
 
 def require_program(name: str) -> str:
@@ -135,15 +153,34 @@ def _install_from_npm(sdk: Sdk) -> None:
     _run(sdk, npm, "install", *options, *patience, f"@github/copilot-sdk@{sdk.version}")
 
 
+def _install_pypi_package(folder: Path, requirement: str) -> None:
+    _run_in(folder, sys.executable, "-m", "venv", str(folder))
+    pip = (str(folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
+    _run_in(folder, *pip, "install", "--retries=1", "--timeout=20", requirement)
+
+
+def _install_npm_package(folder: Path, *packages: str) -> None:
+    require_program("node")
+    npm = require_program("npm")
+    # Without a package.json here npm would install into the nearest parent folder that has one.
+    (folder / "package.json").write_text(json.dumps({"private": True}))
+    options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+    _run_in(folder, npm, "install", *options, "--fetch-retries=1", "--fetch-timeout=20000", *packages)
+
+
 def _run(sdk: Sdk, *command: str) -> None:
+    _run_in(sdk.folder, *command)
+
+
+def _run_in(folder: Path, *command: str) -> None:
     try:
         done = subprocess.run(
-            command, cwd=sdk.folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
+            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        missing(f"{sdk} could not be installed: {command[0]} took longer than {INSTALL_LIMIT_S} s")
+        missing(f"{folder.name} could not be installed: {command[0]} took longer than {INSTALL_LIMIT_S} s")
     if done.returncode != 0:
-        missing(f"{sdk} could not be installed: {' '.join(done.stderr.split())[-400:]}")
+        missing(f"{folder.name} could not be installed: {' '.join(done.stderr.split())[-400:]}")
 
 
 @contextlib.contextmanager

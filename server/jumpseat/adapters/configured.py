@@ -1,7 +1,8 @@
 """The adapters whose models can be named as ``adapter/model``, and those models. Nothing is called here.
 
 Adapters of the configuration file, files in ``adapters`` of the home folder and adapters of well-known keys in the
-environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) are configured. Those of other providers' keys, and what
+environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) are configured; the provider of
+``COPILOT_PROVIDER_BASE_URL`` is the first of them. Those of other providers' keys, and what
 packages bring, are beside: they can be named, and count for anything else where nothing is configured. What clients
 register can be named too.
 """
@@ -10,18 +11,20 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.config import (
+    GIVEN,
     KNOWN_BESIDE,
     WELL_KNOWN,
     AdapterConfig,
@@ -29,6 +32,7 @@ from jumpseat.config import (
     ModelConfig,
     adapter_files,
     project_folder,
+    provider_of_environ,
 )
 from jumpseat.errors import ConfigError, InvalidRequestError
 
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Catalogue, Known
 
 log = logging.getLogger(__name__)
+
+WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,11 @@ class ConfiguredAdapters:
         self._files = adapter_files(home)
         files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
         configured = {**config.adapters, **files}
-        self.main: Mapping[str, AdapterConfig] = {**configured, **_of_environ(WELL_KNOWN, environ, configured)}
+        self.main: Mapping[str, AdapterConfig] = {
+            **provider_of_environ(environ),
+            **configured,
+            **_of_environ(WELL_KNOWN, environ, configured),
+        }
         self.beside: Mapping[str, AdapterConfig] = _of_environ(KNOWN_BESIDE, environ, configured)
         self.registered: dict[str, AdapterConfig] = {}
 
@@ -91,7 +101,17 @@ class ConfiguredAdapters:
 
     def has_own_default(self) -> bool:
         """Whether the configuration, by naming adapters, means something other than the Copilot API."""
-        return bool(self._config.adapters or self._files)
+        return bool(self._config.adapters or self._files) or self.is_given()
+
+    def is_given(self) -> bool:
+        """Whether the environment says outright which provider to use."""
+        return GIVEN in self.main
+
+    def takes_any(self, model: str) -> bool:
+        """Whether a name that is in no list may be right: its adapter declares no models."""
+        name, slash, _ = model.partition("/")
+        adapter = self.main.get(name) or self.beside.get(name)
+        return bool(slash) and adapter is not None and not self.models_of(name, adapter)
 
     def is_plain(self, name: str, config: AdapterConfig) -> bool:
         """Whether an adapter is one that comes with the server, called with nothing declared."""

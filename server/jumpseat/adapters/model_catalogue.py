@@ -53,7 +53,8 @@ class ModelCatalogue:
             ProviderError: the Copilot API could not be asked.
         """
         adapters = self.models.adapters
-        login = login or await self.copilot.own_login()
+        if login is None and not adapters.is_given():
+            login = await self.copilot.own_login()
         main = {**adapters.main, **adapters.registered}
         beside = {**adapters.beside, **adapters.installed()}
         found: dict[str, list[ModelInfo]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.adapter_models import offered
 from jumpseat.adapters.caller import AskedToken
-from jumpseat.adapters.configured import ConfiguredAdapters
+from jumpseat.adapters.configured import WEB_ADDRESS, ConfiguredAdapters
 from jumpseat.adapters.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
@@ -24,8 +23,6 @@ from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, Provid
 
 DEFAULT_PROVIDER: Final = "default"
 """What a session's one ``provider`` is called where its token is asked for."""
-
-_WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 
 RESPONSES: Final[Mapping[str, str]] = {
     "openai": "openai_responses",
@@ -121,7 +118,7 @@ class SessionProviders:
                 names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
                 raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
             self.adapters.callable(kind, catalogue.get(kind))
-        if provider.base_url and not _WEB_ADDRESS.match(provider.base_url):
+        if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
             # Not the text: it may hold a password.
             raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
         if provider.wire_api == "responses" and kind not in RESPONSES:

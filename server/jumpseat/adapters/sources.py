@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from jumpseat.adapters.adapter_models import AdapterModels
     from jumpseat.adapters.model_catalogue import ModelCatalogue
+    from jumpseat.adapters.routes import Routes
     from jumpseat.adapters.session_providers import SessionProviders
     from jumpseat.cli import Options
     from jumpseat_protocol.provider import ProviderEndpointResult
@@ -86,6 +87,13 @@ class Models:
         return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_patience_s)
 
     @cached_property
+    def routes(self) -> Routes:
+        """Where requests go."""
+        from jumpseat.adapters.routes import Routes
+
+        return Routes(self.adapters)
+
+    @cached_property
     def _models(self) -> AdapterModels:
         from jumpseat.adapters.adapter_models import AdapterModels
 
@@ -131,6 +139,20 @@ class Models:
             return (await self._resolve(settings)).info.id or None
         except JumpseatError:
             return None
+
+    def default_id(self, settings: SessionSettings) -> str | None:
+        """The model a session without one would use, as far as that is known without asking anybody."""
+        if settings.provider is not None:
+            return settings.provider.model_id or settings.provider.wire_model
+        if self._config.default_model is not None:
+            return self._config.default_model
+        adapters, login = self.adapters, settings.login or self.copilot.login_of_environment
+        default = adapters.default()
+        if default is None or not (login is None or adapters.has_own_default()):
+            return None
+        name, config = default
+        declared = adapters.models_of(name, config) if adapters.is_plain(name, config) else []
+        return f"{name}/{declared[0].id}" if declared else None
 
     async def of_session(self, settings: SessionSettings) -> list[ModelInfo]:
         """The models that the session brings of its own: that of its one provider, then the others'."""

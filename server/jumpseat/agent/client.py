@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat_protocol.callbacks import (
     GitHubTokenParams,
     GitHubTokenResult,
@@ -77,5 +78,7 @@ class Attachment:
     protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])
     commands: dict[str, ClientCommand] = field(default_factory=dict[str, ClientCommand])
+    files: EditorFiles | None = None
+    terminals: EditorTerminals | None = None
     leaving: bool = False
     """It is on its way out: its hook has been told."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError
 from jumpseat_protocol import events
@@ -175,6 +176,14 @@ class Clients:
     def transform_client(self) -> Client | None:
         """Who rewrites sections of the system message: the client that came last of those that said they do."""
         return next((one.client for one in self._latest_first() if one.has_transforms), None)
+
+    def files(self) -> EditorFiles | None:
+        """Whose texts the file tools work on: those of the client that came last of those that lend them."""
+        return next((one.files for one in self._latest_first() if one.files is not None), None)
+
+    def terminals(self) -> EditorTerminals | None:
+        """In whose terminals commands run, likewise."""
+        return next((one.terminals for one in self._latest_first() if one.terminals is not None), None)
 
     def _tell_capabilities(self, could_elicit: bool) -> None:
         can = self.can_elicit()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jumpseat.agent.model import ModelInfo
-from jumpseat.errors import InvalidRequestError
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import ModelsListParams, ModelsListResult
 
@@ -31,6 +32,24 @@ async def found(ctx: Context, params: ModelsListParams) -> list[ModelInfo]:
         raise InvalidRequestError("selectionId: this server keeps no list of accounts")
     login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
     return await ctx.models.catalogue.list(login)
+
+
+async def models_for(ctx: Context, settings: SessionSettings, *, refresh: bool = False) -> list[ModelInfo]:
+    """The models that a session brings, and without a provider of its own the server's.
+
+    Raises:
+        ConfigError: there are none.
+        ProviderError: they cannot be listed.
+    """
+    found = await ctx.models.of_session(settings)
+    if settings.provider is not None:
+        return found
+    try:
+        return found + await ctx.models.catalogue.list(settings.login, refresh=refresh)
+    except (ConfigError, ProviderError):
+        if not found:
+            raise
+        return found
 
 
 def to_wire(info: ModelInfo) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jumpseat.errors import ConfigError, ProviderError
 from jumpseat.handlers.context import Context
-from jumpseat.handlers.models_list import to_wire
+from jumpseat.handlers.models_list import models_for, to_wire
 from jumpseat_protocol.events import SessionModelChange
 from jumpseat_protocol.state import (
     ReasoningEffortParams,
@@ -31,12 +30,5 @@ async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> R
 
 async def list_models(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
     """What the session can switch to: the models it brings, and without a provider of its own the server's."""
-    settings = ctx.registry.live(params.session_id).settings
-    found = await ctx.models.of_session(settings)
-    if settings.provider is None:
-        try:
-            found = found + await ctx.models.catalogue.list(settings.login, refresh=params.skip_cache)
-        except (ConfigError, ProviderError):
-            if not found:
-                raise
+    found = await models_for(ctx, ctx.registry.live(params.session_id).settings, refresh=params.skip_cache)
     return SessionModelsResult(list=[to_wire(info) for info in found])

@@ -96,6 +96,11 @@ class Connection:
             shown = self._protocol2.wire(event)
         self.seam.tell("session.event", {"sessionId": session_id, "event": shown})
 
+    def announce(self, params: dict[str, Any]) -> None:
+        """Tell of the life of a session; only to a client that may know of it."""
+        if self.authenticated:
+            self.seam.tell("session.lifecycle", params)
+
     def catch_up(self, session_id: str, questions: Iterable[Question]) -> None:
         """Ask what a session had asked before this client came; clients of protocol 3 look for themselves."""
         if self.protocol == 2 and self._protocol2 is not None:

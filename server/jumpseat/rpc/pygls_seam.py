@@ -14,6 +14,7 @@ import itertools
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -39,7 +40,22 @@ else:
 
 log = logging.getLogger(__name__)
 
-CANCEL = "$/cancelRequest"
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What the protocols over JSON-RPC do differently.
+
+    ``cancel`` is the notification that takes a request back, with the id in its field ``cancel_id``. ``error_of``
+    says what the peer is told of an exception. ``notified`` takes all other notifications.
+    """
+
+    cancel: str = "$/cancelRequest"
+    cancel_id: str = "id"
+    error_of: Callable[[Exception], ErrorObject] = error_of
+    notified: Callable[[str, Any], None] | None = None
+
+
+COPILOT = Dialect()
 
 
 class MethodNotFoundError(Exception):
@@ -63,11 +79,18 @@ class Seam(JsonRPCProtocol):
     of arrival; a coroutine function becomes a task of ``tasks``. Each request is answered exactly once.
     """
 
-    def __init__(self, send: Callable[[bytes], None], tasks: TaskGroup, mask: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        tasks: TaskGroup,
+        mask: Callable[[str], str] = str,
+        dialect: Dialect = COPILOT,
+    ) -> None:
         super().__init__(cast("Any", _NoServer()), cast("Any", None))
         self.find: Callable[[str], Callable[[Any], Any] | None] = lambda _method: None
         self._send = send
         self._mask = mask
+        self._dialect = dialect
         self._tasks = tasks
         self._running: dict[RequestId, anyio.CancelScope] = {}
         self._asked: dict[int, asyncio.Future[Any]] = {}
@@ -137,9 +160,12 @@ class Seam(JsonRPCProtocol):
         self._execute_handler(msg_id, handler, _no_callback, (params,))
 
     def _handle_notification(self, method_name: str, params: Any) -> None:
-        # The SDKs send one notification, and unknown ones are to be ignored.
-        if method_name == CANCEL and isinstance(params, dict):
-            self._handle_cancel_notification(cast("dict[str, Any]", params).get("id"))
+        # Unknown notifications are to be ignored.
+        if method_name == self._dialect.cancel:
+            if isinstance(params, dict):
+                self._handle_cancel_notification(cast("dict[str, Any]", params).get(self._dialect.cancel_id))
+        elif self._dialect.notified is not None:
+            self._dialect.notified(method_name, params)
 
     def _handle_cancel_notification(self, msg_id: Any) -> None:
         scope = self._running.get(msg_id) if isinstance(msg_id, int | str) else None
@@ -158,7 +184,7 @@ class Seam(JsonRPCProtocol):
         try:
             result = handler(params)
         except Exception as exc:
-            self._answer(msg_id, error=error_of(exc))
+            self._answer(msg_id, error=self._dialect.error_of(exc))
             return
         if inspect.isawaitable(result):
             # Entered here and not in the task, so that a cancellation that arrives first is not lost.
@@ -173,7 +199,7 @@ class Seam(JsonRPCProtocol):
                 result = await work
             except Exception as exc:
                 self._running.pop(msg_id, None)
-                self._answer(msg_id, error=error_of(exc))
+                self._answer(msg_id, error=self._dialect.error_of(exc))
             else:
                 self._running.pop(msg_id, None)
                 self._answer(msg_id, result=result)
@@ -210,7 +236,7 @@ class Seam(JsonRPCProtocol):
             return await answer
         except asyncio.CancelledError:
             if not self._closed:
-                self.tell(CANCEL, {"id": msg_id})
+                self.tell(self._dialect.cancel, {self._dialect.cancel_id: msg_id})
             raise
         finally:
             self._asked.pop(msg_id, None)

@@ -13,18 +13,37 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
 
-from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, encode_frame, encode_line
 
 log = logging.getLogger(__name__)
 
 BUSY_BYTES: Final = 1 << 20
 LOSSY_BYTES: Final = 8 << 20
 BROKEN_BYTES: Final = 256 << 20
+
+
+class Decoder(Protocol):
+    """Cuts what comes in into messages."""
+
+    def feed(self, data: bytes) -> list[bytes | FramingError]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How messages are told apart."""
+
+    decoder: Callable[[], Decoder]
+    encode: Callable[[bytes], bytes]
+
+
+HEADERS: Final = Framing(FrameDecoder, encode_frame)
+LINES: Final = Framing(LineDecoder, encode_line)
 
 
 class Wire(asyncio.Protocol):
@@ -35,11 +54,13 @@ class Wire(asyncio.Protocol):
         on_body: Callable[[bytes], None],
         on_framing_error: Callable[[FramingError], None],
         on_close: Callable[[], None],
+        framing: Framing = HEADERS,
     ) -> None:
         self._on_body = on_body
         self._on_framing_error = on_framing_error
         self._on_close = on_close
-        self._decoder = FrameDecoder()
+        self._decoder = framing.decoder()
+        self._encode = framing.encode
         self._out: asyncio.WriteTransport | None = None
         self._frames: list[bytes] = []
         self._queued_bytes = 0
@@ -84,7 +105,7 @@ class Wire(asyncio.Protocol):
             return
         if not self._frames:
             asyncio.get_running_loop().call_soon(self._flush)
-        frame = encode_frame(body)
+        frame = self._encode(body)
         self._frames.append(frame)
         self._queued_bytes += len(frame)
         if self._queued_bytes > BUSY_BYTES:

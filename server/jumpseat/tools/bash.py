@@ -34,7 +34,9 @@ class BashArgs(ToolArgs):
 async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     background = args.mode == "async"
     try:
-        shell = await ctx.shells.start(args.command, cwd=ctx.cwd, environ=ctx.environ, stdin=background)
+        shell = await ctx.shells.start(
+            args.command, cwd=ctx.cwd, environ=ctx.environ, stdin=background, call_id=ctx.call_id
+        )
     except OSError as error:
         return failure(f"The command could not be started: {describe(error)} ({error.filename}).")
     except ValueError:

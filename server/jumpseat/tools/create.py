@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from typing import Final
 
 from jumpseat.tools.files import problem, unified_diff
@@ -23,16 +21,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     except UnicodeEncodeError:
         return failure("file_text holds half of a surrogate pair, which no file can. Write the character itself.")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            try:
-                file.write(data)
-                file.flush()
-            except OSError:
-                # Half a file would make the next attempt fail.
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
-                raise
+        await ctx.files.create(path, data)
     except FileExistsError as error:
         if error.filename != str(path):
             return failure(f"{error.filename} is a file, so {args.path} cannot be created in it.")

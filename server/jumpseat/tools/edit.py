@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic.json_schema import SkipJsonSchema
 
-from jumpseat.tools.files import is_binary, problem, replace_file, unified_diff
+from jumpseat.tools.files import is_binary, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import WritePermission
 
@@ -29,10 +29,12 @@ class EditArgs(ToolArgs):
 async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
     path = ctx.resolve(args.path)
     try:
-        plan = _plan(path, args)
+        # Again: it may have changed while a person was asked.
+        await ctx.files.open(path)
+        plan = _plan(ctx, path, args)
         if isinstance(plan, ToolOutcome):
             return plan
-        replace_file(path, plan.after.encode("utf-8", "surrogateescape"), plan.mode)
+        await ctx.files.replace(path, plan.after.encode("utf-8", "surrogateescape"), plan.mode)
     except UnicodeEncodeError:
         return failure("new_str holds half of a surrogate pair, which no file can. Write the character itself.")
     except (OSError, ValueError) as error:
@@ -50,7 +52,7 @@ class _Plan:
     mode: int
 
 
-def _plan(path: Path, args: EditArgs) -> _Plan | ToolOutcome:
+def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     """What the edit would do, or why it cannot be done.
 
     Raises:
@@ -64,7 +66,7 @@ def _plan(path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     # A rename would replace even a file that may not be written.
     if not os.access(path, os.W_OK):
         return failure(f"File {args.path} is read-only.")
-    data = path.read_bytes()
+    data = ctx.files.read(path)
     if is_binary(data):
         return failure(f"File {args.path} is binary and cannot be edited as text.")
     if args.insert_line is not None:
@@ -134,7 +136,7 @@ def _permission(ctx: ToolContext, args: EditArgs) -> WritePermission:
     """Asked for even where the edit would fail now: the file may change before it runs."""
     path = ctx.resolve(args.path)
     try:
-        plan = _plan(path, args)
+        plan = _plan(ctx, path, args)
     except (OSError, ValueError):
         plan = None
     before, after = (plan.before, plan.after) if isinstance(plan, _Plan) else (args.old_str, args.new_str)
@@ -150,4 +152,5 @@ EDIT: Final = BuiltinTool(
     run=run_edit,
     intention=_intention,
     permission=_permission,
+    opens=lambda ctx, args: ctx.resolve(args.path),
 )

@@ -1,14 +1,9 @@
-"""What the file tools share: reading text, replacing a file as a whole, unified diffs, words for errors."""
+"""What the file tools share: what text is, unified diffs, words for errors."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
 import re
-import stat
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from jumpseat.tools.tool import ToolOutcome, failure
@@ -42,25 +37,6 @@ def is_binary(head: bytes) -> bool:
 def readable(text: str) -> str:
     """``text`` without the surrogates that stand for undecodable bytes: no JSON can carry those."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Write ``data`` to a new file beside ``path`` and move it there, so that no reader ever sees half of it.
-
-    Links are followed: the file they lead to is replaced, not the link.
-    """
-    target = Path(os.path.realpath(path))
-    fd, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".tmp", dir=target.parent)
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            if mode is not None:
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def unified_diff(name: str, before: str | None, after: str, context: int = 3) -> str:

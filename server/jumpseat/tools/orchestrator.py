@@ -42,6 +42,7 @@ from jumpseat.tools.tool import (
     ToolSource,
     failure,
 )
+from jumpseat.tools.workspace import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import HookPermission, PermissionRequest
@@ -75,7 +76,7 @@ class ToolOrchestrator:
         self._session = session
         self._environment = environment
         self._output_dir = output_dir
-        self._shells = Shells(session.around.tasks)
+        self._shells = Shells(session.around.tasks, session.clients.terminals)
         self._builtin = BuiltinTools(session, environment.builtin)
         # Of two tools with one name, that of the later source counts.
         self._sources: list[ToolSource] = [
@@ -335,6 +336,7 @@ class ToolOrchestrator:
                 self._session, call.id, question, choices, allow_freeform=freeform
             ),
             line=line,
+            files=Files(self._session.clients.files()),
         )
         prepared = await tool.prepare(ctx, call)
         if isinstance(prepared, ToolOutcome):

@@ -8,16 +8,22 @@ How a command came to be allowed, and how its output is worded for the model, is
 from __future__ import annotations
 
 import codecs
+import logging
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import anyio
 from anyio.abc import Process, TaskGroup
+
+from jumpseat.agent.editor import EditorTerminals
+from jumpseat.errors import ClientCallError
+
+log = logging.getLogger(__name__)
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Output kept per command; the oldest goes first."""
@@ -31,6 +37,14 @@ KILL_WAIT_S: Final = 1.0
 DRAIN_S: Final = 0.25
 """Wait for the end of the output after the command's own exit: a background child may hold the pipe open."""
 
+QUIET: Final = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+"""What keeps programs from waiting for a person."""
+
 FINISHED_KEPT: Final = 32
 """Finished commands whose output nobody has fetched yet."""
 
@@ -41,8 +55,12 @@ class Shells:
     Each command is supervised by a task in ``task_group``; cancelling the group kills the commands.
     """
 
-    def __init__(self, task_group: TaskGroup) -> None:
+    def __init__(
+        self, task_group: TaskGroup, terminals: Callable[[], EditorTerminals | None] = lambda: None
+    ) -> None:
+        """``terminals`` gives those of an editor, where commands run that read nothing."""
         self._task_group = task_group
+        self._terminals = terminals
         self._shells: dict[str, Shell] = {}
         self._next_id = 0
         self._closed = False
@@ -54,8 +72,12 @@ class Shells:
     def get(self, shell_id: str) -> Shell | None:
         return self._shells.get(shell_id)
 
-    async def start(self, command: str, *, cwd: Path, environ: dict[str, str], stdin: bool = False) -> Shell:
+    async def start(
+        self, command: str, *, cwd: Path, environ: dict[str, str], stdin: bool = False, call_id: str | None = None
+    ) -> Shell:
         """Run ``command`` in ``bash -c``. Without ``stdin`` it reads from the null device.
+
+        For a tool call it runs in a terminal of the editor, where one lends any and no ``stdin`` is needed.
 
         Raises:
             OSError: bash or the working directory is missing, or the system refuses another process.
@@ -66,7 +88,9 @@ class Shells:
             raise anyio.ClosedResourceError
         # Cancellation between fork and registration would lose the process.
         with anyio.CancelScope(shield=True):
-            shell = await self._start(command, cwd, environ, stdin=stdin)
+            shell = await self._in_terminal(command, cwd, call_id) if call_id is not None and not stdin else None
+            if shell is None:
+                shell = await self._start(command, cwd, environ, stdin=stdin)
             if not self._closed:
                 return shell
             # Closing did not see this one yet.
@@ -89,7 +113,24 @@ class Shells:
 
     async def _start(self, command: str, cwd: Path, environ: dict[str, str], *, stdin: bool) -> Shell:
         process, output_fd, input_fd = await _spawn(command, cwd, environ, stdin=stdin)
-        shell = Shell(str(self._next_id), command, process, output_fd, input_fd)
+        return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
+
+    async def _in_terminal(self, command: str, cwd: Path, call_id: str) -> Shell | None:
+        """``None`` where no editor lends a terminal."""
+        terminals = self._terminals()
+        if terminals is None:
+            return None
+        # Loaded late: most sessions have no editor.
+        from jumpseat.tools.terminal_shell import TerminalShell
+
+        try:
+            terminal = await terminals.run(call_id, command, cwd, QUIET)
+        except ClientCallError as error:
+            log.warning("the editor gave no terminal, the command runs without: %s", error)
+            return None
+        return self._register(TerminalShell(str(self._next_id), command, terminal))
+
+    def _register(self, shell: Shell) -> Shell:
         self._next_id += 1
         self._shells[shell.id] = shell
         self._task_group.start_soon(shell.supervise, name=f"shell {shell.id}")
@@ -106,12 +147,15 @@ class Shell:
     """One command. ``finished``: the command itself has exited; ``alive``: something of its group has not."""
 
     def __init__(self, shell_id: str, command: str, process: Process, output_fd: int, input_fd: int | None) -> None:
-        self.id = shell_id
-        self.command = command
-        self.exit_code: int | None = None
+        self._begin(shell_id, command)
         self._process = process
         self._output_fd = output_fd
         self._input_fd = input_fd
+
+    def _begin(self, shell_id: str, command: str) -> None:
+        self.id = shell_id
+        self.command = command
+        self.exit_code: int | None = None
         self._output = OutputBuffer()
         self._started_at = time.monotonic()
         self._news = anyio.Event()
@@ -237,7 +281,10 @@ class Shell:
             return
         code = self._process.returncode
         # As a shell reports the end by a signal; a process that survived SIGKILL counts as killed.
-        self.exit_code = 137 if code is None else 128 - code if code < 0 else code
+        self._finish_with(137 if code is None else 128 - code if code < 0 else code)
+
+    def _finish_with(self, exit_code: int) -> None:
+        self.exit_code = exit_code
         self._finished.set()
         self._tell()
 
@@ -344,13 +391,7 @@ async def _spawn(
 def _non_interactive(environ: dict[str, str]) -> dict[str, str]:
     """``environ`` such that no program waits for a person. ``BASH_ENV`` would run a start-up script."""
     quiet = {name: value for name, value in environ.items() if name not in ("BASH_ENV", "ENV", "PROMPT_COMMAND")}
-    return quiet | {
-        "TERM": "dumb",
-        "PAGER": "cat",
-        "GIT_PAGER": "cat",
-        "GIT_TERMINAL_PROMPT": "0",
-        "DEBIAN_FRONTEND": "noninteractive",
-    }
+    return quiet | {"TERM": "dumb"} | QUIET
 
 
 def group_runs(leader: int) -> bool:

@@ -24,6 +24,7 @@ from jumpseat.agent.model import ToolSpec
 from jumpseat.errors import validation_problems
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.shells import Shells
+from jumpseat.tools.workspace import Files
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.permissions import PermissionRequest
@@ -92,7 +93,8 @@ class Line:
 class ToolContext:
     """What a running call may use. ``line`` is there where the calls of the tool wait for each other.
 
-    ``cwd`` is the session's working directory, ``environ`` the environment for child processes.
+    ``cwd`` is the session's working directory, ``environ`` the environment for child processes. ``files`` are those
+    that a person works on, who may have changed them without saving.
     ``partial`` shows output so far (the whole of it, each time), ``progress`` one line of news; both are for the
     user's eyes and may be called from the call's own task only. ``ask_user`` puts a question (with choices, and
     whether another answer is allowed) to a person; it raises ``ClientCallError`` where that fails.
@@ -107,6 +109,7 @@ class ToolContext:
     progress: Callable[[str], None]
     ask_user: Callable[[str, list[str] | None, bool], Awaitable[UserInputResponse]]
     line: Line | None = None
+    files: Files = field(default_factory=Files)
 
     def resolve(self, path: str) -> Path:
         """``path`` made absolute against the working directory; ``~`` is expanded, links are kept."""
@@ -211,7 +214,8 @@ A = TypeVar("A", bound=ToolArgs)
 class BuiltinTool(Generic[A]):
     """One built-in tool.
 
-    ``intention`` says in a few words what a call is about to do. A tool that ``needs`` something of the client is
+    ``intention`` says in a few words what a call is about to do. ``opens`` names a file that a call looks into
+    before permission is asked. A tool that ``needs`` something of the client is
     offered only where an attached client has it.
     """
 
@@ -222,6 +226,7 @@ class BuiltinTool(Generic[A]):
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
     needs: Literal["user_input"] | None = None
+    opens: Callable[[ToolContext, A], Path] | None = None
 
     @property
     def source(self) -> SourceName:
@@ -248,6 +253,8 @@ class BuiltinTool(Generic[A]):
         except ValidationError as error:
             problems = "; ".join(validation_problems(error, "arguments"))
             return failure(f"Invalid arguments for `{self.name}`: {problems}")
+        if self.opens is not None:
+            await ctx.files.open(self.opens(ctx, args))
         return Prepared(self.permission(ctx, args), partial(self.run, ctx, args))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import stat
+from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import anyio.to_thread
 from pydantic import Field
@@ -37,6 +38,9 @@ async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
             return ToolOutcome("\n".join(_entries(path)) or "(empty directory)")
         if not stat.S_ISREG(status.st_mode):
             return failure(f"Path {args.path} is neither a file nor a directory.")
+        await ctx.files.open(path)
+        if (unsaved := ctx.files.unsaved(path)) is not None:
+            return _view_lines(args, BytesIO(unsaved))
         if status.st_size <= INLINE_BYTES:
             return _view_file(args, path)
         return await anyio.to_thread.run_sync(_view_file, args, path, abandon_on_cancel=True)
@@ -51,7 +55,8 @@ def _view_file(args: ViewArgs, path: Path) -> ToolOutcome:
         return _view_image(args.path, path, mime_type)
     if is_binary(head):
         return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
-    return _view_lines(args, path)
+    with path.open("rb") as file:
+        return _view_lines(args, file)
 
 
 def _view_image(shown_path: str, path: Path, mime_type: str) -> ToolOutcome:
@@ -65,7 +70,7 @@ def _view_image(shown_path: str, path: Path, mime_type: str) -> ToolOutcome:
     return ToolOutcome("Viewed image file successfully.", images=[image])
 
 
-def _view_lines(args: ViewArgs, path: Path) -> ToolOutcome:
+def _view_lines(args: ViewArgs, file: BinaryIO) -> ToolOutcome:
     first, last = 1, -1
     if args.view_range is not None:
         if len(args.view_range) != 2:
@@ -78,25 +83,24 @@ def _view_lines(args: ViewArgs, path: Path) -> ToolOutcome:
     shown: list[str] = []
     size = number = 0
     ended_with_newline = True
-    with path.open("rb") as file:
-        # Bounded: a file may be one endless line.
-        while line := file.readline(SHOWN_BYTES):
+    # Bounded: a file may be one endless line.
+    while line := file.readline(SHOWN_BYTES):
+        number += 1
+        ended_with_newline = line.endswith(b"\n")
+        if number >= first:
+            size += len(line)
+            shown.append(_numbered(number, line))
+            if number == last:
+                break
+            if size >= SHOWN_BYTES:
+                shown.append(f"[Stopped after {size} bytes. Go on with view_range [{number + 1}, -1].]")
+                return ToolOutcome("\n".join(shown))
+    else:
+        # A final newline begins a last, empty line; an empty file is one empty line.
+        if ended_with_newline:
             number += 1
-            ended_with_newline = line.endswith(b"\n")
             if number >= first:
-                size += len(line)
-                shown.append(_numbered(number, line))
-                if number == last:
-                    break
-                if size >= SHOWN_BYTES:
-                    shown.append(f"[Stopped after {size} bytes. Go on with view_range [{number + 1}, -1].]")
-                    return ToolOutcome("\n".join(shown))
-        else:
-            # A final newline begins a last, empty line; an empty file is one empty line.
-            if ended_with_newline:
-                number += 1
-                if number >= first:
-                    shown.append(_numbered(number, b""))
+                shown.append(_numbered(number, b""))
     if not shown:
         return failure(f"view_range {args.view_range} is beyond the end of {args.path}, which has {number} lines.")
     return ToolOutcome("\n".join(shown))

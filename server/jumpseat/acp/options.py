@@ -1,0 +1,125 @@
+"""The modes of a session and the options that editors show as pickers. Pure.
+
+Both say the mode, because editors are on their way from one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jumpseat.agent.model import ModelInfo
+from jumpseat_protocol.events import SessionMode
+
+_MODES: Final = "https://agentclientprotocol.com/protocol/session-modes#"
+MODES: Final[tuple[tuple[str, SessionMode, str, str], ...]] = (
+    (f"{_MODES}agent", "interactive", "Agent", "Works with you, and asks before it changes anything"),
+    (f"{_MODES}plan", "plan", "Plan", "Makes a plan before anything is changed"),
+    (f"{_MODES}autopilot", "autopilot", "Autopilot", "Works on by itself until the task is done"),
+)
+"""Id, our word for it, name, description. Editors know these ids from another agent, and some know no others."""
+
+MODE, MODEL, EFFORT, PERMISSIONS = "mode", "model", "reasoning_effort", "allow_all"
+DEFAULT: Final = "default"
+EFFORTS: Final = ("low", "medium", "high")
+"""What is offered where it is not known what the model has."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the options are made of. ``model`` is the one that is called next, ``None`` where that is not known."""
+
+    mode: SessionMode
+    model: str | None
+    effort: str | None
+    allow_all: bool
+    models: Sequence[ModelInfo]
+    booleans: bool = False
+    """Whether the editor knows options that are on or off."""
+
+
+def mode_id(mode: SessionMode) -> str:
+    return next(one_id for one_id, name, *_ in MODES if name == mode)
+
+
+def mode_of(text: str) -> SessionMode | None:
+    """The mode that an id means, or a plain word for it."""
+    found: Iterator[SessionMode] = (
+        name for one_id, name, *_ in MODES if text in (one_id, name, one_id.removeprefix(_MODES))
+    )
+    return next(found, None)
+
+
+def modes_of(mode: SessionMode) -> dict[str, Any]:
+    return {
+        "currentModeId": mode_id(mode),
+        "availableModes": [
+            {"id": one_id, "name": name, "description": description} for one_id, _, name, description in MODES
+        ],
+    }
+
+
+def options_of(state: State) -> list[dict[str, Any]]:
+    """All of them, in the order that editors show. No model can be chosen where none is known."""
+    options = [
+        _select(
+            MODE,
+            "Mode",
+            "mode",
+            mode_id(state.mode),
+            [_value(one_id, name, description) for one_id, _, name, description in MODES],
+        )
+    ]
+    models = [_value(one.id, one.name or one.id) for one in state.models if one.enabled]
+    if state.model is not None and all(one["value"] != state.model for one in models):
+        models.insert(0, _value(state.model, state.model))
+    if models:
+        current = state.model if state.model is not None else models[0]["value"]
+        options.append(_select(MODEL, "Model", "model", current, models))
+    info = next((one for one in state.models if one.id == state.model), None)
+    efforts = list(EFFORTS if info is None or info.reasoning_efforts is None else info.reasoning_efforts)
+    if state.effort is not None and state.effort not in efforts:
+        efforts.append(state.effort)
+    if efforts:
+        levels = [_value(DEFAULT, "Default"), *(_value(one, one.capitalize()) for one in efforts)]
+        options.append(_select(EFFORT, "Reasoning effort", "thought_level", state.effort or DEFAULT, levels))
+    options.append(_permissions(state))
+    return options
+
+
+def values_of(options: list[dict[str, Any]], config_id: str) -> list[str] | None:
+    """What an option can be set to; ``None`` where there is no such option or it is on or off."""
+    option = next((one for one in options if one["id"] == config_id and one["type"] == "select"), None)
+    return [one["value"] for one in option["options"]] if option is not None else None
+
+
+def _permissions(state: State) -> dict[str, Any]:
+    name, about = "Allow everything", "Run every tool call without asking"
+    if state.booleans:
+        return {
+            "id": PERMISSIONS,
+            "name": name,
+            "description": about,
+            "category": "_permissions",
+            "type": "boolean",
+            "currentValue": state.allow_all,
+        }
+    values = [_value("off", "Ask"), _value("on", name, about)]
+    return _select(PERMISSIONS, "Permissions", "_permissions", "on" if state.allow_all else "off", values)
+
+
+def _select(config_id: str, name: str, category: str, current: str, values: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": config_id,
+        "name": name,
+        "category": category,
+        "type": "select",
+        "currentValue": current,
+        "options": values,
+    }
+
+
+def _value(value: str, name: str, description: str | None = None) -> dict[str, Any]:
+    shown = {"value": value, "name": name}
+    return {**shown, "description": description} if description else shown

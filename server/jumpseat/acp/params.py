@@ -1,0 +1,241 @@
+"""What editors send, checked. Unknown fields are ignored.
+
+Source: the JSON Schemas of ACP v1, stable and unstable.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, StrictBool, StrictInt, field_validator
+
+from jumpseat_protocol.wire import WireModel
+
+
+class Nothing(WireModel):
+    """A request or notification whose params say nothing."""
+
+
+class Implementation(WireModel):
+    name: str = ""
+    title: str | None = None
+    version: str = ""
+
+
+class FileSystemCapabilities(WireModel):
+    read_text_file: StrictBool = False
+    write_text_file: StrictBool = False
+
+
+class ConfigOptionCapabilities(WireModel):
+    boolean: dict[str, Any] | None = None
+
+
+class ClientSessionCapabilities(WireModel):
+    compaction: dict[str, Any] | None = None
+    config_options: ConfigOptionCapabilities = Field(default_factory=ConfigOptionCapabilities)
+    notices: dict[str, Any] | None = None
+
+
+class ElicitationCapabilities(WireModel):
+    form: dict[str, Any] | None = None
+    url: dict[str, Any] | None = None
+
+
+class ClientCapabilities(WireModel):
+    """What the editor can do; what it does not say, it cannot. A capability that is an object may be empty."""
+
+    fs: FileSystemCapabilities = Field(default_factory=FileSystemCapabilities)
+    terminal: StrictBool = False
+    session: ClientSessionCapabilities = Field(default_factory=ClientSessionCapabilities)
+    elicitation: ElicitationCapabilities = Field(default_factory=ElicitationCapabilities)
+
+
+class InitializeParams(WireModel):
+    protocol_version: StrictInt = Field(ge=0)
+    client_capabilities: ClientCapabilities = Field(default_factory=ClientCapabilities)
+    client_info: Implementation | None = None
+
+
+class AuthenticateParams(WireModel):
+    method_id: str
+
+
+class Pair(WireModel):
+    name: str
+    value: str
+
+
+def _pairs(value: Any) -> Any:
+    # Some editors send an object where the protocol has a list of pairs.
+    if isinstance(value, dict):
+        return [{"name": name, "value": one} for name, one in value.items()]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+class McpServer(WireModel):
+    """A server that the session is to have tools from: a command (without ``type``), or an address."""
+
+    name: str = Field(min_length=1)
+    type: Literal["stdio", "http", "sse"] = "stdio"
+    command: str | None = None
+    args: list[str] = Field(default_factory=list)
+    env: list[Pair] = Field(default_factory=list[Pair], repr=False)
+    url: str | None = None
+    headers: list[Pair] = Field(default_factory=list[Pair], repr=False)
+
+    _as_pairs = field_validator("env", "headers", mode="before")(_pairs)
+
+
+class TextBlock(WireModel):
+    type: Literal["text"]
+    text: str
+
+
+class ImageBlock(WireModel):
+    type: Literal["image"]
+    data: str
+    mime_type: str
+    uri: str | None = None
+
+
+class AudioBlock(WireModel):
+    type: Literal["audio"]
+    data: str
+    mime_type: str
+
+
+class ResourceLinkBlock(WireModel):
+    type: Literal["resource_link"]
+    uri: str
+    name: str = ""
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+
+
+class Resource(WireModel):
+    """``text`` or ``blob`` (base64)."""
+
+    uri: str
+    text: str | None = None
+    blob: str | None = None
+    mime_type: str | None = None
+
+
+class ResourceBlock(WireModel):
+    type: Literal["resource"]
+    resource: Resource
+
+
+ContentBlock: TypeAlias = Annotated[
+    TextBlock | ImageBlock | AudioBlock | ResourceLinkBlock | ResourceBlock, Field(discriminator="type")
+]
+
+
+class SystemPrompt(WireModel):
+    mode: Literal["append", "override"] = "append"
+    content: list[ContentBlock]
+
+
+class SessionSetup(WireModel):
+    """What new, load, resume and fork have in common."""
+
+    cwd: str = Field(min_length=1)
+    mcp_servers: list[McpServer] = Field(default_factory=list[McpServer])
+    additional_directories: list[str] = Field(default_factory=list)
+    system_prompt: SystemPrompt | None = None
+
+
+class NewSessionParams(SessionSetup):
+    """``session/new``."""
+
+
+class OpenSessionParams(SessionSetup):
+    """``session/load``, ``session/resume`` and ``session/fork``."""
+
+    session_id: str
+
+
+class SessionParams(WireModel):
+    session_id: str
+
+
+class ListParams(WireModel):
+    cwd: str | None = None
+    cursor: str | None = None
+
+
+class PromptParams(WireModel):
+    session_id: str
+    prompt: list[ContentBlock]
+
+
+class SetModeParams(WireModel):
+    session_id: str
+    mode_id: str
+
+
+class SetModelParams(WireModel):
+    session_id: str
+    model_id: str
+
+
+class SetConfigOptionParams(WireModel):
+    session_id: str
+    config_id: str
+    value: StrictBool | str
+
+
+class SetTitleParams(WireModel):
+    session_id: str
+    title: str
+
+
+class SetProviderParams(WireModel):
+    """``headers`` are all there are, credentials included."""
+
+    provider_id: str
+    api_type: str
+    base_url: str
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+
+
+class ProviderParams(WireModel):
+    provider_id: str
+
+
+# --- answers to what we ask -------------------------------------------------------------------------------------
+
+
+class PermissionOutcome(WireModel):
+    outcome: str
+    option_id: str | None = None
+
+
+class PermissionAnswer(WireModel):
+    outcome: PermissionOutcome
+
+
+class ElicitationAnswer(WireModel):
+    action: str
+    content: dict[str, Any] | None = None
+
+
+class FileText(WireModel):
+    content: str
+
+
+class TerminalCreated(WireModel):
+    terminal_id: str
+
+
+class ExitStatus(WireModel):
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+class TerminalOutput(WireModel):
+    output: str
+    truncated: bool = False
+    exit_status: ExitStatus | None = None

@@ -1,0 +1,92 @@
+"""Which function serves which method of ACP."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from jumpseat.acp import params as p
+from jumpseat.acp.door import Door
+from jumpseat.acp.methods import (
+    authenticate,
+    initialize,
+    providers,
+    session_config,
+    session_end,
+    session_list,
+    session_open,
+    session_prompt,
+)
+from jumpseat.errors import InvalidRequestError
+from jumpseat.rpc.wire_errors import InvalidParamsError
+from jumpseat_protocol.wire import WireModel
+
+Answer: TypeAlias = dict[str, Any]
+
+
+class Route(NamedTuple):
+    """``serve`` may be a plain function, which is run in the order of arrival, or one that is awaited."""
+
+    params: type[WireModel]
+    serve: Callable[[Door, Any], Answer | Awaitable[Answer]]
+
+
+REQUESTS: Final[Mapping[str, Route]] = {
+    "initialize": Route(p.InitializeParams, initialize.initialize),
+    "authenticate": Route(p.AuthenticateParams, authenticate.authenticate),
+    "logout": Route(p.Nothing, authenticate.logout),
+    "session/new": Route(p.NewSessionParams, session_open.new),
+    "session/load": Route(p.OpenSessionParams, session_open.load),
+    "session/resume": Route(p.OpenSessionParams, session_open.resume),
+    "session/fork": Route(p.OpenSessionParams, session_open.fork),
+    "session/list": Route(p.ListParams, session_list.list_sessions),
+    "session/delete": Route(p.SessionParams, session_end.delete),
+    "session/close": Route(p.SessionParams, session_end.close),
+    "session/prompt": Route(p.PromptParams, session_prompt.prompt),
+    "session/set_mode": Route(p.SetModeParams, session_config.set_mode),
+    "session/set_model": Route(p.SetModelParams, session_config.set_model),
+    "session/set_config_option": Route(p.SetConfigOptionParams, session_config.set_config_option),
+    "session/set_title": Route(p.SetTitleParams, session_config.set_title),
+    "providers/list": Route(p.Nothing, providers.list_providers),
+    "providers/set": Route(p.SetProviderParams, providers.set_provider),
+    "providers/disable": Route(p.ProviderParams, providers.disable),
+}
+
+NOTIFICATIONS: Final[Mapping[str, tuple[type[WireModel], Callable[[Door, Any], None]]]] = {
+    "session/cancel": (p.SessionParams, session_prompt.cancel),
+}
+"""Beside ``$/cancel_request``, which takes back any request."""
+
+
+def find_route(door: Door, method: str) -> Callable[[Any], Any] | None:
+    """The function that serves ``method``; ``None`` for names that ACP does not have."""
+    route = REQUESTS.get(method)
+    if route is None:
+        return None
+
+    def serve(params: Any) -> Any:
+        if door.ctx.process.ending:
+            raise InvalidRequestError("the server is shutting down")
+        result = route.serve(door, _checked(method, route.params, params))
+        return result if inspect.isawaitable(result) else dict(result)
+
+    return serve
+
+
+def find_notified(door: Door, method: str) -> Callable[[Any], None] | None:
+    """The function for a notification; ``None`` for those that are to be ignored."""
+    found = NOTIFICATIONS.get(method)
+    if found is None:
+        return None
+    model, handler = found
+    return lambda params: handler(door, _checked(method, model, params))
+
+
+def _checked(method: str, model: type[WireModel], params: Any) -> Any:
+    try:
+        return model.model_validate({} if params is None else params)
+    except ValidationError as error:
+        raise InvalidParamsError(method, error) from None

@@ -1,0 +1,71 @@
+// An editor on the npm package @agentclientprotocol/sdk; prints what it saw as JSON.
+// Its arguments are the folder of the package, the command of the agent and a folder to work in.
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
+
+const [folder, command, cwd] = process.argv.slice(2);
+const sdk = `${folder}/node_modules/@agentclientprotocol/sdk`;
+const { exports } = JSON.parse(await readFile(`${sdk}/package.json`, "utf8"));
+const { client, methods, ndJsonStream } = await import(pathToFileURL(`${sdk}/${exports["."].import}`).href);
+
+const agent = spawn(command, ["--acp", "--stdio"], { stdio: ["pipe", "pipe", "inherit"] });
+const exited = new Promise((resolve) => agent.once("exit", resolve));
+const stream = ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
+const updates = [];
+const asked = [];
+let onUpdate = () => {};
+const app = client({ name: "driver" })
+  .onRequest(methods.client.session.requestPermission, async ({ params }) => {
+    asked.push(params.toolCall.title);
+    return { outcome: { outcome: "selected", optionId: params.options[0].optionId } };
+  })
+  .onRequest(methods.client.fs.readTextFile, async ({ params }) => ({ content: await readFile(params.path, "utf8") }))
+  .onRequest(methods.client.fs.writeTextFile, async ({ params }) => {
+    await writeFile(params.path, params.content);
+    return {};
+  })
+  .onNotification(methods.client.session.update, async ({ params }) => {
+    updates.push(params.update);
+    onUpdate(params.update);
+  });
+
+const text = (value) => [{ type: "text", text: value }];
+const kinds = (some) => [...new Set(some.map((one) => one.sessionUpdate))].sort();
+const { session } = methods.agent;
+
+const seen = await app.connectWith(stream, async (ctx) => {
+  const hello = await ctx.request(methods.agent.initialize, {
+    protocolVersion: 1,
+    clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } },
+  });
+  await ctx.request(methods.agent.authenticate, { methodId: hello.authMethods[0].id });
+  const opened = await ctx.request(session.new, { cwd, mcpServers: [] });
+  const { sessionId } = opened;
+  await ctx.request(session.setMode, { sessionId, modeId: opened.modes.availableModes[1].id });
+  const answer = await ctx.request(session.prompt, { sessionId, prompt: text("please edit") });
+  const thinking = new Promise((resolve) => {
+    onUpdate = (update) => update.sessionUpdate === "agent_message_chunk" && resolve();
+  });
+  const hanging = ctx.request(session.prompt, { sessionId, prompt: text("please hang") });
+  await thinking;
+  await ctx.notify(session.cancel, { sessionId });
+  const cancelled = await hanging;
+  const listed = await ctx.request(session.list, {});
+  const before = updates.length;
+  await ctx.request(session.load, { sessionId, cwd, mcpServers: [] });
+  return {
+    version: hello.protocolVersion,
+    options: opened.configOptions.map((one) => one.id),
+    stop: answer.stopReason,
+    cancelled: cancelled.stopReason,
+    listed: listed.sessions.map((one) => one.title),
+    replayed: kinds(updates.slice(before)),
+    kinds: kinds(updates),
+    asked,
+  };
+});
+agent.stdin.end();
+seen.exit = await exited;
+console.log(JSON.stringify(seen));

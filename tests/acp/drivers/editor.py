@@ -1,0 +1,79 @@
+"""An editor on the PyPI package ``agent-client-protocol``; prints what it saw as JSON.
+
+It runs in an environment of its own. Its arguments are the command of the agent and a folder to work in.
+"""
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# The package lives in a virtual environment of its own, where the type checker does not look.
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import acp
+from acp import schema
+
+
+class Editor:
+    """Allows everything, and keeps its files on the disk."""
+
+    def __init__(self) -> None:
+        self.updates: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        self.spoke = asyncio.Event()
+
+    async def request_permission(self, options: Any, session_id: str, tool_call: Any, **_: Any) -> Any:
+        self.asked.append(tool_call.title)
+        outcome = schema.AllowedOutcome(outcome="selected", option_id=options[0].option_id)
+        return schema.RequestPermissionResponse(outcome=outcome)
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update.model_dump(by_alias=True, exclude_none=True, mode="json"))
+        if update.session_update == "agent_message_chunk":
+            self.spoke.set()
+
+    async def write_text_file(self, content: str, path: str, session_id: str, **_: Any) -> Any:
+        await asyncio.to_thread(Path(path).write_text, content)
+        return schema.WriteTextFileResponse()
+
+    async def read_text_file(self, path: str, session_id: str, **_: Any) -> Any:
+        return schema.ReadTextFileResponse(content=await asyncio.to_thread(Path(path).read_text))
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+
+async def main(command: str, cwd: str) -> None:
+    editor = Editor()
+    seen: dict[str, Any] = {}
+    async with acp.spawn_agent_process(editor, command, "acp", use_unstable_protocol=True) as (agent, _process):
+        fs = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
+        hello = await agent.initialize(1, client_capabilities=schema.ClientCapabilities(fs=fs))
+        seen["version"] = hello.protocol_version
+        await agent.authenticate(method_id=hello.auth_methods[0].id)
+        opened = await agent.new_session(cwd=cwd, mcp_servers=[])
+        seen["options"] = [one.id for one in opened.config_options]
+        await agent.set_session_mode(mode_id=opened.modes.available_modes[1].id, session_id=opened.session_id)
+        answer = await agent.prompt(session_id=opened.session_id, prompt=[acp.text_block("please edit")])
+        seen["stop"] = answer.stop_reason
+        editor.spoke.clear()
+        prompt = agent.prompt(session_id=opened.session_id, prompt=[acp.text_block("please hang")])
+        hanging = asyncio.create_task(prompt)
+        await editor.spoke.wait()
+        await agent.cancel(session_id=opened.session_id)
+        seen["cancelled"] = (await hanging).stop_reason
+        listed = await agent.list_sessions()
+        seen["listed"] = [one.title for one in listed.sessions]
+        before = len(editor.updates)
+        await agent.load_session(cwd=cwd, session_id=opened.session_id, mcp_servers=[])
+        seen["replayed"] = sorted({one["sessionUpdate"] for one in editor.updates[before:]})
+        await agent.close_session(session_id=opened.session_id)
+    seen["kinds"] = sorted({one["sessionUpdate"] for one in editor.updates})
+    seen["asked"] = editor.asked
+    print(json.dumps(seen))
+
+
+asyncio.run(main(sys.argv[1], sys.argv[2]))

@@ -1,0 +1,187 @@
+"""Bring your own key: where the requests of a session go, and with what, over the real wire."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.editor import Schemas, running_editor
+from tests.support.model_server import ModelServer, Reply, event_stream
+from tests.support.server import JsonObject
+
+pytestmark = pytest.mark.anyio
+
+NO_RETRY: Final = "[retry]\nattempts = 1\n"
+
+
+def openai_says(text: str) -> Reply:
+    chunks: list[JsonObject] = [
+        {"choices": [{"index": 0, "delta": {"content": text}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    return event_stream(*(f"data: {json.dumps(one)}\n\n".encode() for one in chunks), b"data: [DONE]\n\n")
+
+
+def anthropic_says(text: str) -> Reply:
+    started: JsonObject = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": "m",
+        "usage": {},
+    }
+    events: list[JsonObject] = [
+        {"type": "message_start", "message": started},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    return event_stream(*(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events))
+
+
+@pytest.mark.parametrize(
+    ("env", "path", "credentials"),
+    [
+        (
+            {"OPENAI_API_KEY": "key-1", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": "m"},
+            "/v1/chat/completions",
+            ("authorization", "Bearer key-1"),
+        ),
+        (
+            {"ANTHROPIC_API_KEY": "key-1", "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_MODEL": "m"},
+            "/v1/messages",
+            ("x-api-key", "key-1"),
+        ),
+        (
+            {
+                "COPILOT_PROVIDER_BASE_URL": "{url}/v1",
+                "COPILOT_PROVIDER_API_KEY": "key-1",
+                "COPILOT_MODEL": "m",
+                # Neither another key nor a login comes before what is said outright.
+                "OPENAI_API_KEY": "not-this",
+                "GH_TOKEN": "nor-this",
+            },
+            "/v1/chat/completions",
+            ("authorization", "Bearer key-1"),
+        ),
+        (
+            {
+                "COPILOT_PROVIDER_TYPE": "anthropic",
+                "COPILOT_PROVIDER_BASE_URL": "{url}",
+                "COPILOT_PROVIDER_API_KEY": "not-this",
+                "COPILOT_PROVIDER_BEARER_TOKEN": "token-1",
+                "COPILOT_PROVIDER_MODEL_ID": "claude",
+                "COPILOT_PROVIDER_WIRE_MODEL": "m",
+            },
+            "/v1/messages",
+            ("authorization", "Bearer token-1"),
+        ),
+    ],
+    ids=["openai", "anthropic", "copilot", "copilot-anthropic"],
+)
+async def test_keys_of_the_environment_work_without_any_login(
+    tmp_path: Path, schemas: Schemas, env: dict[str, str], path: str, credentials: tuple[str, str]
+) -> None:
+    reply = anthropic_says("hello") if path == "/v1/messages" else openai_says("hello")
+    async with ModelServer(reply) as model:
+        environ = {name: value.format(url=model.url) for name, value in env.items()}
+        async with running_editor(tmp_path, schemas, config=NO_RETRY, env=environ) as (_, editor):
+            assert await editor.call("authenticate", {"methodId": "configured"}) == {}
+            opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
+            shown = next(one for one in opened["configOptions"] if one["id"] == "model")
+            assert shown["currentValue"].endswith(("/m", "/claude"))
+            assert (await editor.say(opened["sessionId"], "hi"))["stopReason"] == "end_turn"
+            assert editor.said(opened["sessionId"]) == "hello"
+        (request,) = model.requests
+        assert request.path == path
+        assert request.json["model"] == "m"
+        assert request.headers[credentials[0]] == credentials[1]
+        assert "not-this" not in str(request.headers)
+
+
+async def test_variables_that_cannot_be_are_told_at_the_start(tmp_path: Path, schemas: Schemas) -> None:
+    env = {"COPILOT_PROVIDER_BASE_URL": "http://localhost/v1", "COPILOT_PROVIDER_TYPE": "oracle"}
+    async with running_editor(tmp_path, schemas, config=NO_RETRY, env=env, initialize=False) as (server, _):
+        server.expect_exit = 1
+        assert await server.exited(10) == 1
+        assert "COPILOT_PROVIDER_TYPE" in server.stderr
+
+
+async def test_an_editor_says_where_the_requests_go(tmp_path: Path, schemas: Schemas) -> None:
+    env = {"OPENAI_API_KEY": "our-own-key", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "m"}
+    async with (
+        ModelServer(openai_says("hello")) as model,
+        running_editor(tmp_path, schemas, config=NO_RETRY, env=env) as (_, editor),
+    ):
+        listed = (await editor.call("providers/list"))["providers"]
+        assert {one["providerId"]: one.get("current") for one in listed} == {
+            "openai": {"apiType": "openai", "baseUrl": "http://127.0.0.1:9/v1"},
+            "anthropic": None,
+        }
+        session = await editor.new(tmp_path)
+        setting = {
+            "providerId": "openai",
+            "apiType": "openai",
+            "baseUrl": f"{model.url}/proxy",
+            "headers": {"Authorization": "Bearer of-the-editor", "X-Team": "7"},
+        }
+        assert await editor.call("providers/set", setting) == {}
+        assert (await editor.call("providers/list"))["providers"][0]["current"]["baseUrl"] == f"{model.url}/proxy"
+        assert "of-the-editor" not in str(editor.messages)
+        await editor.say(session, "hi")
+        assert editor.said(session) == "hello"
+        (request,) = model.requests
+        assert request.path == "/proxy/chat/completions"
+        assert (request.headers["authorization"], request.headers["x-team"]) == ("Bearer of-the-editor", "7")
+        for wrong in (
+            {**setting, "providerId": "other"},
+            {**setting, "apiType": "bedrock"},
+            {**setting, "baseUrl": "nowhere"},
+            {**setting, "headers": {"a b": "c"}},
+        ):
+            assert (await editor.refused("providers/set", wrong))["code"] == -32602
+        for _ in range(2):
+            assert await editor.call("providers/disable", {"providerId": "openai"}) == {}
+        assert "current" not in (await editor.call("providers/list"))["providers"][0]
+        error = (await editor.response(await editor.begin(session, "hi")))["error"]
+        assert "no model is configured" in error["message"]
+        assert await editor.call("logout") == {}
+        assert (await editor.call("providers/list"))["providers"][0]["current"][
+            "baseUrl"
+        ] == "http://127.0.0.1:9/v1"
+
+
+async def test_a_provider_that_is_set_up_by_the_editor_alone_takes_any_model(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    async with (
+        ModelServer(openai_says("hello")) as model,
+        running_editor(tmp_path, schemas, config=NO_RETRY, args=["--no-auto-login"]) as (_, editor),
+    ):
+        session = await editor.new(tmp_path)
+        setting: JsonObject = {"providerId": "openai", "apiType": "openai", "baseUrl": model.url, "headers": {}}
+        await editor.call("providers/set", setting)
+        change = {"sessionId": session, "configId": "model", "value": "openai/some-model"}
+        await editor.call("session/set_config_option", change)
+        await editor.say(session, "hi")
+        assert model.requests[0].json["model"] == "some-model"
+
+
+async def test_notices_go_to_editors_that_show_them(tmp_path: Path, schemas: Schemas) -> None:
+    image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    showing: JsonObject = {"session": {"notices": {}}}
+    for capabilities in (JsonObject(), showing):
+        async with ModelServer(openai_says("I cannot see")) as model:
+            table = f'[adapters.blind]\ntype = "openai"\nbase_url = "{model.url}"\n'
+            config = f'{table}models = [{{id = "m", vision = false}}]\n{NO_RETRY}'
+            async with running_editor(tmp_path, schemas, config=config, capabilities=capabilities) as (_, editor):
+                session = await editor.new(tmp_path)
+                await editor.call("session/prompt", {"sessionId": session, "prompt": [image]})
+                notices = editor.updates(session, "notice")
+                assert [one["severity"] for one in notices] == (["warning"] if capabilities else [])

@@ -1,0 +1,72 @@
+"""Questions of the model to the person, in whatever way the editor can put them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.editor import Schemas, running_editor
+from tests.support.server import calls
+
+pytestmark = pytest.mark.anyio
+
+FORM: dict[str, Any] = {"elicitation": {"form": {}}}
+DONE = {"text": "{{last_tool_result}}"}
+
+
+async def test_a_question_is_a_form_where_the_editor_shows_forms(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("ask_user", question="Which one?", choices=["red", "blue"])
+    async with running_editor(tmp_path, schemas, turn, DONE, capabilities=FORM) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        asked = await editor.question("elicitation/create")
+        assert asked["params"]["message"] == "Which one?"
+        assert asked["params"]["requestedSchema"]["properties"]["choice"]["enum"] == ["red", "blue"]
+        await editor.answer(asked, {"action": "accept", "content": {"choice": "blue"}})
+        await editor.response(prompt)
+        assert "blue" in editor.said(session)
+
+
+async def test_a_question_with_choices_is_a_choice_of_buttons_elsewhere(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("ask_user", question="Which one?", choices=["red", "blue"])
+    async with running_editor(tmp_path, schemas, turn, DONE) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        asked = await editor.question("session/request_permission")
+        assert asked["params"]["toolCall"]["title"] == "Which one?"
+        blue = next(one["optionId"] for one in asked["params"]["options"] if one["name"] == "blue")
+        await editor.answer(asked, {"outcome": {"outcome": "selected", "optionId": blue}})
+        await editor.response(prompt)
+        assert "blue" in editor.said(session)
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel", "something new"])
+async def test_a_person_need_not_answer(tmp_path: Path, schemas: Schemas, action: str) -> None:
+    turn = calls("ask_user", question="Why?")
+    answers = {"elicitation/create": {"action": action}}
+    async with running_editor(tmp_path, schemas, turn, DONE, capabilities=FORM, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
+
+
+async def test_an_open_question_cannot_be_put_without_forms_and_the_model_is_told(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    async with running_editor(tmp_path, schemas, calls("ask_user", question="Why?"), DONE) as (_, editor):
+        session = await editor.new(tmp_path)
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
+        assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
+
+
+async def test_cancel_withdraws_a_question(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("ask_user", question="Why?")
+    async with running_editor(tmp_path, schemas, turn, capabilities=FORM) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        asked = await editor.question("elicitation/create")
+        await editor.cancel(session)
+        assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+        taken_back = await editor.until(lambda one: one.get("method") == "$/cancel_request")
+        assert taken_back["params"]["requestId"] == asked["id"]

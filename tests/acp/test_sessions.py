@@ -1,0 +1,362 @@
+"""Sessions as editors find, open, set up and end them, over the real wire."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.editor import CONFIG, Schemas, option, running_editor, value_of
+from tests.support.server import JsonObject, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+MODES = "https://agentclientprotocol.com/protocol/session-modes#"
+
+
+async def test_initialize_says_what_there_is(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
+        answer = await editor.call("initialize", {"protocolVersion": 65535, "clientCapabilities": {}, "_meta": {}})
+        assert answer["protocolVersion"] == 1
+        capabilities = answer["agentCapabilities"]
+        assert capabilities["loadSession"] is True
+        assert capabilities["promptCapabilities"] == {"image": True, "audio": False, "embeddedContext": True}
+        assert [one["id"] for one in answer["authMethods"]] == ["configured"]
+        assert answer["agentInfo"]["name"] == "jumpseat"
+        assert await editor.call("authenticate", {"methodId": "configured"}) == {}
+        assert (await editor.refused("authenticate", {"methodId": "other"}))["code"] == -32602
+
+
+async def test_an_editor_may_be_called_anything(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
+        info = {"name": "Ed\r\nitor: é\u0000", "title": "Editor", "version": "1"}
+        await editor.call("initialize", {"protocolVersion": 1, "clientInfo": info})
+        assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == "end_turn"
+
+
+async def test_authenticate_says_what_to_set_where_nothing_is(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, config="", args=["--no-auto-login"]) as (_, editor):
+        error = await editor.refused("authenticate", {"methodId": "configured"})
+        assert error["code"] == -32000
+        assert "OPENAI_API_KEY" in error["message"]
+        # A session can be opened all the same: the editor may set a provider later.
+        session = await editor.new(tmp_path)
+        error = (await editor.response(await editor.begin(session, "hi")))["error"]
+        assert "no model is configured" in error["message"]
+
+
+async def test_nothing_is_said_of_a_session_before_it_is_named(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        commands = await editor.update("available_commands_update")
+        assert "help" in [one["name"] for one in commands["availableCommands"]]
+        named = next(
+            place for place, one in enumerate(editor.messages) if session == one.get("result", {}).get("sessionId")
+        )
+        assert not editor.updates(session) or all(
+            one.get("method") != "session/update" for one in editor.messages[:named]
+        )
+
+
+async def test_only_sessions_with_prompts_are_listed(tmp_path: Path, schemas: Schemas) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        await editor.new(tmp_path)
+        prompted = await editor.new(other)
+        await editor.say(prompted, "What is new?")
+        listed = (await editor.call("session/list"))["sessions"]
+        assert [(one["sessionId"], one["title"], one["cwd"]) for one in listed] == [
+            (prompted, "What is new?", str(other))
+        ]
+        assert (await editor.call("session/list", {"cwd": str(tmp_path)}))["sessions"] == []
+        assert (await editor.refused("session/list", {"cursor": "nonsense"}))["code"] == -32602
+
+
+async def test_long_lists_come_in_pages(tmp_path: Path, schemas: Schemas) -> None:
+    home = tmp_path / "home" / "session-state"
+    for number in range(205):
+        folder = home / f"session-{number:03}"
+        folder.mkdir(parents=True)
+        (folder / "events.jsonl").write_text("{}\n")
+        (folder / "workspace.yaml").write_text(f'cwd: "/"\nsummary: "number {number}"\n')
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        seen: list[str] = []
+        page: dict[str, Any] = {}
+        while not seen or "nextCursor" in page:
+            page = await editor.call("session/list", {"cursor": page["nextCursor"]} if page else {})
+            seen += [one["sessionId"] for one in page["sessions"]]
+        assert len(seen) == len(set(seen)) == 205
+
+
+async def test_a_load_tells_all_that_was_said_before_it_is_answered(tmp_path: Path, schemas: Schemas) -> None:
+    image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    link = {"type": "resource_link", "uri": f"file://{tmp_path}/a%20b.txt", "name": "a b.txt"}
+    (tmp_path / "a b.txt").write_text("text")
+    turns = [
+        {
+            "tool_calls": [{"id": "c1", "name": "glob", "arguments": {"pattern": "*.none"}}],
+            "reasoning": "let me see",
+        },
+        {"text": "nothing there"},
+    ]
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        text = {"type": "text", "text": "Look"}
+        await editor.call("session/prompt", {"sessionId": session, "prompt": [text, image, link]})
+    async with running_editor(tmp_path, schemas, *turns) as (_, editor):
+        loading = await editor.ask("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        answer = await editor.response(loading)
+        place = editor.messages.index(answer)
+        told = [one["params"]["update"] for one in editor.messages[:place] if one.get("method") == "session/update"]
+        assert [one["sessionUpdate"] for one in told] == [
+            *["user_message_chunk"] * 3,
+            "agent_thought_chunk",
+            "tool_call",
+            "tool_call_update",
+            "agent_message_chunk",
+        ]
+        assert [one["content"] for one in told[:3]] == [text, image, link]
+        assert value_of(answer["result"]["configOptions"], "model") == "fake/one"
+        assert (await editor.say(session, "and now?"))["stopReason"] == "end_turn"
+
+
+async def test_a_resume_tells_nothing_of_the_history(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        await editor.call("session/close", {"sessionId": session})
+        since = len(editor.messages)
+        await editor.call("session/resume", {"sessionId": session, "cwd": str(tmp_path)})
+        assert editor.updates(session, "user_message_chunk", since=since) == []
+        await editor.say(session, "again")
+
+
+async def test_unknown_sessions_are_resources_that_are_not_found(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        for method in ("session/load", "session/resume", "session/fork"):
+            params: JsonObject = {"sessionId": "nope", "cwd": str(tmp_path), "mcpServers": []}
+            assert (await editor.refused(method, params))["code"] == -32002
+        assert (await editor.refused("session/close", {"sessionId": "nope"}))["code"] == -32002
+        # Deleting is for good, and once is as good as twice.
+        assert await editor.call("session/delete", {"sessionId": "nope"}) == {}
+
+
+async def test_a_deleted_session_is_gone(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        await editor.call("session/delete", {"sessionId": session})
+        assert (await editor.call("session/list"))["sessions"] == []
+
+
+async def test_a_fork_goes_on_by_itself(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "one"}, {"text": "two"}, {"text": "three"}) as (
+        _,
+        editor,
+    ):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "first")
+        forked = await editor.call("session/fork", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        assert forked["sessionId"] != session
+        await editor.say(forked["sessionId"], "second")
+        await editor.say(session, "second")
+        assert editor.said(forked["sessionId"]) == "two"
+        assert editor.said(session) == "onetwo"
+
+
+async def test_a_session_of_one_door_goes_on_at_the_other(tmp_path: Path, schemas: Schemas) -> None:
+    turns = [{"text": "one"}, {"text": "two"}, {"text": "three"}]
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted(*turns), workingDirectory=str(tmp_path))
+        await server.wire.prompt(session, "from an SDK")
+    async with running_editor(tmp_path, schemas, *turns) as (_, editor):
+        await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        assert editor.updates(session, "user_message_chunk")[0]["content"]["text"] == "from an SDK"
+        since = len(editor.messages)
+        await editor.say(session, "from an editor")
+        assert editor.said(session, since=since) == "two"
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": session, "provider": scripted(*turns)})
+        events = await server.wire.prompt(session, "from an SDK again")
+        assert next(one for one in events if one["type"] == "assistant.message")["data"]["content"] == "three"
+
+
+# --- modes and options ------------------------------------------------------------------------------------------
+
+
+async def test_the_mode_is_told_in_both_ways(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
+        session = opened["sessionId"]
+        assert opened["modes"]["currentModeId"] == value_of(opened["configOptions"], "mode") == f"{MODES}agent"
+        await editor.call("session/set_mode", {"sessionId": session, "modeId": f"{MODES}plan"})
+        await editor.update("current_mode_update", currentModeId=f"{MODES}plan")
+        assert value_of((await editor.update("config_option_update"))["configOptions"], "mode") == f"{MODES}plan"
+        since = len(editor.messages)
+        answer = await editor.call(
+            "session/set_config_option", {"sessionId": session, "configId": "mode", "value": f"{MODES}autopilot"}
+        )
+        assert value_of(answer["configOptions"], "mode") == f"{MODES}autopilot"
+        await editor.update("current_mode_update", since=since, currentModeId=f"{MODES}autopilot")
+        error = await editor.refused("session/set_mode", {"sessionId": session, "modeId": "fast"})
+        assert error["code"] == -32602
+        assert f"{MODES}plan" in error["message"]
+
+
+async def test_the_model_can_be_chosen_from_the_list_and_no_other(tmp_path: Path, schemas: Schemas) -> None:
+    turn = {"text": "{{model}}"}
+    async with running_editor(tmp_path, schemas, turn) as (_, editor):
+        opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
+        session = opened["sessionId"]
+        model = next(one for one in opened["configOptions"] if one["category"] == "model")
+        assert [one["value"] for one in model["options"]] == ["fake/one", "fake/two"]
+        assert model["currentValue"] == "fake/one"
+        change = {"sessionId": session, "configId": "model", "value": "fake/two"}
+        answer = await editor.call("session/set_config_option", change)
+        assert value_of(answer["configOptions"], "model") == "fake/two"
+        await editor.say(session, "who are you?")
+        assert editor.said(session) == "two"
+        for method, params in (
+            ("session/set_config_option", {**change, "value": "gpt-17"}),
+            ("session/set_model", {"sessionId": session, "modelId": "gpt-17"}),
+        ):
+            error = await editor.refused(method, params)
+            assert error["code"] == -32602
+            assert "fake/one" in error["message"]
+        assert await editor.call("session/set_model", {"sessionId": session, "modelId": "fake/one"}) == {}
+
+
+async def test_the_reasoning_effort_is_an_option(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        change = {"sessionId": session, "configId": "reasoning_effort", "value": "high"}
+        answer = await editor.call("session/set_config_option", change)
+        assert value_of(answer["configOptions"], "reasoning_effort") == "high"
+        answer = await editor.call("session/set_config_option", {**change, "value": "default"})
+        assert value_of(answer["configOptions"], "reasoning_effort") == "default"
+        assert (await editor.refused("session/set_config_option", {**change, "value": "hardest"}))["code"] == -32602
+        assert (await editor.refused("session/set_config_option", {**change, "configId": "x"}))["code"] == -32602
+
+
+@pytest.mark.parametrize("booleans", [True, False])
+async def test_everything_can_be_allowed_at_once(tmp_path: Path, schemas: Schemas, *, booleans: bool) -> None:
+    capabilities: JsonObject = {"session": {"configOptions": {"boolean": {}}}} if booleans else {}
+    turns = [
+        {"tool_calls": [{"id": "c", "name": "create", "arguments": {"path": "x", "file_text": ""}}]},
+        {"text": "done"},
+    ]
+    async with running_editor(tmp_path, schemas, *turns, capabilities=capabilities) as (_, editor):
+        opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
+        shown = next(one for one in opened["configOptions"] if one["id"] == "allow_all")
+        assert (shown["type"], shown["currentValue"]) == (("boolean", False) if booleans else ("select", "off"))
+        change = {"sessionId": opened["sessionId"], "configId": "allow_all", "value": True if booleans else "on"}
+        await editor.call("session/set_config_option", change | ({"type": "boolean"} if booleans else {}))
+        await editor.say(opened["sessionId"], "go")
+        assert (tmp_path / "x").exists()
+
+
+async def test_a_title_can_be_given(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        assert await editor.call("session/set_title", {"sessionId": session, "title": "Work"}) == {"title": "Work"}
+        await editor.update("session_info_update", title="Work")
+        assert (await editor.call("session/list"))["sessions"][0]["title"] == "Work"
+
+
+async def test_slash_commands_are_prompts(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "You said {{last_user}}"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
+        assert "/usage" in editor.said(session)
+        since = len(editor.messages)
+        await editor.say(session, "/model fake/two")
+        options = (await editor.update("config_option_update", since=since))["configOptions"]
+        assert value_of(options, "model") == "fake/two"
+        since = len(editor.messages)
+        await editor.say(session, "/etc/hosts is what?")
+        assert editor.said(session, since=since) == "You said /etc/hosts is what?"
+
+
+async def test_a_system_prompt_of_the_editor_is_used(tmp_path: Path, schemas: Schemas) -> None:
+    prompts: list[dict[str, Any]] = [
+        {"turns": [{"text": "aye", "expect": {"system": "/^You are a pirate\\.$/"}}]},
+    ]
+    system = {"mode": "override", "content": [{"type": "text", "text": "You are a pirate."}]}
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        assert (await editor.say(await editor.new(tmp_path, systemPrompt=system), "hi"))["stopReason"] == "end_turn"
+
+
+async def test_embedded_files_reach_the_model(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "{{last_user}}"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        resource = {"uri": "file:///work/a%20b.py", "text": "print(1)", "mimeType": "text/x-python"}
+        blocks = [{"type": "text", "text": "What is"}, {"type": "resource", "resource": resource}]
+        await editor.call("session/prompt", {"sessionId": session, "prompt": blocks})
+        assert '<file path="/work/a b.py">\nprint(1)\n</file>' in editor.said(session)
+        audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+        assert (await editor.refused("session/prompt", {"sessionId": session, "prompt": [audio]}))["code"] == -32602
+        assert (await editor.call("session/prompt", {"sessionId": session, "prompt": []}))["stopReason"]
+
+
+async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        good: JsonObject = {"name": "a", "command": "true", "args": [], "env": []}
+        wrong: list[JsonObject] = [
+            {"cwd": "relative", "mcpServers": []},
+            {"cwd": str(tmp_path / "missing"), "mcpServers": []},
+            {"cwd": str(tmp_path), "mcpServers": [good, good]},
+            {"cwd": str(tmp_path), "mcpServers": [{"name": "a", "args": [], "env": []}]},
+            {"cwd": str(tmp_path), "mcpServers": [{"type": "http", "name": "a", "headers": []}]},
+            {"cwd": str(tmp_path), "mcpServers": "none"},
+            {"mcpServers": []},
+        ]
+        for params in wrong:
+            assert (await editor.refused("session/new", params))["code"] == -32602, params
+
+
+# --- bad input --------------------------------------------------------------------------------------------------
+
+
+async def test_whatever_is_sent_is_answered(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        bad: list[tuple[Any, int]] = [
+            (b"{broken", -32700),
+            (b"[]", -32600),
+            (b'"text"', -32600),
+            (b'{"id": 1, "method": "initialize"}', -32600),
+            (b'{"jsonrpc": "2.0", "id": 1.5, "method": "initialize"}', -32600),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600),
+        ]
+        for line, code in bad:
+            since = len(editor.messages)
+            await editor.send(line + b"\n")
+            answer = await editor.until(lambda one: "error" in one, since=since)
+            assert answer["error"]["code"] == code, line
+        # Empty lines, line ends of Windows and pieces of lines are fine.
+        await editor.send(b"\n\r\n")
+        message = json.dumps({"jsonrpc": "2.0", "id": "x", "method": "session/list", "params": {}}).encode()
+        editor.encode({"id": "x", "method": "session/list"})
+        await editor.send(message[:20])
+        await editor.send(message[20:] + b"\r\n")
+        assert (await editor.response("x"))["result"] == {"sessions": []}
+        for method in ("_vendor/anything", "session/unknown", "fs/read_text_file"):
+            assert (await editor.refused(method))["code"] == -32601
+        for method in ("initialize", "session/new", "session/prompt", "session/set_mode", "authenticate"):
+            assert (await editor.refused(method, {"sessionId": 7}))["code"] == -32602
+        assert (await editor.refused("initialize", {"protocolVersion": "1"}))["code"] == -32602
+        for method in ("_vendor/anything", "session/unknown", "session/cancel", "$/cancel_request"):
+            await editor.send(editor.encode({"jsonrpc": "2.0", "method": method, "params": [1, 2]}))
+        await editor.call("session/list")
+
+
+async def test_stray_output_never_reaches_the_editor(tmp_path: Path, schemas: Schemas) -> None:
+    config = CONFIG + '\n[adapters.bad]\ntype = "nonsense"\nmodels = ["x"]\n'
+    async with running_editor(tmp_path, schemas, config=config, args=["--log-level", "debug"]) as (server, editor):
+        # All that is read is JSON, or the editor has a problem, which leaving it tells.
+        await editor.say(await editor.new(tmp_path), "hi")
+        assert "Traceback" not in server.stderr

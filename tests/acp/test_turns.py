@@ -1,0 +1,232 @@
+"""Prompts and what comes of them, over the real wire; every message is judged by the protocol's schemas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.editor import Editor, Schemas, failing, option, running_editor
+from tests.support.server import calls
+
+pytestmark = pytest.mark.anyio
+
+HANG: dict[str, Any] = {"text": "I am thinking", "hang": True}
+
+
+async def test_a_prompt_is_answered_when_its_turn_has_ended(tmp_path: Path, schemas: Schemas) -> None:
+    turn = {"text": "hello there", "reasoning": "hm", "usage": {"input": 10, "output": 3, "reasoning": 1}}
+    async with running_editor(tmp_path, schemas, turn) as (_, editor):
+        session = await editor.new(tmp_path)
+        answer = await editor.say(session, "hi")
+        assert answer["stopReason"] == "end_turn"
+        assert answer["usage"]["inputTokens"] == 10
+        assert answer["usage"]["totalTokens"] == 13
+        assert editor.said(session) == "hello there"
+        thoughts = editor.updates(session, "agent_thought_chunk")
+        assert "".join(one["content"]["text"] for one in thoughts) == "hm"
+        assert editor.updates(session, "usage_update")[0]["size"] > 0
+        assert editor.updates(session, "session_info_update")[0]["title"] == "hi"
+        assert editor.messages[-1].get("id") is not None, "the answer is the last word"
+
+
+@pytest.mark.parametrize(("reason", "told"), [("max_tokens", "max_tokens"), ("refusal", "refusal")])
+async def test_a_turn_that_ends_otherwise_says_so(tmp_path: Path, schemas: Schemas, reason: str, told: str) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "I", "stop_reason": reason}) as (_, editor):
+        assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == told
+
+
+async def test_a_failing_model_is_an_error_with_a_text_and_no_data(tmp_path: Path, schemas: Schemas) -> None:
+    turn = {"text": "never", "errors": [{"status": 400, "message": "no such thing"}]}
+    async with running_editor(tmp_path, schemas, turn) as (_, editor):
+        session = await editor.new(tmp_path)
+        error = (await editor.response(await editor.begin(session, "hi")))["error"]
+        assert "no such thing" in error["message"]
+        assert "data" not in error
+        assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
+
+
+async def test_a_wrong_key_asks_for_authentication(tmp_path: Path, schemas: Schemas) -> None:
+    turn = {"text": "never", "errors": [{"status": 401, "message": "bad key"}]}
+    async with running_editor(tmp_path, schemas, turn) as (_, editor):
+        error = (await editor.response(await editor.begin(await editor.new(tmp_path), "hi")))["error"]
+        assert error["code"] == -32000
+
+
+async def test_an_edit_is_asked_about_with_its_diff_first_and_its_place(tmp_path: Path, schemas: Schemas) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    turns = [calls("edit", path="a.txt", old_str="two", new_str="three"), {"text": "done"}]
+    async with running_editor(tmp_path, schemas, *turns) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "edit it")
+        asked = await editor.question("session/request_permission")
+        path = str(tmp_path / "a.txt")
+        diff = {"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\nthree\n"}
+        assert asked["params"]["toolCall"]["content"] == [diff]
+        assert asked["params"]["toolCall"]["locations"] == [{"path": path, "line": 1}]
+        assert asked["params"]["toolCall"]["kind"] == "edit"
+        kinds = [one["kind"] for one in asked["params"]["options"]]
+        assert kinds == ["allow_once", "allow_always", "reject_once"]
+        assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
+        await editor.answer(asked, option("allow_once"))
+        assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
+        assert (tmp_path / "a.txt").read_text() == "one\nthree\n"
+        start = editor.updates(session, "tool_call")[0]
+        assert (start["status"], start["kind"], start["title"]) == ("in_progress", "edit", "Edit a.txt")
+        assert start["rawInput"]["new_str"] == "three"
+        later = editor.updates(session, "tool_call_update")
+        assert [one["status"] for one in later] == ["pending", "in_progress", "completed"]
+        assert later[-1]["content"] == [diff]
+
+
+async def test_a_new_file_has_no_old_text(tmp_path: Path, schemas: Schemas) -> None:
+    turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        done = await editor.update("tool_call_update", status="completed")
+        assert done["content"] == [{"type": "diff", "path": str(tmp_path / "new.txt"), "newText": "one\n"}]
+
+
+async def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path, schemas: Schemas) -> None:
+    turns = [
+        calls("create", "call-1", path="1.txt", file_text="1"),
+        calls("create", "call-2", path="2.txt", file_text="2"),
+        {"text": "done"},
+    ]
+    answers = {"session/request_permission": option("allow_always")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        await editor.say(await editor.new(tmp_path), "go")
+        assert (tmp_path / "2.txt").exists()
+        assert len([one for one in editor.messages if one.get("method") == "session/request_permission"]) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [option("reject_once"), option("something else"), {"outcome": {"outcome": "cancelled"}}, None]
+)
+async def test_what_is_not_allowed_does_not_run(tmp_path: Path, schemas: Schemas, answer: Any) -> None:
+    turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
+    asked: Any = answer if answer is not None else failing("not today")
+    async with running_editor(tmp_path, schemas, *turns, answers={"session/request_permission": asked}) as (
+        _,
+        editor,
+    ):
+        session = await editor.new(tmp_path)
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
+        assert not (tmp_path / "new.txt").exists()
+        assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
+
+
+async def test_a_command_is_shown_as_it_is_and_its_output_as_it_comes(tmp_path: Path, schemas: Schemas) -> None:
+    turns = [calls("bash", command="echo one && echo two"), {"text": "done"}]
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        start = editor.updates(session, "tool_call")[0]
+        assert (start["kind"], start["title"]) == ("execute", "`echo one && echo two`")
+        done = await editor.update("tool_call_update", status="completed")
+        assert "one\ntwo" in done["content"][0]["content"]["text"]
+        assert "one\ntwo" in done["rawOutput"]["output"]
+
+
+# --- cancelling -------------------------------------------------------------------------------------------------
+
+
+async def _cancelled(editor: Editor, session: str, prompt: int) -> None:
+    await editor.cancel(session)
+    answer = await editor.response(prompt)
+    assert answer["result"]["stopReason"] == "cancelled"
+    assert editor.messages[-1] == answer
+
+
+async def test_cancel_while_the_model_speaks(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, HANG) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        await editor.update("agent_message_chunk")
+        await _cancelled(editor, session, prompt)
+
+
+async def test_cancel_right_behind_the_prompt(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, HANG) as (_, editor):
+        session = await editor.new(tmp_path)
+        await _cancelled(editor, session, await editor.begin(session, "go"))
+
+
+async def test_cancel_while_a_person_is_asked_withdraws_the_question(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, calls("bash", command="touch x; sleep 9")) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        asked = await editor.question("session/request_permission")
+        await _cancelled(editor, session, prompt)
+        taken_back = await editor.until(lambda one: one.get("method") == "$/cancel_request")
+        assert taken_back["params"] == {"requestId": asked["id"]}
+        assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
+        # As the protocol has editors answer; too late to matter.
+        await editor.answer(asked, {"outcome": {"outcome": "cancelled"}})
+        assert not (tmp_path / "x").exists()
+
+
+async def test_cancel_while_a_command_runs_leaves_nothing_running(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("bash", command="echo started; sleep 60 & sleep 60")
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        await editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
+        await _cancelled(editor, session, prompt)
+        assert server.descendants() == []
+
+
+async def test_cancel_reaches_prompts_that_wait_for_their_turn(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, HANG) as (_, editor):
+        session = await editor.new(tmp_path)
+        first, second = await editor.begin(session, "one"), await editor.begin(session, "two")
+        await editor.update("agent_message_chunk")
+        await editor.cancel(session)
+        for prompt in (first, second):
+            assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+
+
+async def test_cancel_with_nothing_to_cancel_does_nothing(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "fine"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.cancel(session)
+        await editor.cancel("no-such-session")
+        assert (await editor.say(session, "hi"))["stopReason"] == "end_turn"
+
+
+async def test_a_prompt_that_is_taken_back_stops_what_it_has_set_going(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, HANG) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        await editor.update("agent_message_chunk")
+        await editor.notify("$/cancel_request", {"requestId": prompt})
+        assert (await editor.response(prompt))["error"]["code"] == -32800
+        second = await editor.begin(session, "again")
+        await editor.update("agent_message_chunk", since=len(editor.messages))
+        await _cancelled(editor, session, second)
+
+
+async def test_closing_a_session_cancels_its_prompt(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, HANG) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        await editor.update("agent_message_chunk")
+        await editor.call("session/close", {"sessionId": session})
+        assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+        assert (await editor.refused("session/prompt", {"sessionId": session, "prompt": []}))["code"] == -32002
+
+
+async def test_an_editor_that_hangs_up_in_mid_turn_leaves_nothing_behind(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("bash", command="echo started; sleep 60")
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
+        await editor.begin(await editor.new(tmp_path), "go")
+        await editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
+        await server.close_stdin()
+        # Within half a second, and with no process left: leaving the server checks both.
+        assert await server.exited() == 0

@@ -1,0 +1,190 @@
+"""Events in, updates out: the translation by itself, without a wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat.acp import tool_calls
+from jumpseat.acp.content import blocks_of, path_of, prompt_of
+from jumpseat.acp.diffs import contents_of
+from jumpseat.acp.options import State, mode_of, options_of
+from jumpseat.acp.params import ResourceLinkBlock, TextBlock
+from jumpseat.acp.permissions import options_for
+from jumpseat.acp.plans import entries_of
+from jumpseat.acp.updates import Notice, OptionsChanged, Translator, Update, Withdraw
+from jumpseat.agent.model import ModelInfo
+from jumpseat.tools.files import unified_diff
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import HookPermission, PermissionResult
+
+
+@dataclass
+class Shown:
+    """What an editor is shown of the events of one session."""
+
+    translator: Translator = field(default_factory=lambda: Translator("/work"))
+
+    def steps(self, payload: events.EventPayload, *, lossy: bool = False) -> list[Any]:
+        return list(self.translator.steps(events.Event("id", "now", None, payload), lossy=lossy))
+
+    def text(self, payload: events.EventPayload, *, lossy: bool = False) -> str:
+        return "".join(step.body["content"]["text"] for step in self.steps(payload, lossy=lossy))
+
+
+def test_a_message_that_was_not_streamed_is_one_piece() -> None:
+    assert Shown().text(events.AssistantMessage(message_id="m", content="all of it")) == "all of it"
+
+
+def test_a_message_that_was_streamed_is_not_repeated() -> None:
+    shown = Shown()
+    assert shown.text(events.MessageDelta(message_id="m", delta_content="all")) == "all"
+    assert shown.text(events.AssistantMessage(message_id="m", content="all")) == ""
+
+
+def test_what_was_left_out_for_a_slow_editor_follows_without_a_gap() -> None:
+    shown = Shown()
+    said = shown.text(events.MessageDelta(message_id="m", delta_content="one "))
+    said += shown.text(events.MessageDelta(message_id="m", delta_content="two "), lossy=True)
+    said += shown.text(events.MessageDelta(message_id="m", delta_content="three"))
+    assert said == "one "
+    assert said + shown.text(events.AssistantMessage(message_id="m", content="one two three")) == "one two three"
+
+
+def test_the_first_prompt_is_the_title_and_what_hooks_add_is_not() -> None:
+    shown = Shown()
+    assert shown.steps(events.UserMessage(content="context", message_id="0", source="hook")) == []
+    (title,) = shown.steps(events.UserMessage(content="  a  long\nprompt ", message_id="1"))
+    assert title.body["title"] == "a long prompt"
+    assert shown.steps(events.UserMessage(content="more", message_id="2")) == []
+
+
+def test_events_that_are_not_about_messages() -> None:
+    shown = Shown()
+    changed = events.SessionModeChanged(new_mode="plan", previous_mode="interactive")
+    assert shown.steps(changed) == [OptionsChanged()]
+    assert shown.steps(events.SessionWarning(warning_type="x", message="careful")) == [Notice("warning", "careful")]
+    result = PermissionResult(kind="denied-interactively-by-user")
+    assert shown.steps(events.PermissionCompleted(request_id="r", result=result)) == [Withdraw("r")]
+    usage = events.AssistantUsage(
+        model="m",
+        input_tokens=1,
+        output_tokens=2,
+        cache_read_tokens=0,
+        cache_write_tokens=0,
+        duration=1,
+        cost=0.25,
+    )
+    assert shown.steps(usage) == []
+    info = events.SessionUsageInfo(current_tokens=5, messages_length=1, token_limit=10)
+    cost = {"amount": 0.25, "currency": "USD"}
+    assert shown.steps(info) == [Update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": cost})]
+
+
+def test_relative_paths_become_absolute_and_lines_are_told() -> None:
+    call = events.ToolExecutionStart(
+        tool_call_id="c", tool_name="view", arguments={"path": "src/a.py", "view_range": [7, -1]}
+    )
+    shown = tool_calls.started(call, "/work", "Read src/a.py")
+    assert shown["locations"] == [{"path": "/work/src/a.py", "line": 7}]
+    assert (shown["kind"], shown["title"]) == ("read", "Read src/a.py")
+
+
+@pytest.mark.parametrize("arguments", [None, "text", [], {"path": 7}, {"view_range": "x", "path": "a"}])
+def test_arguments_that_are_nonsense_are_shown_all_the_same(arguments: Any) -> None:
+    call = events.ToolExecutionStart(tool_call_id="c", tool_name="view", arguments=arguments)
+    assert tool_calls.started(call, "/work", None)["title"] == "view"
+
+
+def test_output_cannot_leave_its_fence() -> None:
+    (content,) = tool_calls.output("```\n# not a heading", "bash")
+    assert content["content"]["text"].startswith("````console\n```")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\nb\nc\n", "a\nx\nc\n"),
+        ("a\n-- b\nc\n", "a\n++ b\nc\n"),
+        ("a\nb", "a\nc"),
+        ("a\nb\n", "a\nb"),
+        ("", "a\n"),
+        ("a\n", ""),
+    ],
+)
+def test_a_diff_of_ours_becomes_two_texts(before: str, after: str) -> None:
+    ((content, location),) = contents_of(unified_diff("/w/a.txt", before, after))
+    assert content == {"type": "diff", "path": "/w/a.txt", "oldText": before, "newText": after}
+    assert location["path"] == "/w/a.txt"
+
+
+def test_each_hunk_is_a_content_of_its_own_with_its_line() -> None:
+    lines = [f"{number}\n" for number in range(1, 41)]
+    changed = ["one\n", *lines[1:39], "forty\n"]
+    hunks = contents_of(unified_diff("/w/a.txt", "".join(lines), "".join(changed)))
+    assert [content["newText"].split("\n")[0] for content, _ in hunks] == ["one", "37"]
+    assert [location["line"] for _, location in hunks] == [1, 37]
+
+
+def test_what_is_no_diff_is_not_taken_for_one() -> None:
+    for text in ("", "hello", "@@ -1 +1 @@\n-a\n+b", "--- a\n+++ b\nno hunk"):
+        assert contents_of(text) == []
+
+
+def test_links_to_files_are_attachments_and_others_are_text(tmp_path: Path) -> None:
+    text, attachments = prompt_of(
+        [
+            TextBlock(type="text", text="See"),
+            ResourceLinkBlock(type="resource_link", uri=f"file://{tmp_path}/a%20b.txt", name=""),
+            ResourceLinkBlock(type="resource_link", uri=f"file://{tmp_path}/", name="folder"),
+            ResourceLinkBlock(type="resource_link", uri="https://example.com/x", name="page"),
+        ]
+    )
+    assert text == "See\n[page](https://example.com/x)"
+    assert [(one["type"], one["displayName"]) for one in attachments] == [
+        ("file", "a b.txt"),
+        ("directory", "folder"),
+    ]
+    assert path_of("/a b") == "/a b"
+    assert path_of("untitled:1") is None
+    assert blocks_of("", [{"type": "github_reference", "title": "A bug"}]) == [{"type": "text", "text": "[A bug]"}]
+
+
+def test_options_show_what_is_set_even_where_no_list_has_it() -> None:
+    models = [ModelInfo("a/one", "One", reasoning_efforts=("low", "max")), ModelInfo("a/off", enabled=False)]
+    state = State(mode="plan", model="b/other", effort="extreme", allow_all=True, models=models)
+    by_id = {one["id"]: one for one in options_of(state)}
+    assert [one["value"] for one in by_id["model"]["options"]] == ["b/other", "a/one"]
+    assert by_id["model"]["currentValue"] == "b/other"
+    assert by_id["reasoning_effort"]["currentValue"] == "extreme"
+    known = State(mode="plan", model="a/one", effort=None, allow_all=False, models=models)
+    efforts = next(one for one in options_of(known) if one["id"] == "reasoning_effort")
+    assert [one["value"] for one in efforts["options"]] == ["default", "low", "max"]
+    nothing = State(mode="interactive", model=None, effort=None, allow_all=False, models=[])
+    assert "model" not in [one["id"] for one in options_of(nothing)]
+
+
+def test_modes_go_by_their_ids_and_by_plain_words() -> None:
+    assert mode_of("https://agentclientprotocol.com/protocol/session-modes#agent") == "interactive"
+    assert [mode_of(text) for text in ("agent", "interactive", "autopilot", "x")] == [
+        "interactive",
+        "interactive",
+        "autopilot",
+        None,
+    ]
+
+
+def test_what_a_hook_asks_is_asked_each_time() -> None:
+    assert [one["kind"] for one in options_for(HookPermission(tool_name="bash"))] == ["allow_once", "reject_once"]
+
+
+def test_a_plan_is_its_list() -> None:
+    plan = "# Plan\n\n- [x] look\n- [~] think\n2. write\n\nSome words.\n"
+    assert [(one["content"], one["status"]) for one in entries_of(plan)] == [
+        ("look", "completed"),
+        ("think", "in_progress"),
+        ("write", "pending"),
+    ]

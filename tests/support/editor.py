@@ -1,0 +1,260 @@
+"""An editor that speaks ACP with the real server, and judges every message by the protocol's own schemas.
+
+::
+
+    async with running_editor(tmp_path, schemas, script) as (server, editor):
+        session = await editor.new(tmp_path)
+        answer = await editor.say(session, "hi")
+        assert editor.said(session) == "hello"
+
+What the server asks is answered by ``editor.answers``: the result for a method, or a function that makes it of the
+params; what is not there, the test answers by itself or not at all. Both directions are judged, but for what a test
+sends with :meth:`Wire.send`. No ``null`` is let through: an editor in Lua takes it for a value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from anyio.abc import ByteStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from jsonschema import Draft202012Validator
+
+from tests.support.server import JsonObject, RunningServer, Wire, request, running_server
+
+CONFIG: Final = """
+[adapters.fake]
+type = "scripted"
+script = "script.json"
+models = ["one", "two"]
+"""
+
+
+class Schemas:
+    """The schemas of ACP v1: the stable one, and the one that knows what is to come."""
+
+    def __init__(self, package: Path) -> None:
+        self._validators: dict[str, Draft202012Validator] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._roots: dict[str, JsonObject] = {}
+        for name in ("schema.json", "schema.unstable.json"):
+            root: JsonObject = json.loads((package / "schema" / "v1" / name).read_text())
+            for definition, schema in root["$defs"].items():
+                kind = next(
+                    (one for one in ("Request", "Response", "Notification") if definition.endswith(one)), ""
+                )
+                method = schema.get("x-method")
+                if method is not None and (method, kind) not in self._names:
+                    self._names[method, kind] = definition
+                    self._roots[definition] = root
+
+    def knows(self, method: str) -> bool:
+        return any(method == known for known, _ in self._names)
+
+    def check(self, method: str, kind: str, value: Any) -> None:
+        """Fail where ``value`` is not what the protocol says of a method's request, response or notification."""
+        definition = self._names.get((method, kind))
+        assert definition is not None, f"{method} has no {kind} in the protocol"
+        if definition not in self._validators:
+            root = {**self._roots[definition], "$ref": f"#/$defs/{definition}"}
+            for other in ("anyOf", "oneOf", "title"):
+                root.pop(other, None)
+            self._validators[definition] = Draft202012Validator(root)
+        errors = [
+            f"{'/'.join(map(str, one.path))}: {one.message[:300]}"
+            for one in self._validators[definition].iter_errors(value)  # pyright: ignore[reportUnknownMemberType]
+        ]
+        assert not errors, f"{method} {kind}: {errors}"
+
+
+class Editor(Wire):
+    """The other end of a server that speaks ACP."""
+
+    def __init__(self, stream: ByteStream, schemas: Schemas) -> None:
+        super().__init__(stream)
+        self.answers: dict[str, Any] = {}
+        self._schemas = schemas
+        self._asked: dict[Any, str] = {}
+        self._to_answer: list[JsonObject] = []
+        self._question = anyio.Event()
+
+    # --- the wire -----------------------------------------------------------------------------------------------
+
+    def encode(self, message: JsonObject) -> bytes:
+        method = message.get("method")
+        if method is not None and "id" in message:
+            self._asked[message["id"]] = method
+        return json.dumps(message).encode() + b"\n"
+
+    async def receive(self, stream: BufferedByteReceiveStream) -> bytes:
+        return await stream.receive_until(b"\n", 1 << 26)
+
+    def check(self, message: JsonObject) -> None:
+        assert not _has_null({name: one for name, one in message.items() if name != "id"}), message
+        method = message.get("method")
+        if method is not None:
+            kind = "Request" if "id" in message else "Notification"
+            self._schemas.check(method, kind, message["params"])
+            if "id" in message and method in self.answers:
+                self._to_answer.append(message)
+                self._question.set()
+        elif "result" in message:
+            asked = self._asked[message["id"]]
+            if self._schemas.knows(asked):
+                self._schemas.check(asked, "Response", message["result"])
+
+    async def answer_questions(self) -> None:
+        """Answer what is in ``answers``; runs as a task beside the test."""
+        while True:
+            await self._question.wait()
+            self._question = anyio.Event()
+            asked, self._to_answer = self._to_answer, []
+            for question in asked:
+                answer = self.answers[question["method"]]
+                result = answer(question["params"]) if callable(answer) else answer
+                if isinstance(result, Exception):
+                    error = {"code": -32603, "message": str(result)}
+                    await self.send(self.encode({"jsonrpc": "2.0", "id": question["id"], "error": error}))
+                else:
+                    self._schemas.check(question["method"], "Response", result)
+                    await self.answer(question, result)
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        self._schemas.check(method, "Notification", params)
+        await self.send(self.encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    async def ask(self, method: str, params: Any = None) -> int:
+        request_id = self.new_id()
+        await self.send(self.encode(request(request_id, method, {} if params is None else params)))
+        return request_id
+
+    # --- what editors do ----------------------------------------------------------------------------------------
+
+    async def initialize(self, capabilities: JsonObject | None = None) -> JsonObject:
+        params = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
+        self._schemas.check("initialize", "Request", params)
+        return await self.call("initialize", params)
+
+    async def new(self, cwd: Path, **more: Any) -> str:
+        """A session; returns its id."""
+        params: JsonObject = {"cwd": str(cwd), "mcpServers": [], **more}
+        self._schemas.check("session/new", "Request", params)
+        return (await self.call("session/new", params))["sessionId"]
+
+    async def begin(self, session: str, text: str) -> int:
+        """Send a prompt and do not wait; the id is for :meth:`response`."""
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
+        self._schemas.check("session/prompt", "Request", params)
+        return await self.ask("session/prompt", params)
+
+    async def say(self, session: str, text: str) -> JsonObject:
+        """Send a prompt and wait for the end of its turn."""
+        answer = await self.response(await self.begin(session, text))
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    async def cancel(self, session: str) -> None:
+        await self.notify("session/cancel", {"sessionId": session})
+
+    async def question(self, method: str, *, since: int = 0) -> JsonObject:
+        """The first request of the server for ``method``."""
+        return await self.until(
+            lambda one: one.get("method") == method and "id" in one, since=since, what=f"question {method}"
+        )
+
+    async def update(self, kind: str, *, since: int = 0, **values: Any) -> JsonObject:
+        """The first update of a kind that has these values (camelCase names)."""
+
+        def fits(message: JsonObject) -> bool:
+            if message.get("method") != "session/update":
+                return False
+            update = message["params"]["update"]
+            return update["sessionUpdate"] == kind and all(update.get(name) == one for name, one in values.items())
+
+        found = await self.until(fits, since=since, what=f"update {kind} {values or ''}")
+        return found["params"]["update"]
+
+    def updates(self, session: str, kind: str | None = None, *, since: int = 0) -> list[JsonObject]:
+        """The updates of a session so far, all or those of a kind."""
+        found = [
+            message["params"]["update"]
+            for message in self.messages[since:]
+            if message.get("method") == "session/update" and message["params"]["sessionId"] == session
+        ]
+        return [one for one in found if kind in (None, one["sessionUpdate"])]
+
+    def said(self, session: str, *, since: int = 0) -> str:
+        """What the agent has said."""
+        return "".join(one["content"]["text"] for one in self.updates(session, "agent_message_chunk", since=since))
+
+
+def failing(text: str) -> Callable[[JsonObject], Exception]:
+    """An answer that is an error."""
+    return lambda _params: RuntimeError(text)
+
+
+def option(choice: str) -> JsonObject:
+    """The answer to a permission question."""
+    return {"outcome": {"outcome": "selected", "optionId": choice}}
+
+
+def value_of(options: Sequence[JsonObject], config_id: str) -> Any:
+    """What an option is set to."""
+    return next(one["currentValue"] for one in options if one["id"] == config_id)
+
+
+@asynccontextmanager
+async def running_editor(
+    folder: Path,
+    schemas: Schemas,
+    *turns: JsonObject,
+    prompts: Sequence[JsonObject] = (),
+    capabilities: JsonObject | None = None,
+    config: str = CONFIG,
+    args: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    answers: Mapping[str, JsonObject | Callable[[JsonObject], Any]] | None = None,
+    initialize: bool = True,
+) -> AsyncGenerator[tuple[RunningServer, Editor]]:
+    """A server and an editor that has greeted it. ``turns`` are what the model says, or ``prompts`` (by prompt)."""
+    (folder / "home").mkdir(parents=True, exist_ok=True)
+    script = {"prompts": list(prompts)} if prompts else {"turns": list(turns) or [{"text": "ok"}]}
+    (folder / "home" / "script.json").write_text(json.dumps({**script, "after_last": "repeat"}))
+    async with running_server(
+        folder,
+        args=["--acp", *args],
+        config=config,
+        env=env,
+        handshake=False,
+        wire=lambda stream: Editor(stream, schemas),
+    ) as server:
+        editor = server.wire
+        assert isinstance(editor, Editor)
+        editor.answers.update(answers or {})
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(editor.answer_questions)
+            try:
+                if initialize:
+                    await editor.initialize(capabilities)
+                yield server, editor
+            except Exception as error:
+                # Raised below, or the task group would wrap it.
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        assert editor.problem is None, editor.problem
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_null, value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    if isinstance(value, list):
+        return any(map(_has_null, value))  # pyright: ignore[reportUnknownArgumentType]
+    return value is None
