@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jumpseat.adapters import ADAPTERS, load_adapter
-from jumpseat.adapters.configured import ConfiguredAdapters, nothing_configured
+from jumpseat.adapters.configured import ConfiguredAdapters, nothing_configured, plain_offer
 from jumpseat.adapters.connections import Connections
 from jumpseat.adapters.copilot_source import CopilotSource
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
@@ -153,6 +153,19 @@ class Models:
         name, config = default
         declared = adapters.models_of(name, config) if adapters.is_plain(name, config) else []
         return f"{name}/{declared[0].id}" if declared else None
+
+    def declared(self, settings: SessionSettings) -> list[ModelInfo]:
+        """What :meth:`ModelCatalogue.list` begins with, as far as that is known at once; nothing for a session with
+        a provider of its own."""
+        if settings.provider is not None:
+            return []
+        adapters = self.adapters
+        return [ModelInfo(id=name, name=name) for name in self._config.models] + [
+            plain_offer(name, one).info
+            for name, (config, models) in adapters.configured().items()
+            if adapters.is_plain(name, config)
+            for one in models
+        ]
 
     async def of_session(self, settings: SessionSettings) -> list[ModelInfo]:
         """The models that the session brings of its own: that of its one provider, then the others'."""

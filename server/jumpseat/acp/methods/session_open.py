@@ -71,6 +71,7 @@ async def _resume(door: Door, params: OpenSessionParams) -> SessionView:
 
 
 async def _opened(door: Door, view: SessionView) -> dict[str, Any]:
+    view.models = door.ctx.models.declared(view.session.settings)
     door.connection.tasks.start_soon(view.find_models)
     with anyio.move_on_after(MODELS_WAIT_S):
         await view.models_known.wait()
