@@ -12,7 +12,7 @@ from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_login import login_of_options
 from jumpseat.handlers.session_options import apply_options, gives_tokens
-from jumpseat.handlers.session_skills import tell_skills
+from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     Capabilities,
@@ -38,8 +38,8 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     await ctx.process.declarations.read(settings.cwd)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
     ctx.registry.keep_options(session)
-    if ctx.process.skills.of(session).all():
-        tell_skills(ctx, session)
+    if skills := ctx.process.skills.of(session).listed():
+        session.emit(SessionSkillsLoaded(skills=skills))
     ctx.mcp.begin(session)
     return opened(ctx, session)
 

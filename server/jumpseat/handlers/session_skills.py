@@ -10,7 +10,7 @@ from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat.store.event_log import read_log
-from jumpseat_protocol.events import LoadedSkill, SessionSkillsLoaded
+from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.skills import (
     InvokedSkill,
@@ -26,7 +26,8 @@ from jumpseat_protocol.wire import to_wire
 def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
     """All of them, disabled ones too."""
     session = ctx.registry.live(params.session_id)
-    return SkillsListResult(skills=[Skill.model_validate(to_wire(one)) for one in _listed(ctx, session)])
+    found = ctx.process.skills.of(session).listed()
+    return SkillsListResult(skills=[Skill.model_validate(to_wire(one)) for one in found])
 
 
 def enable(ctx: Context, params: SkillNameParams) -> None:
@@ -43,7 +44,7 @@ def reload(ctx: Context, params: SessionParams) -> SkillsReloadResult:
     """Look for skills again."""
     session = ctx.registry.live(params.session_id)
     found = ctx.process.skills.of(session).reload()
-    tell_skills(ctx, session)
+    _tell(ctx, session)
     return SkillsReloadResult(warnings=found.warnings, errors=found.errors)
 
 
@@ -68,14 +69,9 @@ async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResul
     return SkillsInvokedResult(skills=invoked)
 
 
-def tell_skills(ctx: Context, session: Session) -> None:
+def _tell(ctx: Context, session: Session) -> None:
     """Tell the clients of a session which skills it has."""
-    session.emit(SessionSkillsLoaded(skills=_listed(ctx, session)))
-
-
-def _listed(ctx: Context, session: Session) -> list[LoadedSkill]:
-    skills = ctx.process.skills.of(session)
-    return [one.listed(enabled=skills.is_enabled(one.name)) for one in skills.all()]
+    session.emit(SessionSkillsLoaded(skills=ctx.process.skills.of(session).listed()))
 
 
 def _set(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
@@ -87,4 +83,4 @@ def _set(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
     others = [name for name in names if name != params.name]
     session.settings.disabled_skills = [*others, params.name] if disabled else others
     ctx.registry.keep_options(session)
-    tell_skills(ctx, session)
+    _tell(ctx, session)

@@ -18,6 +18,7 @@ from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError
+from jumpseat_protocol.events import LoadedSkill
 
 FILE: Final = "SKILL.md"
 PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
@@ -95,6 +96,10 @@ class SessionSkills:
         if wanted != self._looked_for:
             self._looked_for, self._found = wanted, find_skills(self._library.places(settings))
         return self._found.skills
+
+    def listed(self) -> list[LoadedSkill]:
+        """All of them as clients are told, disabled ones too."""
+        return [one.listed(enabled=self.is_enabled(one.name)) for one in self.all()]
 
     def is_enabled(self, name: str) -> bool:
         return name not in self._settings.disabled_skills
