@@ -68,7 +68,7 @@ OLD_SDKS = (
 def require_sdk(sdk: Sdk) -> Path:
     """Return the folder ``sdk`` is installed in, installing it if need be; skip or fail the test if that fails."""
     stamp = sdk.folder / ".installed"
-    with _locked(TOOLS / f"{sdk}.lock"):
+    with locked(TOOLS / f"{sdk}.lock"):
         if not stamp.exists():
             shutil.rmtree(sdk.folder, ignore_errors=True)
             sdk.folder.mkdir()
@@ -184,7 +184,7 @@ def _run_in(folder: Path, *command: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Generator[None]:
+def locked(path: Path) -> Generator[None]:
     """Hold a lock file, so that test runs side by side install a thing once."""
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as lock:
