@@ -128,7 +128,10 @@ def test_a_prompt_that_is_sent_while_another_runs_waits_for_it(tmp_path: Path) -
     }
     tools = """
         test_tools = {
-          wait = { description = 'Waits', ask = false, async = true, run = function(_, _, done) release = done end },
+          wait = {
+            description = 'Waits', ask = false, async = true,
+            run = function(_, _, done) release = done end,
+          },
         }
     """
     with running_neovim(tmp_path, script=script, before=tools) as nvim:
@@ -191,6 +194,23 @@ def test_closing_the_windows_leaves_the_session_running(tmp_path: Path) -> None:
         assert nvim.ask("Are you there?").endswith("Here.")
         nvim.lua("vim.cmd('JumpseatToggle')")
         assert nvim.lua("return #vim.api.nvim_tabpage_list_wins(0)") == 3
+
+
+def test_wiping_the_chat_out_stops_it_and_another_one_works(tmp_path: Path) -> None:
+    script = [calls("nvim_buffers", "Look."), {"text": "I begin", "hang": True}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.says("I begin")
+        nvim.lua("first = " + CHAT + " vim.cmd('bwipeout! ' .. first.transcript.buf)")
+        nvim.until("first.session.state == 'idle'")
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('again')")
+        nvim.says("## You\n\nagain")
+        nvim.says("I begin")
+        nvim.lua("vim.cmd('bwipeout! ' .. " + CHAT + ".input)" + OPEN)
+        assert nvim.lua("return " + CHAT + ":is_open()")
+        assert nvim.notifications() == []
 
 
 def test_every_position_of_the_window_works(tmp_path: Path) -> None:

@@ -137,6 +137,24 @@ def test_a_long_diff_can_be_walked_through_before_the_answer(tmp_path: Path) -> 
         assert (nvim.folder / "long.txt").read_text() == text
 
 
+def test_nothing_of_a_long_line_is_hidden_beyond_the_edge(tmp_path: Path) -> None:
+    command = "echo " + "harmless " * 30 + "; rm -rf ~"
+    script = [{"tool_calls": [{"name": "bash", "arguments": {"command": command, "description": "Say it"}}]}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.until("#asked == 1")
+        shown = nvim.lua("""
+            for _, win in ipairs(vim.api.nvim_list_wins()) do
+              if vim.api.nvim_win_get_config(win).relative ~= '' then
+                local height = vim.api.nvim_win_text_height(win, {}).all
+                return { vim.wo[win].wrap, height == vim.api.nvim_win_get_height(win), height > 1 }
+              end
+            end
+        """)
+        assert shown == [True, True, True]
+
+
 def test_a_picker_that_breaks_denies_and_the_session_goes_on(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[CREATE, {"text": "I could not."}]) as nvim:
         nvim.lua(OPEN + " vim.ui.select = function() error('the picker is broken') end")

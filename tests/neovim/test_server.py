@@ -86,6 +86,16 @@ def test_a_missing_server_is_told_of_and_the_prompt_is_kept(tmp_path: Path) -> N
         assert nvim.lua("return require('jumpseat').chat():status()") == "ready"
 
 
+def test_what_is_stopped_while_the_server_starts_is_not_sent(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Never said."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('too early') vim.cmd('JumpseatStop')")
+        nvim.says("> ✗ stopped before it was sent")
+        nvim.idle()
+        assert nvim.lua("return require('jumpseat').chat():draft()") == "too early"
+        assert "Never said." not in nvim.text()
+
+
 def test_a_program_that_is_no_server_is_told_of(tmp_path: Path) -> None:
     wrong = program(
         tmp_path / "wrong", "print('Welcome!', flush=True); print(); print('\\r\\n\\r\\n', flush=True); input()"

@@ -70,6 +70,16 @@ def test_a_buffer_outside_of_the_folder_is_read_only_after_a_question(project: P
         assert nvim.asked()[0]["prompt"] == "May the agent call nvim_read_buffer?"
 
 
+def test_paths_go_from_the_folder_of_the_session_wherever_the_user_goes(project: Path) -> None:
+    (project / "elsewhere").mkdir()
+    script = one_call("nvim_read_buffer", path="a.lua")
+    with running_neovim(project, script=script) as nvim:
+        nvim.lua("vim.cmd.edit('a.lua')" + OPEN)
+        nvim.lua("vim.fn.chdir((...))", str(project / "elsewhere"))
+        assert "told: a.lua, lines 1 to 3 of 3" in nvim.ask("read")
+        assert nvim.asked() == []
+
+
 def test_diagnostics_are_sorted_and_filtered(project: Path) -> None:
     made = """
         vim.cmd.edit('a.lua')

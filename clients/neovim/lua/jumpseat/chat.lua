@@ -43,6 +43,13 @@ function M.new(id)
     end,
   }, id)
   self:map_keys()
+  -- Closed windows may be opened again; a chat that is wiped out is never seen again, and nor are its questions.
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = self.transcript.buf,
+    callback = function()
+      self.session:abort()
+    end,
+  })
   local model = config.options.keymaps.model
   self.transcript:welcome("Write a prompt below" .. (model and model.n and ("; %s chooses a model."):format(model.n) or "."))
   return self
@@ -114,7 +121,7 @@ local SHOWS = {
     self:show_thinking()
     local text = data.content or ""
     if not self.streamed[data.messageId or ""] and vim.trim(text) ~= "" then
-      self.transcript:settle()
+      self.transcript:end_text()
       self.transcript:text(text)
     end
     self.streamed = {}
@@ -225,7 +232,7 @@ function Chat:send(prompt)
   self.attachments = {}
   self.session:send(prompt, attachments, function(problem)
     -- What could not be sent is not lost: it goes back where it was written, unless something else is there now.
-    if problem and self:draft() == "" then
+    if problem and self:is_valid() and self:draft() == "" then
       self:set_draft(prompt)
       self.attachments = attachments or {}
       self:show_state()
@@ -274,6 +281,11 @@ end
 -- Windows ----------------------------------------------------------------------------------------------------------
 
 local SPLITS = { right = "botright vsplit", left = "topleft vsplit", top = "topleft split", bottom = "botright split" }
+
+--- Whether both buffers still exist; a user may wipe them.
+function Chat:is_valid()
+  return vim.api.nvim_buf_is_valid(self.transcript.buf) and vim.api.nvim_buf_is_valid(self.input)
+end
 
 function Chat:is_open()
   return vim.fn.bufwinid(self.transcript.buf) ~= -1

@@ -34,26 +34,39 @@ local function looked_at()
   end
 end
 
-local function absolute(path)
+--- The model's paths are relative to the folder of its session, which need not be that of the window.
+---@param path string
+---@param cwd? string
+local function absolute(path, cwd)
+  if cwd and not path:find("^[/~]") and not path:find("^%a:[/\\]") then
+    path = vim.fs.joinpath(cwd, path)
+  end
   return vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
 end
 
---- Paths are shown as the model should say them: from the working directory where they are in it.
+--- Paths are shown as the model should say them: from the session's folder where they are in it.
 ---@param buf integer
-local function shown(buf)
+---@param cwd? string
+local function shown(buf, cwd)
   local name = vim.api.nvim_buf_get_name(buf)
-  return name == "" and ("[no name, buffer %d]"):format(buf) or vim.fn.fnamemodify(name, ":.")
+  if name == "" then
+    return ("[no name, buffer %d]"):format(buf)
+  end
+  local folder = vim.fs.normalize(cwd or vim.fn.getcwd()) .. "/"
+  name = vim.fs.normalize(name)
+  return vim.startswith(name, folder) and name:sub(#folder + 1) or name
 end
 
 ---@param path string?
+---@param cwd string
 ---@return integer? buf
 ---@return string? problem
-local function find(path)
+local function find(path, cwd)
   if not path then
     local buf = looked_at()
     return buf, not buf and "No file is open in the editor." or nil
   end
-  local wanted = absolute(path)
+  local wanted = absolute(path, cwd)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
     if is_file(buf) and name ~= "" and absolute(name) == wanted then
@@ -63,9 +76,10 @@ local function find(path)
   return nil, ("%s is not open in the editor."):format(path)
 end
 
---- Whether a call goes to a file outside of the working directory: then the user is asked.
+--- Whether a call goes to a file outside of the session's folder: then the user is asked.
 ---@param args {path: string?}
-function M.is_outside(args)
+---@param ctx {cwd: string}
+function M.is_outside(args, ctx)
   local path = args.path
   if type(path) ~= "string" then
     local buf = looked_at()
@@ -74,9 +88,10 @@ function M.is_outside(args)
   if path == "" then
     return false
   end
-  local cwd = vim.uv.fs_realpath(vim.fn.getcwd()) or vim.fn.getcwd()
+  local cwd = vim.uv.fs_realpath(ctx.cwd) or ctx.cwd
   -- A link inside that leads outside counts as outside.
-  local real = vim.uv.fs_realpath(absolute(path)) or absolute(path)
+  path = absolute(path, ctx.cwd)
+  local real = vim.uv.fs_realpath(path) or path
   return not vim.startswith(vim.fs.normalize(real) .. "/", vim.fs.normalize(cwd) .. "/")
 end
 
@@ -85,7 +100,8 @@ local function cursor_of(buf)
   return win ~= -1 and vim.api.nvim_win_get_cursor(win)[1] or vim.api.nvim_buf_get_mark(buf, '"')[1]
 end
 
-function M.buffers()
+---@param ctx {cwd: string}
+function M.buffers(_, ctx)
   local lines = {}
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if is_file(buf) then
@@ -96,7 +112,7 @@ function M.buffers()
       if vim.bo[buf].modified then
         marks[#marks + 1] = "unsaved changes"
       end
-      lines[#lines + 1] = shown(buf) .. (#marks > 0 and " (" .. table.concat(marks, "; ") .. ")" or "")
+      lines[#lines + 1] = shown(buf, ctx.cwd) .. (#marks > 0 and " (" .. table.concat(marks, "; ") .. ")" or "")
     end
   end
   return #lines > 0 and table.concat(lines, "\n") or "No file is open in the editor."
@@ -110,8 +126,9 @@ local function numbered(lines, first)
 end
 
 ---@param args {path: string?, first_line: integer?, last_line: integer?}
-function M.read_buffer(args)
-  local buf, problem = find(args.path)
+---@param ctx {cwd: string}
+function M.read_buffer(args, ctx)
+  local buf, problem = find(args.path, ctx.cwd)
   if not buf then
     return nil, problem
   end
@@ -119,9 +136,9 @@ function M.read_buffer(args)
   local first = args.first_line or 1
   local last = math.min(args.last_line or count, count, first + MAX_LINES - 1)
   if first > count then
-    return nil, ("%s has %d lines."):format(shown(buf), count)
+    return nil, ("%s has %d lines."):format(shown(buf, ctx.cwd), count)
   end
-  local head = ("%s, lines %d to %d of %d"):format(shown(buf), first, last, count)
+  local head = ("%s, lines %d to %d of %d"):format(shown(buf, ctx.cwd), first, last, count)
   if vim.bo[buf].modified then
     head = head .. ", with unsaved changes"
   end
@@ -129,10 +146,11 @@ function M.read_buffer(args)
 end
 
 ---@param args {path: string?, severity: string?}
-function M.diagnostics(args)
+---@param ctx {cwd: string}
+function M.diagnostics(args, ctx)
   local buf, problem
   if args.path then
-    buf, problem = find(args.path)
+    buf, problem = find(args.path, ctx.cwd)
     if not buf then
       return nil, problem
     end
@@ -149,7 +167,7 @@ function M.diagnostics(args)
   for _, one in ipairs(found) do
     local code = one.code and (" [%s]"):format(one.code) or ""
     local source = one.source and (" (%s)"):format(one.source) or ""
-    local place = ("%s:%d:%d"):format(shown(one.bufnr), one.lnum + 1, one.col + 1)
+    local place = ("%s:%d:%d"):format(shown(one.bufnr, ctx.cwd), one.lnum + 1, one.col + 1)
     local text = one.message:gsub("%s*\n%s*", " ")
     lines[#lines + 1] = ("%s: %s: %s%s%s"):format(place, SEVERITY_NAMES[one.severity], text, code, source)
   end
@@ -158,8 +176,9 @@ end
 
 --- The last selection of a buffer, by default of the one the user works in.
 ---@param buf? integer
+---@param cwd? string
 ---@return {path: string, name: string, first: integer, last: integer, text: string}?
-function M.selected(buf)
+function M.selected(buf, cwd)
   buf = buf or looked_at()
   if not buf then
     return nil
@@ -188,7 +207,7 @@ function M.selected(buf)
   end)
   return {
     path = vim.api.nvim_buf_get_name(buf),
-    name = shown(buf),
+    name = shown(buf, cwd),
     first = first[1],
     last = last[1],
     text = table.concat(lines, "\n"),
@@ -209,8 +228,9 @@ function M.lines(buf, first, last)
   }
 end
 
-function M.selection()
-  local found = M.selected()
+---@param ctx {cwd: string}
+function M.selection(_, ctx)
+  local found = M.selected(nil, ctx.cwd)
   if not found then
     return "Nothing is selected."
   end
@@ -237,8 +257,9 @@ local function file_window()
 end
 
 ---@param args {path: string, line: integer?, column: integer?}
-function M.open(args)
-  local path = absolute(args.path)
+---@param ctx {cwd: string}
+function M.open(args, ctx)
+  local path = absolute(args.path, ctx.cwd)
   if vim.fn.isdirectory(path) == 1 or not vim.uv.fs_stat(path) then
     return nil, ("%s is not a file."):format(args.path)
   end
@@ -257,7 +278,7 @@ function M.open(args)
       vim.cmd("normal! zvzz")
     end)
   end
-  return ("Opened %s at line %d."):format(shown(buf), vim.api.nvim_win_get_cursor(win)[1])
+  return ("Opened %s at line %d."):format(shown(buf, ctx.cwd), vim.api.nvim_win_get_cursor(win)[1])
 end
 
 return M

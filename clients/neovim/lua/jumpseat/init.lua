@@ -79,7 +79,7 @@ end
 --- The chat of the moment; made where there is none.
 ---@return jumpseat.Chat
 function M.chat()
-  if not current or not vim.api.nvim_buf_is_valid(current.transcript.buf) then
+  if not current or not current:is_valid() then
     current = add()
   end
   return current
@@ -137,7 +137,7 @@ end
 
 local function resume(id)
   for _, chat in ipairs(chats) do
-    if chat.session.id == id and vim.api.nvim_buf_is_valid(chat.transcript.buf) then
+    if chat.session.id == id and chat:is_valid() then
       return show(chat)
     end
   end

@@ -114,7 +114,12 @@ local function preview(title, lines, filetype)
   end
   local width = math.max(20, math.min(widest + 1, vim.o.columns - 8))
   local room = math.max(3, vim.o.lines - 12)
-  local height = math.min(#lines, room)
+  -- Long lines wrap: what is allowed must not hide beyond the edge.
+  local rows = 0
+  for _, line in ipairs(lines) do
+    rows = rows + math.max(1, math.ceil(vim.api.nvim_strwidth(line) / width))
+  end
+  local height = math.min(rows, room)
   local win = vim.api.nvim_open_win(buf, false, {
     relative = "editor",
     row = math.max(0, math.floor((room - height) / 2)),
@@ -127,11 +132,11 @@ local function preview(title, lines, filetype)
     title_pos = "center",
     noautocmd = true,
   })
-  vim.wo[win][0].wrap = filetype ~= "diff"
+  vim.wo[win][0].wrap = true
   if filetype ~= "" then
     vim.bo[buf].syntax = filetype
   end
-  return setmetatable({ win = win, buf = buf, hidden_lines = #lines - height }, Preview)
+  return setmetatable({ win = win, buf = buf, hidden_rows = rows - height }, Preview)
 end
 
 function Preview:close()
@@ -275,7 +280,7 @@ function M.ask(session, id, request, decide)
     if request.canOfferSessionApproval ~= false and request.kind ~= "hook" then
       table.insert(choices, 2, SESSION)
     end
-    if question.preview and question.preview.hidden_lines > 0 then
+    if question.preview and question.preview.hidden_rows > 0 then
       choices[#choices + 1] = LOOK
     end
     vim.ui.select(choices, { prompt = title, kind = "jumpseat_permission" }, function(choice)

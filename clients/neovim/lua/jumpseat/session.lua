@@ -27,6 +27,7 @@ function M.new(listener, id)
     id = id,
     state = "idle",
     attached = false,
+    stops = 0,
     waiting = {},
     cwd = vim.fn.getcwd(),
     on_event = listener.on_event,
@@ -122,6 +123,7 @@ function Session:send(prompt, attachments, done)
   if self.state == "idle" then
     self:set_state("starting")
   end
+  local stops = self.stops
   local function failed(problem)
     if self.state == "starting" then
       self:set_state("idle")
@@ -132,6 +134,8 @@ function Session:send(prompt, attachments, done)
   self:ensure(function(problem)
     if problem then
       return failed(problem)
+    elseif self.stops ~= stops then
+      return failed("stopped before it was sent")
     end
     local params = { sessionId = self.id, prompt = prompt, attachments = attachments }
     server.request("session.send", params, function(failure)
@@ -145,6 +149,7 @@ end
 
 --- Stop what runs. What is asked of the user is taken back.
 function Session:abort()
+  self.stops = self.stops + 1
   permissions.withdraw(self)
   if self.attached and self.state ~= "idle" then
     server.request("session.abort", { sessionId = self.id }, function(failure)
@@ -233,10 +238,15 @@ function Session:ask_permission(request_id, request)
     local params = { sessionId = self.id, requestId = request_id, result = decision }
     server.request("session.permissions.handlePendingPermissionRequest", params)
   end
-  if tools.is_harmless(request) then
+  if tools.is_harmless(request, self:context()) then
     return decide({ kind = "approve-once" })
   end
   permissions.ask(self, request_id, request, decide)
+end
+
+--- What a tool is told of the session that calls it.
+function Session:context()
+  return { session_id = self.id, cwd = self.cwd }
 end
 
 ---@private
@@ -244,7 +254,7 @@ function Session:run_tool(call)
   if not tools.has(call.toolName) then
     return
   end
-  tools.run(call.toolName, call.arguments, { session_id = self.id, cwd = self.cwd }, function(answer)
+  tools.run(call.toolName, call.arguments, self:context(), function(answer)
     answer.sessionId, answer.requestId = self.id, call.requestId
     server.request("session.tools.handlePendingToolCall", answer)
   end)

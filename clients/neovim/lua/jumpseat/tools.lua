@@ -12,7 +12,7 @@ local M = {}
 ---@field parameters? table JSON Schema of the arguments
 ---@field run fun(args: table, ctx: {session_id: string, cwd: string}, done: fun(result: any, problem: string?)?): any, string?
 ---@field async? boolean `run` gets a third argument and calls it when it is done
----@field ask? boolean|fun(args: table): boolean whether the user is asked first; true unless said otherwise
+---@field ask? boolean|fun(args: table, ctx: table): boolean whether the user is asked first; true unless said otherwise
 
 local path_parameter = { type = "string", description = "Path of the file, absolute or from the working directory" }
 
@@ -136,13 +136,14 @@ end
 
 --- Whether a permission request is for a tool of ours that does not want the user to be asked.
 ---@param request table
-function M.is_harmless(request)
+---@param ctx {session_id: string, cwd: string}
+function M.is_harmless(request, ctx)
   local tool = request.kind == "custom-tool" and all()[request.toolName]
   if not tool then
     return false
   end
   if type(tool.ask) == "function" then
-    local ok, ask = pcall(tool.ask, request.args or {})
+    local ok, ask = pcall(tool.ask, request.args or {}, ctx)
     return ok and ask == false
   end
   return tool.ask == false

@@ -325,15 +325,21 @@ function Transcript:tool_finished(call_id, result, problem, in_short)
   end)
 end
 
---- Whatever still runs for this buffer does no longer.
-function Transcript:settle(problem)
+--- What is written next is a text of its own.
+function Transcript:end_text()
   self:flush()
-  for call_id in pairs(vim.deepcopy(self.tools)) do
-    self:tool_finished(call_id, nil, problem)
-  end
   self:write(function()
     self:close_text()
   end)
+end
+
+--- Whatever still runs for this buffer does no longer.
+function Transcript:settle(problem)
+  self:flush()
+  for _, call_id in ipairs(vim.tbl_keys(self.tools)) do
+    self:tool_finished(call_id, nil, problem)
+  end
+  self:end_text()
 end
 
 -- In a window ------------------------------------------------------------------------------------------------------
