@@ -8,6 +8,7 @@ apt checks their signatures. Where there is no apt, the tests are skipped.
 from __future__ import annotations
 
 import base64
+import difflib
 import json
 import os
 import re
@@ -275,9 +276,10 @@ def running_neovim(
         "TERM": "xterm-256color",
         "TEST_PLUGIN": str(PLUGIN),
         "TEST_BEFORE": before,
-        "TEST_OPTIONS": json.dumps(settings),
+        "TEST_OPTIONS": str(folder / "options.json"),
         "TEST_REAL_UI": "1" if real_ui else "",
     }
+    (folder / "options.json").write_text(json.dumps(settings))
     log = (folder / "nvim.log").open("wb")
     command = [program, "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]
     process = subprocess.Popen(command, cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -345,7 +347,8 @@ class Screen:
         deadline = time.monotonic() + WAIT_S
         while (shown := self.capture()) != expected:
             if time.monotonic() > deadline:
-                assert shown == expected
+                difference = difflib.unified_diff(expected.splitlines(), shown.splitlines(), golden.name, "now")
+                pytest.fail("\n".join(difference))
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(

@@ -84,7 +84,7 @@ function drive(packed)
 end
 
 assert(loadstring(vim.env.TEST_BEFORE or ""))()
-local options = vim.json.decode(vim.env.TEST_OPTIONS)
+local options = vim.json.decode(table.concat(vim.fn.readfile(vim.env.TEST_OPTIONS), "\n"))
 if test_tools then
   options.tools = test_tools
 end
