@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.neovim import running_neovim
+from tests.support.toolchains import INSTALL_LIMIT_S
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
 CHAT = "require('jumpseat').chat()"

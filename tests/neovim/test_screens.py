@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.neovim import Neovim, Screen, require_recorded_neovim, running_neovim, screen_of
+from tests.support.toolchains import INSTALL_LIMIT_S
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 SCREENS = Path(__file__).parent / "screens"
 CODE = "local M = {}\n\nfunction M.add(a, b)\n  return a - b\nend\n\nreturn M\n"

@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
-from tests.support.toolchains import require_program
+from tests.support.toolchains import INSTALL_LIMIT_S, require_program
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
 SERVER_PID = "vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):find(function(pid) return pid end)"

@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.neovim import Neovim, running_neovim
+from tests.support.toolchains import INSTALL_LIMIT_S
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
 RUN = """

@@ -84,7 +84,7 @@ def require_npm(package: str, version: str) -> Path:
     """Return the folder an npm package is installed in; skip or fail the test where that cannot be."""
     tool = Sdk("npm", f"{package.rpartition('/')[2]}-{version}")
     stamp = tool.folder / ".installed"
-    with _locked(TOOLS / f"{tool}.lock"):
+    with locked(TOOLS / f"{tool}.lock"):
         if not stamp.exists():
             shutil.rmtree(tool.folder, ignore_errors=True)
             tool.folder.mkdir()
@@ -101,7 +101,7 @@ def require_acp_sdk(registry: Literal["pypi", "npm"]) -> Path:
     version = {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
     folder = TOOLS / f"acp-{registry}-{version}"
     stamp = folder / ".installed"
-    with _locked(TOOLS / f"{folder.name}.lock"):
+    with locked(TOOLS / f"{folder.name}.lock"):
         if not stamp.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
