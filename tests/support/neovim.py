@@ -372,3 +372,4 @@ def screen_of(nvim: Neovim) -> Generator[Screen]:
         yield screen
     finally:
         subprocess.run([*tmux, "kill-server"], env=dict(nvim.env), timeout=10, check=False, capture_output=True)
+        Path(f"{nvim.socket}.tmux").unlink(missing_ok=True)
