@@ -68,7 +68,7 @@ OLD_SDKS = (
 def require_sdk(sdk: Sdk) -> Path:
     """Return the folder ``sdk`` is installed in, installing it if need be; skip or fail the test if that fails."""
     stamp = sdk.folder / ".installed"
-    with _locked(TOOLS / f"{sdk}.lock"):
+    with locked(TOOLS / f"{sdk}.lock"):
         if not stamp.exists():
             shutil.rmtree(sdk.folder, ignore_errors=True)
             sdk.folder.mkdir()
@@ -84,7 +84,7 @@ def require_npm(package: str, version: str) -> Path:
     """Return the folder an npm package is installed in; skip or fail the test where that cannot be."""
     tool = Sdk("npm", f"{package.rpartition('/')[2]}-{version}")
     stamp = tool.folder / ".installed"
-    with _locked(TOOLS / f"{tool}.lock"):
+    with locked(TOOLS / f"{tool}.lock"):
         if not stamp.exists():
             shutil.rmtree(tool.folder, ignore_errors=True)
             tool.folder.mkdir()
@@ -101,7 +101,7 @@ def require_acp_sdk(registry: Literal["pypi", "npm"]) -> Path:
     version = {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
     folder = TOOLS / f"acp-{registry}-{version}"
     stamp = folder / ".installed"
-    with _locked(TOOLS / f"{folder.name}.lock"):
+    with locked(TOOLS / f"{folder.name}.lock"):
         if not stamp.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -184,7 +184,7 @@ def _run_in(folder: Path, *command: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Generator[None]:
+def locked(path: Path) -> Generator[None]:
     """Hold a lock file, so that test runs side by side install a thing once."""
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as lock:

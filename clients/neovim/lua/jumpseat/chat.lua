@@ -1,0 +1,486 @@
+--- A chat: a session, the transcript of it, the buffer prompts are written in, and the windows of both.
+
+local config = require("jumpseat.config")
+local editor = require("jumpseat.editor")
+local session = require("jumpseat.session")
+local transcript = require("jumpseat.transcript")
+
+local M = {}
+
+---@class jumpseat.Chat
+---@field session jumpseat.Session
+---@field transcript jumpseat.Transcript
+---@field input integer buffer
+local Chat = {}
+Chat.__index = Chat
+
+local count = 0
+
+---@param id? string of a session to resume
+---@return jumpseat.Chat
+function M.new(id)
+  count = count + 1
+  local self = setmetatable({ thinking = {}, streamed = {}, attachments = {}, prompts = {}, place = 0 }, Chat)
+  self.transcript = transcript.new(("jumpseat://chat/%d"):format(count))
+  self.input = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(self.input, ("jumpseat://prompt/%d"):format(count))
+  vim.bo[self.input].filetype = "jumpseat_prompt"
+  vim.bo[self.input].bufhidden = "hide"
+  self.session = session.new({
+    on_event = function(event)
+      if self.replaying then
+        table.insert(self.replaying, event)
+      else
+        self:show_event(event)
+      end
+    end,
+    on_change = function()
+      self:show_state()
+    end,
+    on_problem = function(message)
+      self.transcript:settle("the connection was lost")
+      self.transcript:note("✗ " .. message)
+    end,
+  }, id)
+  self:map_keys()
+  -- Closed windows may be opened again; a chat that is wiped out is never seen again, and nor are its questions.
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = self.transcript.buf,
+    callback = function()
+      self.session:abort()
+    end,
+  })
+  local model = config.options.keymaps.model
+  self.transcript:welcome("Write a prompt below" .. (model and model.n and ("; %s chooses a model."):format(model.n) or "."))
+  return self
+end
+
+-- Events -----------------------------------------------------------------------------------------------------------
+
+--- The one argument that tells a call apart from others of its tool.
+local TELLING = { "command", "path", "file_path", "pattern", "query", "url", "skill", "description", "question", "name" }
+
+local function title_of(data)
+  local arguments = type(data.arguments) == "table" and data.arguments or {}
+  local title = data.toolName or "?"
+  for _, name in ipairs(TELLING) do
+    if type(arguments[name]) == "string" and arguments[name] ~= "" then
+      local value = name:find("path") and vim.fn.fnamemodify(arguments[name], ":.") or arguments[name]
+      title = title .. "  " .. value
+      break
+    end
+  end
+  return vim.fn.strcharpart(title, 0, 120)
+end
+
+local function arguments_of(data)
+  local arguments = data.arguments
+  if type(arguments) == "string" then
+    return arguments
+  elseif type(arguments) ~= "table" then
+    return ""
+  end
+  local names = vim.tbl_keys(arguments)
+  table.sort(names)
+  local lines = {}
+  for _, name in ipairs(names) do
+    local value = arguments[name]
+    lines[#lines + 1] = ("%s: %s"):format(name, type(value) == "string" and value or vim.json.encode(value))
+  end
+  return table.concat(lines, "\n")
+end
+
+local SHOWS = {
+  ["user.message"] = function(self, data)
+    -- What the server says to the model by itself has a source.
+    if data.source and data.source ~= "user" then
+      return
+    end
+    local names = {}
+    for _, one in ipairs(data.attachments or {}) do
+      names[#names + 1] = one.displayName or one.filePath or one.path or one.type
+    end
+    self.transcript:user(data.content or "", names)
+  end,
+  ["assistant.reasoning_delta"] = function(self, data)
+    table.insert(self.thinking, data.deltaContent or "")
+  end,
+  ["assistant.reasoning"] = function(self, data)
+    if data.reasoningId and self.thought == data.reasoningId then
+      return
+    end
+    self.thinking = {}
+    self.transcript:thought(data.content or "")
+  end,
+  ["assistant.message_delta"] = function(self, data)
+    self:show_thinking()
+    self.streamed[data.messageId or ""] = true
+    self.transcript:text(data.deltaContent or "")
+  end,
+  ["assistant.message"] = function(self, data)
+    self:show_thinking()
+    local text = data.content or ""
+    if not self.streamed[data.messageId or ""] and vim.trim(text) ~= "" then
+      self.transcript:end_text()
+      self.transcript:text(text)
+    end
+    self.streamed = {}
+  end,
+  ["assistant.turn_end"] = function(self)
+    self:show_thinking()
+  end,
+  ["tool.execution_start"] = function(self, data)
+    self.transcript:tool_started(data.toolCallId, title_of(data), arguments_of(data))
+  end,
+  ["tool.execution_complete"] = function(self, data)
+    if data.success then
+      self.transcript:tool_finished(data.toolCallId, data.result and data.result.content)
+    else
+      local error = data.error or {}
+      local refused = error.code == "rejected" or error.code == "denied"
+      self.transcript:tool_finished(data.toolCallId, nil, error.message or "it failed", refused and "not allowed" or nil)
+    end
+  end,
+  ["session.error"] = function(self, data)
+    self.transcript:note("✗ " .. (data.message or "the run failed"))
+  end,
+  ["session.warning"] = function(self, data)
+    self.transcript:note("! " .. (data.message or "?"))
+  end,
+  ["abort"] = function(self)
+    self.thinking = {}
+    self.transcript:settle("stopped")
+    self.transcript:note("stopped")
+  end,
+  ["session.idle"] = function(self)
+    self.transcript:settle("it has no result")
+  end,
+}
+
+--- Thoughts come in pieces before the answer; they are shown once they are whole, above it.
+function Chat:show_thinking()
+  if #self.thinking > 0 then
+    local text = table.concat(self.thinking)
+    self.thinking = {}
+    self.transcript:thought(text)
+  end
+end
+
+---@param event {type: string, data: table?, agentId: string?}
+function Chat:show_event(event)
+  local data = event.data or {}
+  if event.type == "assistant.reasoning_delta" then
+    self.thought = data.reasoningId
+  end
+  local show = SHOWS[event.type]
+  -- What a sub-agent says is for the agent that called it, whose tool call shows.
+  if show and not event.agentId and vim.api.nvim_buf_is_valid(self.transcript.buf) then
+    show(self, data)
+  end
+end
+
+--- Show what a resumed session has said so far, then what has come meanwhile.
+function Chat:replay()
+  self.replaying = {}
+  self.session:history(function(problem, events)
+    local meanwhile = self.replaying
+    self.replaying = nil
+    if problem then
+      return self.transcript:note("✗ " .. problem)
+    end
+    local seen = {}
+    for _, event in ipairs(events) do
+      seen[event.id] = true
+      self:show_event(event)
+    end
+    self.transcript:settle("it has no result")
+    for _, event in ipairs(meanwhile) do
+      if not seen[event.id] then
+        self:show_event(event)
+      end
+    end
+  end)
+end
+
+-- Prompts ----------------------------------------------------------------------------------------------------------
+
+--- Lines of a file that go along with the next prompt.
+---@param selection {path: string, name: string, first: integer, last: integer, text: string}
+function Chat:attach(selection)
+  local place = ("%s:%d-%d"):format(selection.name, selection.first, selection.last)
+  self.attachments[#self.attachments + 1] = {
+    type = "selection",
+    filePath = selection.path ~= "" and selection.path or selection.name,
+    displayName = place,
+    text = selection.text,
+    selection = {
+      start = { line = selection.first - 1, character = 0 },
+      ["end"] = { line = selection.last - 1, character = 0 },
+    },
+  }
+  self:show_state()
+end
+
+---@param prompt string
+function Chat:send(prompt)
+  if vim.trim(prompt) == "" then
+    return
+  end
+  self.prompts[#self.prompts + 1] = prompt
+  self.place = #self.prompts + 1
+  local attachments = #self.attachments > 0 and self.attachments or nil
+  self.attachments = {}
+  self.session:send(prompt, attachments, function(problem)
+    -- What could not be sent is not lost: it goes back where it was written, unless something else is there now.
+    if problem and self:is_valid() and self:draft() == "" then
+      self:set_draft(prompt)
+      self.attachments = attachments or {}
+      self:show_state()
+    end
+  end)
+end
+
+function Chat:draft()
+  return table.concat(vim.api.nvim_buf_get_lines(self.input, 0, -1, false), "\n")
+end
+
+---@param text string
+function Chat:set_draft(text)
+  vim.api.nvim_buf_set_lines(self.input, 0, -1, false, vim.split(text, "\n", { plain = true }))
+  local win = vim.fn.bufwinid(self.input)
+  if win ~= -1 then
+    local last = vim.api.nvim_buf_line_count(self.input)
+    vim.api.nvim_win_set_cursor(win, { last, #vim.api.nvim_buf_get_lines(self.input, -2, -1, false)[1] })
+  end
+end
+
+function Chat:send_draft()
+  local prompt = self:draft()
+  if vim.trim(prompt) == "" then
+    return
+  end
+  self:set_draft("")
+  vim.cmd.stopinsert()
+  self:send(prompt)
+end
+
+--- An earlier prompt, or a later one; behind the last is an empty one.
+---@param step -1|1
+function Chat:recall(step)
+  local place = math.max(1, math.min(#self.prompts + 1, self.place + step))
+  if place ~= self.place then
+    self.place = place
+    self:set_draft(self.prompts[place] or "")
+  end
+end
+
+function Chat:stop()
+  self.session:abort()
+end
+
+-- Windows ----------------------------------------------------------------------------------------------------------
+
+local SPLITS = { right = "botright vsplit", left = "topleft vsplit", top = "topleft split", bottom = "botright split" }
+
+--- Whether both buffers still exist; a user may wipe them.
+function Chat:is_valid()
+  return vim.api.nvim_buf_is_valid(self.transcript.buf) and vim.api.nvim_buf_is_valid(self.input)
+end
+
+function Chat:is_open()
+  return vim.fn.bufwinid(self.transcript.buf) ~= -1
+end
+
+--- Show the chat and go to the prompt.
+function Chat:open()
+  editor.note(vim.api.nvim_get_current_buf())
+  local window = config.options.window
+  local win = vim.fn.bufwinid(self.transcript.buf)
+  if win == -1 then
+    if window.position == "tab" then
+      vim.cmd("tab split")
+    else
+      vim.cmd(SPLITS[window.position])
+      local size = window.size
+      if window.position == "right" or window.position == "left" then
+        vim.api.nvim_win_set_width(0, size <= 1 and math.floor(vim.o.columns * size) or size)
+      else
+        vim.api.nvim_win_set_height(0, size <= 1 and math.floor(vim.o.lines * size) or size)
+      end
+    end
+    win = vim.api.nvim_get_current_win()
+    vim.api.nvim_win_set_buf(win, self.transcript.buf)
+    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(self.transcript.buf), 0 })
+  end
+  local input = vim.fn.bufwinid(self.input)
+  if input == -1 then
+    input = vim.api.nvim_open_win(self.input, true, { win = win, split = "below", height = window.input_height })
+    vim.api.nvim_win_set_height(input, window.input_height)
+    local options =
+      { winfixheight = true, statusline = "%=", number = false, relativenumber = false, wrap = true, linebreak = true, signcolumn = "no" }
+    for name, value in pairs(options) do
+      vim.wo[input][0][name] = value
+    end
+    vim.wo[input][0].fillchars = "eob: "
+  end
+  vim.api.nvim_set_current_win(input)
+  self:show_state()
+end
+
+--- Close the windows; the session goes on.
+function Chat:close()
+  for _, buf in ipairs({ self.input, self.transcript.buf }) do
+    for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+      -- The last window of Neovim stays.
+      pcall(vim.api.nvim_win_close, win, true)
+    end
+  end
+end
+
+--- The key of an action in the mode of the moment.
+local function key_of(action)
+  local keys = config.options.keymaps[action] or {}
+  return keys[vim.fn.mode():sub(1, 1)] or keys.n or keys.i
+end
+
+--- What happens, in a few words.
+---@return string
+function Chat:status()
+  local asking = self.session.asking or 0
+  if asking > 0 then
+    return vim.fn.mode():sub(1, 1) == "n" and "waits for your answer" or "has a question, leave insert mode"
+  elseif self.session.state == "starting" then
+    return "starting"
+  elseif self.session.state == "running" then
+    local tool = select(2, next(self.transcript.tools))
+    return tool and "running " .. tool.title:match("^%S+") or "working"
+  end
+  return "ready"
+end
+
+--- The bars above both windows: whose chat this is, and what happens or may be done.
+function Chat:show_state()
+  if self.state_is_due then
+    return
+  end
+  -- Once for all changes of this turn of the main loop.
+  self.state_is_due = true
+  vim.schedule(function()
+    self.state_is_due = false
+    self:show_state_now()
+  end)
+end
+
+local function escaped(text)
+  return (text:gsub("%%", "%%%%"))
+end
+
+function Chat:show_state_now()
+  local model = self.session.model_shown or self.session.model or config.options.model
+  local title = " jumpseat" .. (model and " · " .. model or "")
+  local full = ""
+  if self.session.token_limit and self.session.token_limit > 0 then
+    full = ("%d%% full "):format(math.floor(100 * self.session.tokens / self.session.token_limit + 0.5))
+  end
+  local status, hint = self:status(), ""
+  if self.session.state == "idle" then
+    local key = key_of("send")
+    hint = key and key .. " sends " or ""
+  elseif (self.session.asking or 0) == 0 then
+    local key = key_of("stop")
+    hint = key and key .. " stops " or ""
+  end
+  local busy = self.session.state ~= "idle"
+  local names = {}
+  for _, one in ipairs(self.attachments) do
+    names[#names + 1] = one.displayName
+  end
+  local with = #names > 0 and " · with " .. table.concat(names, ", ") or ""
+  local bars = {
+    [self.transcript.buf] = "%#JumpseatTitle#" .. escaped(title) .. "%=%#JumpseatHint#" .. escaped(full),
+    [self.input] = (busy and "%#JumpseatBusy# ● " or "%#JumpseatReady# › ")
+      .. escaped(status .. with)
+      .. "%=%#JumpseatHint#"
+      .. escaped(hint),
+  }
+  for buf, bar in pairs(bars) do
+    for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+      vim.wo[win][0].winbar = bar
+    end
+  end
+end
+
+-- Keys -------------------------------------------------------------------------------------------------------------
+
+function Chat:map_keys()
+  local function goto_section(flags)
+    vim.fn.search("^## ", flags)
+  end
+  local both, prompt, text = { self.input, self.transcript.buf }, { self.input }, { self.transcript.buf }
+  local actions = {
+    send = { prompt, "Send the prompt", self.send_draft },
+    stop = { both, "Stop what runs", self.stop },
+    close = { both, "Close the chat", self.close },
+    model = {
+      both,
+      "Choose a model",
+      function()
+        require("jumpseat.models").pick(self.session)
+      end,
+    },
+    previous_prompt = {
+      prompt,
+      "The prompt before",
+      function()
+        self:recall(-1)
+      end,
+    },
+    next_prompt = {
+      prompt,
+      "The prompt after",
+      function()
+        self:recall(1)
+      end,
+    },
+    previous_section = {
+      text,
+      "The message before",
+      function()
+        goto_section("bW")
+      end,
+    },
+    next_section = {
+      text,
+      "The message after",
+      function()
+        goto_section("W")
+      end,
+    },
+    toggle_details = {
+      text,
+      "Show or hide the details of a tool call",
+      function()
+        vim.cmd("silent! normal! za")
+      end,
+    },
+  }
+  for action, keys in pairs(config.options.keymaps) do
+    local buffers, description, run = unpack(actions[action])
+    for mode, key in pairs(keys or {}) do
+      for _, buf in ipairs(buffers) do
+        vim.keymap.set(mode, key, function()
+          run(self)
+        end, { buffer = buf, desc = "jumpseat: " .. description, nowait = true })
+      end
+    end
+  end
+  -- Whoever starts to type in the transcript means the prompt.
+  for _, key in ipairs({ "i", "a", "o", "I", "A", "O" }) do
+    vim.keymap.set("n", key, function()
+      self:open()
+      vim.cmd.startinsert({ bang = true })
+    end, { buffer = self.transcript.buf, desc = "jumpseat: Write a prompt" })
+  end
+end
+
+return M

@@ -1,0 +1,187 @@
+--- jumpseat for Neovim: the functions behind the commands, and what a configuration calls.
+
+local M = {}
+
+---@type jumpseat.Chat[]
+local chats = {}
+---@type jumpseat.Chat?
+local current
+
+local function highlights()
+  local links = {
+    JumpseatTitle = "Title",
+    JumpseatHint = "Comment",
+    JumpseatBusy = "WarningMsg",
+    JumpseatReady = "Normal",
+    JumpseatRunning = "DiagnosticWarn",
+    JumpseatDone = "DiagnosticOk",
+    JumpseatFailed = "DiagnosticError",
+    JumpseatThought = "Comment",
+    JumpseatDetails = "Comment",
+  }
+  for name, link in pairs(links) do
+    vim.api.nvim_set_hl(0, name, { link = link, default = true })
+  end
+end
+
+--- Take options; see |jumpseat-options|. Not needed where the defaults will do.
+---@param options? table
+function M.setup(options)
+  options = options or {}
+  if type(options.tools) == "table" then
+    require("jumpseat.tools").check(options.tools)
+  end
+  require("jumpseat.config").set(options)
+end
+
+--- Called once, by plugin/jumpseat.lua.
+function M.start()
+  highlights()
+  local group = vim.api.nvim_create_augroup("jumpseat", {})
+  vim.api.nvim_create_autocmd("ColorScheme", { group = group, callback = highlights })
+  vim.api.nvim_create_autocmd("BufEnter", {
+    group = group,
+    callback = function(event)
+      require("jumpseat.editor").note(event.buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd("ModeChanged", {
+    group = group,
+    callback = function()
+      if current then
+        current:show_state()
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("VimLeavePre", {
+    group = group,
+    callback = function()
+      require("jumpseat.server").stop()
+    end,
+  })
+end
+
+local function show(chat)
+  if current and current ~= chat then
+    current:close()
+  end
+  current = chat
+  chat:open()
+  return chat
+end
+
+local function add(id)
+  local chat = require("jumpseat.chat").new(id)
+  chats[#chats + 1] = chat
+  return chat
+end
+
+--- The chat of the moment; made where there is none.
+---@return jumpseat.Chat
+function M.chat()
+  if not current or not current:is_valid() then
+    current = add()
+  end
+  return current
+end
+
+--- Open the chat.
+function M.open()
+  return show(M.chat())
+end
+
+--- Open the chat, or close it where it is open.
+function M.toggle()
+  if current and current:is_open() then
+    current:close()
+  else
+    M.open()
+  end
+end
+
+--- Open another chat, with a session of its own.
+function M.new()
+  return show(add())
+end
+
+--- Send a prompt from anywhere.
+---@param prompt string
+function M.send(prompt)
+  M.chat():send(prompt)
+end
+
+--- Send lines of the current buffer along with the next prompt.
+---@param first integer
+---@param last integer
+function M.attach(first, last)
+  M.chat():attach(require("jumpseat.editor").lines(vim.api.nvim_get_current_buf(), first, last))
+end
+
+--- Stop what runs.
+function M.stop()
+  if current then
+    current:stop()
+  end
+end
+
+--- Choose a model, or use the one that is named.
+---@param name? string
+function M.model(name)
+  local session = M.chat().session
+  if name and name ~= "" then
+    session:use_model(name)
+  else
+    require("jumpseat.models").pick(session)
+  end
+end
+
+local function resume(id)
+  for _, chat in ipairs(chats) do
+    if chat.session.id == id and chat:is_valid() then
+      return show(chat)
+    end
+  end
+  local chat = show(add(id))
+  chat:replay()
+end
+
+local function session_line(one)
+  local time = (one.modifiedTime or ""):gsub("T(%d+:%d+).*", " %1")
+  return ("%s  %s"):format(time, one.summary and one.summary:gsub("%s+", " ") or one.sessionId)
+end
+
+--- Go on with an earlier session of this folder; without an id the user chooses.
+---@param id? string
+function M.resume(id)
+  if id and id ~= "" then
+    return resume(id)
+  end
+  local params = { filter = { cwd = vim.fn.getcwd() } }
+  require("jumpseat.server").request("session.list", params, function(problem, result)
+    if problem then
+      return vim.notify("jumpseat: " .. problem.message, vim.log.levels.ERROR)
+    end
+    local sessions = result.sessions
+    if #sessions == 0 then
+      return vim.notify("jumpseat: there is no session of this folder yet")
+    end
+    table.sort(sessions, function(a, b)
+      return a.modifiedTime > b.modifiedTime
+    end)
+    vim.schedule(function()
+      vim.ui.select(sessions, { prompt = "Resume", kind = "jumpseat_session", format_item = session_line }, function(one)
+        if one then
+          resume(one.sessionId)
+        end
+      end)
+    end)
+  end)
+end
+
+--- What happens in the chat of the moment, for a status line; "" where there is none.
+---@return string
+function M.status()
+  return current and current:status() or ""
+end
+
+return M

@@ -1,0 +1,88 @@
+--- The model picker.
+
+local server = require("jumpseat.server")
+
+local M = {}
+
+local OTHER = "Another one, by name ..."
+
+---@param count number
+local function short(count)
+  return count >= 1000000 and ("%gM"):format(math.floor(count / 100000 + 0.5) / 10) or ("%dk"):format(count / 1000)
+end
+
+--- A model on one line.
+---@param model table in the form of `models.list`
+---@param current string?
+---@return string
+function M.line(model, current)
+  local supports = model.capabilities and model.capabilities.supports or {}
+  local limits = model.capabilities and model.capabilities.limits or {}
+  local facts = {}
+  if model.name and model.name ~= model.id then
+    facts[#facts + 1] = model.name
+  end
+  if limits.max_context_window_tokens then
+    facts[#facts + 1] = short(limits.max_context_window_tokens)
+  end
+  if supports.vision then
+    facts[#facts + 1] = "sees"
+  end
+  if supports.reasoningEffort then
+    facts[#facts + 1] = "thinks"
+  end
+  local mark = model.id == current and "● " or "  "
+  return mark .. model.id .. (#facts > 0 and "  (" .. table.concat(facts, ", ") .. ")" or "")
+end
+
+local function by_name(session)
+  vim.ui.input({ prompt = "Name of the model: " }, function(name)
+    if name and vim.trim(name) ~= "" then
+      session:use_model(vim.trim(name))
+    end
+  end)
+end
+
+--- Let the user choose the model of a session.
+---@param session jumpseat.Session
+function M.pick(session)
+  local function choose(models)
+    local current = session.model_shown or session.model
+    local choices = vim.list_slice(models)
+    choices[#choices + 1] = OTHER
+    vim.ui.select(choices, {
+      prompt = "Model",
+      kind = "jumpseat_model",
+      format_item = function(choice)
+        return choice == OTHER and "  " .. OTHER or M.line(choice, current)
+      end,
+    }, function(choice)
+      if choice == OTHER then
+        by_name(session)
+      elseif choice then
+        session:use_model(choice.id)
+      end
+    end)
+  end
+
+  -- What can be chosen depends on the session, which may bring a provider of its own.
+  session:ensure(function(problem)
+    if problem then
+      return vim.notify("jumpseat: " .. problem, vim.log.levels.ERROR)
+    end
+    server.request("session.model.list", { sessionId = session.id }, function(failure, result)
+      session:find_model(function()
+        -- Not from within the reading of the wire: a `vim.ui.select` may block.
+        vim.schedule(function()
+          if failure then
+            vim.notify("jumpseat: there is no list of models: " .. failure.message, vim.log.levels.WARN)
+          end
+          vim.cmd.redraw()
+          choose(result and result.list or {})
+        end)
+      end)
+    end)
+  end)
+end
+
+return M

@@ -1,0 +1,276 @@
+--- One session of the server: prompts out, events in, and the answers to what the server asks meanwhile.
+--- Shows nothing itself: events go to `on_event`, changes of `state` to `on_change`.
+
+local config = require("jumpseat.config")
+local permissions = require("jumpseat.permissions")
+local server = require("jumpseat.server")
+local tools = require("jumpseat.tools")
+
+---@class jumpseat.Session
+---@field id? string none before the first prompt
+---@field state "idle"|"starting"|"running"
+---@field model? string
+---@field cwd string
+---@field on_event fun(event: table)
+---@field on_change fun()
+---@field on_problem fun(message: string)
+local Session = {}
+Session.__index = Session
+
+local M = {}
+
+---@param listener {on_event: fun(event: table), on_change: fun(), on_problem: fun(message: string)}
+---@param id? string of a session to resume
+---@return jumpseat.Session
+function M.new(listener, id)
+  return setmetatable({
+    id = id,
+    state = "idle",
+    attached = false,
+    stops = 0,
+    waiting = {},
+    cwd = vim.fn.getcwd(),
+    on_event = listener.on_event,
+    on_change = listener.on_change,
+    on_problem = listener.on_problem,
+  }, Session)
+end
+
+-- Going out --------------------------------------------------------------------------------------------------------
+
+---@param state "idle"|"starting"|"running"
+function Session:set_state(state)
+  self.state = state
+  self.on_change()
+end
+
+--- What goes with `session.create` and `session.resume`.
+function Session:settings()
+  local options = config.options
+  local settings = vim.tbl_extend("force", {
+    clientName = "jumpseat.nvim",
+    workingDirectory = self.cwd,
+    streaming = true,
+    requestPermission = true,
+    requestUserInput = true,
+    tools = tools.declarations(),
+  }, options.session)
+  settings.provider = options.provider
+  -- A resumed session keeps the model it had, unless another one was chosen here.
+  settings.model = self.model or (not self.id and options.model or nil)
+  return settings
+end
+
+--- Be attached to a live session, creating or resuming it where need be; then call `done(problem?)`.
+---@param done fun(problem: string?)
+function Session:ensure(done)
+  if self.attached then
+    return done()
+  end
+  self.waiting[#self.waiting + 1] = done
+  if #self.waiting > 1 then
+    return
+  end
+  local function settle(problem)
+    local callbacks = self.waiting
+    self.waiting = {}
+    for _, callback in ipairs(callbacks) do
+      callback(problem)
+    end
+  end
+  local known = self.id
+  local params = self:settings()
+  -- With an id of our own the first events, which come before the answer, already find us.
+  params.sessionId = known or ("nvim-%s-%06x"):format(os.date("!%Y%m%d-%H%M%S"), math.random(0, 0xffffff))
+  server.get(function(problem)
+    if problem then
+      return settle(problem)
+    end
+    self.id = params.sessionId
+    server.attach(self)
+    server.request(known and "session.resume" or "session.create", params, function(failure)
+      if failure then
+        self.id = known
+        return settle(failure.message)
+      end
+      self.attached = true
+      self:find_model()
+      settle()
+    end)
+  end)
+end
+
+--- Ask for the name of the model, for the title; then call `done()`.
+---@param done? fun()
+function Session:find_model(done)
+  server.request("session.model.getCurrent", { sessionId = self.id }, function(failure, result)
+    if not failure and result.modelId then
+      self.model_shown = result.modelId
+      self.on_change()
+    end
+    if done then
+      done()
+    end
+  end)
+end
+
+--- Send a prompt; while one runs, it waits behind it.
+---@param prompt string
+---@param attachments? table[]
+---@param done? fun(problem: string?)
+function Session:send(prompt, attachments, done)
+  done = done or function() end
+  if self.state == "idle" then
+    self:set_state("starting")
+  end
+  local stops = self.stops
+  local function failed(problem)
+    if self.state == "starting" then
+      self:set_state("idle")
+    end
+    self.on_problem(problem)
+    done(problem)
+  end
+  self:ensure(function(problem)
+    if problem then
+      return failed(problem)
+    elseif self.stops ~= stops then
+      return failed("stopped before it was sent")
+    end
+    local params = { sessionId = self.id, prompt = prompt, attachments = attachments }
+    server.request("session.send", params, function(failure)
+      if failure then
+        return failed(failure.message)
+      end
+      done()
+    end)
+  end)
+end
+
+--- Stop what runs. What is asked of the user is taken back.
+function Session:abort()
+  self.stops = self.stops + 1
+  permissions.withdraw(self)
+  if self.attached and self.state ~= "idle" then
+    server.request("session.abort", { sessionId = self.id }, function(failure)
+      if failure then
+        self.on_problem(failure.message)
+      end
+    end)
+  end
+end
+
+--- Use another model from the next call on.
+---@param name string
+function Session:use_model(name)
+  self.model, self.model_shown = name, name
+  self.on_change()
+  if self.attached then
+    server.request("session.model.switchTo", { sessionId = self.id, modelId = name }, function(failure)
+      if failure then
+        self.on_problem(failure.message)
+      end
+    end)
+  end
+end
+
+--- The persisted events of a resumed session, to show them again.
+---@param done fun(problem: string?, events: table[]?)
+function Session:history(done)
+  self:ensure(function(problem)
+    if problem then
+      return done(problem)
+    end
+    server.request("session.getMessages", { sessionId = self.id }, function(failure, result)
+      done(failure and failure.message, result and result.events)
+    end)
+  end)
+end
+
+-- Coming in --------------------------------------------------------------------------------------------------------
+
+local REACTIONS = {
+  ["user.message"] = function(self)
+    self:set_state("running")
+  end,
+  ["session.idle"] = function(self)
+    permissions.withdraw(self)
+    self:set_state("idle")
+    vim.api.nvim_exec_autocmds("User", { pattern = "JumpseatIdle", data = { session = self.id } })
+  end,
+  ["session.model_change"] = function(self, data)
+    self.model_shown = data.newModel
+    self.on_change()
+  end,
+  ["session.usage_info"] = function(self, data)
+    self.tokens, self.token_limit = data.currentTokens, data.tokenLimit
+    self.on_change()
+  end,
+  ["permission.requested"] = function(self, data)
+    if not data.resolvedByHook then
+      self:ask_permission(data.requestId, data.permissionRequest or {})
+    end
+  end,
+  ["permission.completed"] = function(self, data)
+    permissions.withdraw(self, data.requestId)
+  end,
+  ["external_tool.requested"] = function(self, data)
+    self:run_tool(data)
+  end,
+  ["tool.execution_complete"] = function(self)
+    tools.reload_changed_buffers()
+  end,
+}
+
+---@param event {type: string, data: table?, agentId: string?}
+function Session:receive(event)
+  local data = event.data or {}
+  self.on_event(event)
+  local react = REACTIONS[event.type]
+  if react then
+    react(self, data)
+  end
+end
+
+---@private
+function Session:ask_permission(request_id, request)
+  local decide = function(decision)
+    local params = { sessionId = self.id, requestId = request_id, result = decision }
+    server.request("session.permissions.handlePendingPermissionRequest", params)
+  end
+  if tools.is_harmless(request, self:context()) then
+    return decide({ kind = "approve-once" })
+  end
+  permissions.ask(self, request_id, request, decide)
+end
+
+--- What a tool is told of the session that calls it.
+function Session:context()
+  return { session_id = self.id, cwd = self.cwd }
+end
+
+---@private
+function Session:run_tool(call)
+  if not tools.has(call.toolName) then
+    return
+  end
+  tools.run(call.toolName, call.arguments, self:context(), function(answer)
+    answer.sessionId, answer.requestId = self.id, call.requestId
+    server.request("session.tools.handlePendingToolCall", answer)
+  end)
+end
+
+--- The model asks the user something.
+function Session:ask_user(params, reply)
+  permissions.ask_user(self, params, reply)
+end
+
+--- The server has died; the next prompt starts another one and resumes the session there.
+function Session:server_gone(reason)
+  permissions.withdraw(self)
+  self.attached = false
+  self:set_state("idle")
+  self.on_problem(reason)
+end
+
+return M

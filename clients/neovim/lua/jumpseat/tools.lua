@@ -1,0 +1,208 @@
+--- Tools that run in this Neovim: ours, and those of `setup({tools = ...})`.
+--- A tool is {description, parameters?, run, async?, ask?}; `run(args, ctx)` returns a string or a table for the
+--- model, or nil and a sentence on what is wrong. What it raises is shown to the user and never ends a session.
+
+local config = require("jumpseat.config")
+local editor = require("jumpseat.editor")
+
+local M = {}
+
+---@class jumpseat.Tool
+---@field description string
+---@field parameters? table JSON Schema of the arguments
+---@field run fun(args: table, ctx: {session_id: string, cwd: string}, done: fun(result: any, problem: string?)?): any, string?
+---@field async? boolean `run` gets a third argument and calls it when it is done
+---@field ask? boolean|fun(args: table, ctx: table): boolean whether the user is asked first; true unless said otherwise
+
+local path_parameter = { type = "string", description = "Path of the file, absolute or from the working directory" }
+
+---@type table<string, jumpseat.Tool>
+local BUILTIN = {
+  nvim_buffers = {
+    description = "List the files open in the user's editor: path, whether there are unsaved changes, and which one"
+      .. " the user is looking at, with the line of the cursor.",
+    ask = false,
+    run = editor.buffers,
+  },
+  nvim_read_buffer = {
+    description = "Read an open file as it is in the user's editor, unsaved changes included. Without a path: the"
+      .. " one the user is looking at. Lines are numbered.",
+    parameters = {
+      type = "object",
+      properties = {
+        path = path_parameter,
+        first_line = { type = "integer", minimum = 1 },
+        last_line = { type = "integer", minimum = 1 },
+      },
+    },
+    ask = editor.is_outside,
+    run = editor.read_buffer,
+  },
+  nvim_diagnostics = {
+    description = "What language servers and linters report in the user's editor: errors and warnings with their"
+      .. " places. Without a path: of all open files.",
+    parameters = {
+      type = "object",
+      properties = {
+        path = path_parameter,
+        severity = { type = "string", enum = { "error", "warning", "info", "hint" }, description = "and worse" },
+      },
+    },
+    ask = false,
+    run = editor.diagnostics,
+  },
+  nvim_selection = {
+    description = "The text that the user has selected last in the editor, with its place.",
+    ask = false,
+    run = editor.selection,
+  },
+  nvim_open = {
+    description = "Show a place of a file to the user: opens it in the editor and puts the cursor there.",
+    parameters = {
+      type = "object",
+      properties = {
+        path = path_parameter,
+        line = { type = "integer", minimum = 1 },
+        column = { type = "integer", minimum = 1 },
+      },
+      required = { "path" },
+    },
+    ask = editor.is_outside,
+    run = editor.open,
+  },
+}
+
+---@return table<string, jumpseat.Tool>
+local function all()
+  local tools = vim.tbl_extend("force", BUILTIN, config.options.tools)
+  for name, tool in pairs(tools) do
+    if tool == false then
+      tools[name] = nil
+    end
+  end
+  return tools
+end
+
+--- An empty Lua table is a list on the wire; in a schema these are objects.
+local function as_schema(parameters)
+  parameters = vim.deepcopy(parameters or { type = "object" })
+  if parameters.properties == nil or next(parameters.properties) == nil then
+    parameters.properties = vim.empty_dict()
+  end
+  return parameters
+end
+
+--- The tools as `session.create` names them. Raises a sentence where one of the user's is none.
+---@return table[]
+function M.declarations()
+  local found = {}
+  for name, tool in pairs(all()) do
+    found[#found + 1] = {
+      name = name,
+      description = tool.description,
+      parameters = as_schema(tool.parameters),
+      skipPermission = tool.ask == false,
+      overridesBuiltInTool = tool.overrides_builtin,
+    }
+  end
+  table.sort(found, function(a, b)
+    return a.name < b.name
+  end)
+  return found
+end
+
+--- Raise a sentence where a tool of the user's is none.
+---@param tools table
+function M.check(tools)
+  for name, tool in pairs(tools) do
+    local problem
+    if type(name) ~= "string" or not name:find("^[%w_-]+$") then
+      problem = "is named by letters, digits, _ and -"
+    elseif tool == false then
+      problem = nil
+    elseif type(tool) ~= "table" or type(tool.run) ~= "function" or type(tool.description) ~= "string" then
+      problem = "needs a description and a function `run`"
+    end
+    if problem then
+      error(("jumpseat: the tool %q %s"):format(tostring(name), problem), 0)
+    end
+  end
+end
+
+---@param name string
+function M.has(name)
+  return all()[name] ~= nil
+end
+
+--- Whether a permission request is for a tool of ours that does not want the user to be asked.
+---@param request table
+---@param ctx {session_id: string, cwd: string}
+function M.is_harmless(request, ctx)
+  local tool = request.kind == "custom-tool" and all()[request.toolName]
+  if not tool then
+    return false
+  end
+  if type(tool.ask) == "function" then
+    local ok, ask = pcall(tool.ask, request.args or {}, ctx)
+    return ok and ask == false
+  end
+  return tool.ask == false
+end
+
+--- Run a tool and answer once with the fields of `handlePendingToolCall`, whatever the tool does.
+---@param name string
+---@param args table?
+---@param ctx {session_id: string, cwd: string}
+---@param answer fun(fields: table)
+function M.run(name, args, ctx, answer)
+  local tool = all()[name]
+  local answered = false
+
+  local function broken(problem)
+    if not answered then
+      answered = true
+      vim.notify(("jumpseat: the tool %s failed: %s"):format(name, problem), vim.log.levels.ERROR)
+      answer({ error = name .. " failed in the editor" })
+    end
+  end
+
+  local function done(result, problem)
+    if answered then
+      return
+    end
+    if result == nil and problem ~= nil then
+      result = { textResultForLlm = tostring(problem), resultType = "failure" }
+    elseif result == nil then
+      result = "Done"
+    end
+    -- What JSON cannot say (functions, say) is found out here, where it can still be answered.
+    local ok, trouble = pcall(vim.json.encode, result)
+    if not ok then
+      return broken(trouble)
+    end
+    answered = true
+    answer({ result = result })
+  end
+
+  local ok, result, problem = xpcall(tool.run, debug.traceback, type(args) == "table" and args or {}, ctx, done)
+  if not ok then
+    broken(result)
+  elseif not tool.async then
+    done(result, problem)
+  end
+end
+
+--- Show files that the agent has changed: buffers without unsaved changes are read again.
+function M.reload_changed_buffers()
+  if vim.fn.getcmdwintype() ~= "" then
+    return
+  end
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local bo = vim.bo[buf]
+    if vim.api.nvim_buf_is_loaded(buf) and bo.buftype == "" and not bo.modified and vim.o.autoread then
+      vim.cmd("silent! checktime " .. buf)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,379 @@
+--- The buffer that shows a conversation: markdown, written by events, never by the user.
+--- Tool calls and thoughts are one line each, with their details folded beneath. Windows whose cursor is on the last
+--- line follow; others stay where they are. There is no undo here: nothing streams into anybody's undo tree.
+
+local M = {}
+
+local NS = vim.api.nvim_create_namespace("jumpseat.transcript")
+local WELCOME = vim.api.nvim_create_namespace("jumpseat.welcome")
+local DETAIL = "  │ "
+local MAX_DETAIL_LINES = 200
+local MARKS = { running = "○", done = "✓", failed = "✗", thought = "∴" }
+local HIGHLIGHTS = {
+  ["○"] = "JumpseatRunning",
+  ["✓"] = "JumpseatDone",
+  ["✗"] = "JumpseatFailed",
+  ["∴"] = "JumpseatThought",
+}
+
+---@class jumpseat.Transcript
+---@field buf integer
+local Transcript = {}
+Transcript.__index = Transcript
+
+---@param name string of the buffer
+---@return jumpseat.Transcript
+function M.new(name)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buf, name)
+  vim.bo[buf].undolevels = -1
+  vim.bo[buf].bufhidden = "hide"
+  vim.bo[buf].modifiable = false
+  local self = setmetatable({ buf = buf, last = nil, tools = {}, folds = {}, pending = {} }, Transcript)
+  vim.api.nvim_create_autocmd("BufWinEnter", {
+    buffer = buf,
+    callback = function()
+      self:dress(vim.api.nvim_get_current_win())
+    end,
+  })
+  vim.bo[buf].filetype = "jumpseat"
+  vim.treesitter.language.register("markdown", "jumpseat")
+  if not pcall(vim.treesitter.start, buf, "markdown") then
+    vim.bo[buf].syntax = "markdown"
+  end
+  return self
+end
+
+-- Writing ----------------------------------------------------------------------------------------------------------
+
+--- Say something in the empty buffer, until there is something else to read.
+---@param text string
+function Transcript:welcome(text)
+  local chunks = { { text, "JumpseatHint" } }
+  vim.api.nvim_buf_set_extmark(self.buf, WELCOME, 0, 0, { virt_text = chunks, virt_text_pos = "overlay" })
+end
+
+--- Change the buffer; windows that were at the end are at the end again.
+function Transcript:write(change)
+  local buf = self.buf
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return
+  end
+  vim.api.nvim_buf_clear_namespace(buf, WELCOME, 0, -1)
+  local followers = {}
+  local count = vim.api.nvim_buf_line_count(buf)
+  local visual = vim.fn.mode():find("^[vV\22]") and vim.api.nvim_get_current_win()
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    if win ~= visual and vim.api.nvim_win_get_cursor(win)[1] == count then
+      followers[#followers + 1] = win
+    end
+  end
+  vim.bo[buf].modifiable = true
+  local ok, problem = pcall(change)
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].modified = false
+  count = vim.api.nvim_buf_line_count(buf)
+  for _, win in ipairs(followers) do
+    vim.api.nvim_win_set_cursor(win, { count, 0 })
+  end
+  if not ok then
+    error(problem, 0)
+  end
+end
+
+local function lines_of(text)
+  return vim.split((text:gsub("\r\n?", "\n")), "\n", { plain = true })
+end
+
+--- Write lines at the end, a blank one before them where `kind` differs from what is there.
+function Transcript:append(kind, lines)
+  self:flush()
+  self:write(function()
+    self:append_now(kind, lines)
+  end)
+end
+
+function Transcript:append_now(kind, lines)
+  local buf = self.buf
+  self:close_text()
+  local count = vim.api.nvim_buf_line_count(buf)
+  local at_end = vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1]
+  local empty = count == 1 and at_end == ""
+  local out = {}
+  if not empty and at_end ~= "" and not (kind == "tool" and self.last == "tool") then
+    out[1] = ""
+  end
+  local first = (empty and 0 or count) + #out
+  vim.list_extend(out, lines)
+  vim.api.nvim_buf_set_lines(buf, empty and 0 or count, -1, false, out)
+  self.last = kind
+  return first
+end
+
+--- End the text that streams: no blank lines at its end, and no open code block, which would swallow what follows.
+function Transcript:close_text()
+  if self.last ~= "text" then
+    return
+  end
+  self.last = "closed"
+  local buf = self.buf
+  local lines = vim.api.nvim_buf_get_lines(buf, self.text_start, -1, false)
+  local kept = #lines
+  while kept > 1 and not lines[kept]:find("%S") do
+    kept = kept - 1
+  end
+  vim.api.nvim_buf_set_lines(buf, self.text_start + kept, -1, false, {})
+  local fence
+  for _, line in ipairs(lines) do
+    local mark = line:match("^%s*(```+)") or line:match("^%s*(~~~+)")
+    if mark and not fence then
+      fence = mark
+    elseif mark and vim.startswith(mark, fence) then
+      fence = nil
+    end
+  end
+  if fence then
+    vim.api.nvim_buf_set_lines(buf, -1, -1, false, { fence })
+  end
+end
+
+---@param who "You"|"Agent"
+function Transcript:header(who)
+  if self.speaker ~= who then
+    self.speaker = who
+    self:append("header", { "## " .. who })
+  end
+end
+
+--- What the user said, with the names of what went along.
+---@param prompt string
+---@param attached string[]
+function Transcript:user(prompt, attached)
+  self.speaker = nil
+  self:header("You")
+  local lines = lines_of(vim.trim(prompt))
+  for index, name in ipairs(attached) do
+    table.insert(lines, index, "> " .. name)
+  end
+  if #attached > 0 then
+    table.insert(lines, #attached + 1, "")
+  end
+  self:append("prompt", lines)
+end
+
+--- A piece of the answer. Pieces are put together and written once per turn of the main loop.
+---@param text string
+function Transcript:text(text)
+  self.pending[#self.pending + 1] = text
+  if #self.pending == 1 then
+    vim.schedule(function()
+      self:flush()
+    end)
+  end
+end
+
+function Transcript:flush()
+  if #self.pending == 0 or not vim.api.nvim_buf_is_valid(self.buf) then
+    return
+  end
+  local text = table.concat(self.pending)
+  self.pending = {}
+  self:header("Agent")
+  self:write(function()
+    local buf = self.buf
+    if self.last ~= "text" then
+      text = text:gsub("^%s*\n", "")
+      self.text_start = self:append_now("text", { "" })
+    end
+    local row = vim.api.nvim_buf_line_count(buf) - 1
+    local column = #vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
+    vim.api.nvim_buf_set_text(buf, row, column, row, column, lines_of(text))
+  end)
+end
+
+--- A message of the plugin or the server: what went wrong, mostly.
+---@param text string
+function Transcript:note(text)
+  local lines = lines_of(vim.trim(text))
+  for index, line in ipairs(lines) do
+    lines[index] = "> " .. line
+  end
+  self:append("note", lines)
+  self.speaker = nil
+end
+
+-- Lines with details -----------------------------------------------------------------------------------------------
+
+local function one_line(text)
+  return (vim.trim(text):gsub("%s+", " "))
+end
+
+local function detail_lines(texts)
+  local lines = {}
+  for _, text in ipairs(texts) do
+    if text ~= "" then
+      for _, line in ipairs(lines_of((text:gsub("%s+$", "")))) do
+        lines[#lines + 1] = DETAIL .. line
+      end
+    end
+  end
+  if #lines > MAX_DETAIL_LINES then
+    local left_out = #lines - MAX_DETAIL_LINES
+    lines = vim.list_slice(lines, 1, MAX_DETAIL_LINES)
+    lines[#lines + 1] = ("%s... %d lines more"):format(DETAIL, left_out)
+  end
+  return lines
+end
+
+--- The mark of a line and its colour; returns the id that moves with the line.
+function Transcript:mark(row, mark, id)
+  return vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { id = id, end_col = #mark, hl_group = HIGHLIGHTS[mark] })
+end
+
+--- What stands for a fold: its first line, and how much more there is.
+---@return string[][] chunks of text and highlight
+function M.foldtext()
+  local line = vim.fn.getline(vim.v.foldstart)
+  local mark = line:match("^[^ ]+") or ""
+  local more = ("  +%d"):format(vim.v.foldend - vim.v.foldstart)
+  local room = vim.api.nvim_win_get_width(0) - #more
+  if vim.api.nvim_strwidth(line) > room then
+    line = vim.fn.strcharpart(line, 0, room - 1) .. "…"
+  end
+  return { { mark, HIGHLIGHTS[mark] or "Normal" }, { line:sub(#mark + 1), "Normal" }, { more, "JumpseatDetails" } }
+end
+
+function Transcript:row_of(id)
+  local place = vim.api.nvim_buf_get_extmark_by_id(self.buf, NS, id, {})
+  return place[1]
+end
+
+--- Put details beneath the line of a mark and fold them.
+function Transcript:add_details(id, texts)
+  local lines = detail_lines(texts)
+  local row = self:row_of(id)
+  if #lines > 0 then
+    vim.api.nvim_buf_set_lines(self.buf, row + 1, row + 1, false, lines)
+    local fold = { id = id, lines = #lines }
+    self.folds[#self.folds + 1] = fold
+    for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+      self:fold(win, fold)
+    end
+  end
+end
+
+function Transcript:fold(win, fold)
+  local row = self:row_of(fold.id)
+  if row then
+    vim.api.nvim_win_call(win, function()
+      vim.cmd(("silent! %d,%dfold"):format(row + 1, row + 1 + fold.lines))
+    end)
+  end
+end
+
+--- What the model thought, folded.
+---@param text string
+function Transcript:thought(text)
+  if vim.trim(text) == "" then
+    return
+  end
+  self:flush()
+  self:header("Agent")
+  self:write(function()
+    local row = self:append_now("tool", { MARKS.thought .. " thought" })
+    self:add_details(self:mark(row, MARKS.thought), { text })
+  end)
+end
+
+--- A tool call begins.
+---@param call_id string
+---@param title string
+---@param arguments string
+function Transcript:tool_started(call_id, title, arguments)
+  self:flush()
+  self:header("Agent")
+  self:write(function()
+    local row = self:append_now("tool", { MARKS.running .. " " .. one_line(title) })
+    self.tools[call_id] = { mark = self:mark(row, MARKS.running), title = one_line(title), arguments = arguments }
+  end)
+end
+
+--- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two.
+---@param call_id string
+---@param result string?
+---@param problem string?
+---@param in_short string?
+function Transcript:tool_finished(call_id, result, problem, in_short)
+  local tool = self.tools[call_id]
+  if not tool then
+    return
+  end
+  self.tools[call_id] = nil
+  self:flush()
+  self:write(function()
+    local mark = problem and MARKS.failed or MARKS.done
+    local line = mark .. " " .. tool.title
+    if in_short then
+      line = ("%s %s: %s"):format(mark, in_short, tool.title)
+    elseif problem then
+      line = line .. ": " .. one_line(lines_of(problem)[1])
+    end
+    local row = self:row_of(tool.mark)
+    vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { line })
+    self:mark(row, mark, tool.mark)
+    self:add_details(tool.mark, { tool.arguments, result or problem or "" })
+  end)
+end
+
+--- What is written next is a text of its own.
+function Transcript:end_text()
+  self:flush()
+  self:write(function()
+    self:close_text()
+  end)
+end
+
+--- Whatever still runs for this buffer does no longer.
+function Transcript:settle(problem)
+  self:flush()
+  for _, call_id in ipairs(vim.tbl_keys(self.tools)) do
+    self:tool_finished(call_id, nil, problem)
+  end
+  self:end_text()
+end
+
+-- In a window ------------------------------------------------------------------------------------------------------
+
+--- Set a window up that shows the buffer, folds included.
+---@param win integer
+function Transcript:dress(win)
+  local options = {
+    foldmethod = "manual",
+    foldtext = "v:lua.require'jumpseat.transcript'.foldtext()",
+    statusline = "%=",
+    fillchars = "fold: ,eob: ",
+    foldenable = true,
+    wrap = true,
+    linebreak = true,
+    breakindent = true,
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    foldcolumn = "0",
+    spell = false,
+    list = false,
+    conceallevel = 2,
+    concealcursor = "nc",
+  }
+  for name, value in pairs(options) do
+    vim.wo[win][0][name] = value
+  end
+  vim.api.nvim_win_call(win, function()
+    vim.cmd("silent! normal! zE")
+  end)
+  for _, fold in ipairs(self.folds) do
+    self:fold(win, fold)
+  end
+end
+
+return M

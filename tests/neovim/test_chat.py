@@ -1,0 +1,240 @@
+"""The chat of the Neovim plugin: what is sent, what is shown, and what stays as the user left it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.neovim import running_neovim
+from tests.support.toolchains import INSTALL_LIMIT_S
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
+
+OPEN = "require('jumpseat').open()"
+CHAT = "require('jumpseat').chat()"
+
+
+def calls(name: str, text: str = "", **arguments: object) -> dict[str, object]:
+    return {"text": text, "tool_calls": [{"name": name, "arguments": arguments}]}
+
+
+def test_a_turn_shows_prompt_thoughts_tool_calls_and_answer_in_the_order_they_came(tmp_path: Path) -> None:
+    script = [
+        {**calls("nvim_buffers", "Let me look."), "reasoning": "A list would help."},
+        {"deltas": ["Nothing ", "is ", "open."]},
+    ]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        assert nvim.ask("What is open?").splitlines() == [
+            "## You",
+            "",
+            "What is open?",
+            "",
+            "## Agent",
+            "",
+            "∴ thought",
+            "  │ A list would help.",
+            "",
+            "Let me look.",
+            "",
+            "✓ nvim_buffers",
+            "  │ No file is open in the editor.",
+            "",
+            "Nothing is open.",
+        ]
+        assert nvim.notifications() == []
+
+
+def test_details_are_folded_in_every_window_that_shows_the_chat(tmp_path: Path) -> None:
+    script = [calls("nvim_buffers"), {"text": "Done"}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        shown = nvim.ask("go").splitlines()
+        head = next(number for number, line in enumerate(shown, 1) if line.startswith("✓"))
+        folded = f"""
+            local buf = {CHAT}.transcript.buf
+            local win = vim.fn.bufwinid(buf)
+            return vim.api.nvim_win_call(win, function()
+              return {{ vim.fn.foldclosed({head}), vim.fn.foldclosedend({head}), vim.fn.foldclosed({head} - 1) }}
+            end)
+        """
+        assert nvim.lua(folded) == [head, head + 1, -1]
+        nvim.lua(f"{CHAT}:close() {OPEN}")
+        assert nvim.lua(folded) == [head, head + 1, -1]
+        nvim.lua(f"vim.api.nvim_set_current_win(vim.fn.bufwinid({CHAT}.transcript.buf)) vim.fn.cursor({head}, 1)")
+        nvim.keys("<Tab>")
+        assert nvim.lua(folded) == [-1, -1, -1]
+
+
+def test_what_streams_leaves_the_draft_its_undo_and_the_cursor_alone(tmp_path: Path) -> None:
+    script = {
+        "prompts": [{"when": "long", "turns": [{"text": "line\n" * 80}]}, {"turns": [{"text": "More.\n\nText."}]}]
+    }
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("a long one")
+        nvim.keys("ione<Esc>")
+        nvim.keys("otwo<Esc>")
+        nvim.lua(f"vim.api.nvim_win_set_cursor(vim.fn.bufwinid({CHAT}.transcript.buf), {{ 3, 0 }})")
+        nvim.ask("another")
+        assert nvim.lua(f"return {CHAT}:draft()") == "one\ntwo"
+        assert nvim.lua(f"return vim.api.nvim_win_get_cursor(vim.fn.bufwinid({CHAT}.transcript.buf))") == [3, 0]
+        nvim.keys("u")
+        assert nvim.lua(f"return {CHAT}:draft()") == "one"
+        before = nvim.text()
+        nvim.lua(f"vim.api.nvim_set_current_win(vim.fn.bufwinid({CHAT}.transcript.buf)) pcall(vim.cmd.undo)")
+        assert nvim.text() == before
+
+
+def test_a_window_at_the_end_follows_what_streams(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "line\n" * 80 + "the end"}]) as nvim:
+        nvim.lua(OPEN)
+        last = len(nvim.ask("go").splitlines())
+        row = nvim.lua(f"return vim.api.nvim_win_get_cursor(vim.fn.bufwinid({CHAT}.transcript.buf))[1]")
+        assert row == last > 80
+
+
+def test_the_keys_send_recall_and_stop(tmp_path: Path) -> None:
+    script = {
+        "prompts": [
+            {"when": "forever", "turns": [{"text": "I begin", "hang": True}]},
+            {"turns": [{"text": "Yes."}]},
+        ]
+    }
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.keys("ifirst<C-s>")
+        nvim.idle()
+        nvim.keys("iforever<Esc><CR>")
+        nvim.says("I begin")
+        assert nvim.lua(f"return {CHAT}:status()") == "working"
+        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip().endswith("<C-c> stops")
+        nvim.keys("<C-c>")
+        nvim.idle()
+        assert nvim.text().endswith("I begin\n\n> stopped")
+        nvim.keys("<C-Up>")
+        assert nvim.lua(f"return {CHAT}:draft()") == "forever"
+        nvim.keys("<C-Up>")
+        assert nvim.lua(f"return {CHAT}:draft()") == "first"
+        nvim.keys("<C-Up><C-Down><C-Down>")
+        assert nvim.lua(f"return {CHAT}:draft()") == ""
+        nvim.keys("ilast<Esc><CR>")
+        nvim.idle()
+        assert nvim.text().endswith("## You\n\nlast\n\n## Agent\n\nYes.")
+
+
+def test_a_prompt_that_is_sent_while_another_runs_waits_for_it(tmp_path: Path) -> None:
+    script = {
+        "prompts": [
+            {"when": "one", "turns": [calls("wait"), {"text": "First."}]},
+            {"when": "two", "turns": [{"text": "Second."}]},
+        ]
+    }
+    tools = """
+        test_tools = {
+          wait = {
+            description = 'Waits', ask = false, async = true,
+            run = function(_, _, done) release = done end,
+          },
+        }
+    """
+    with running_neovim(tmp_path, script=script, before=tools) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('one')")
+        nvim.until("release ~= nil or nil")
+        assert nvim.lua(f"return {CHAT}:status()") == "running wait"
+        nvim.lua("require('jumpseat').send('two') release('now')")
+        nvim.says("Second.")
+        nvim.idle()
+        text = nvim.text()
+        assert text.index("First.") < text.index("two") < text.index("Second.")
+
+
+def test_lines_of_a_range_go_along_with_the_prompt(tmp_path: Path) -> None:
+    script = [{"text": "I see.", "expect": {"user": "local b = 2"}}]
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "some.lua").write_text("local a = 1\nlocal b = 2\nlocal c = 3\n")
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua("vim.cmd.edit('some.lua') vim.cmd('2,3Jumpseat What is this?')")
+        nvim.says("I see.")
+        nvim.idle()
+        assert "> some.lua:2-3\n\nWhat is this?" in nvim.text()
+
+
+def test_an_open_code_block_is_closed_before_what_follows(tmp_path: Path) -> None:
+    script = [calls("nvim_buffers", "Look:\n\n```lua\nprint(1)\n\n"), {"text": "~~~\ncode"}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        text = nvim.ask("go")
+        assert "```lua\nprint(1)\n```\n\n✓ nvim_buffers" in text
+        assert text.endswith("~~~\ncode\n~~~")
+
+
+def test_an_error_of_the_model_is_shown_and_the_next_prompt_works(tmp_path: Path) -> None:
+    script = {
+        "prompts": [
+            {"when": "fail", "turns": [{"errors": [{"status": 401, "message": "The key is not valid"}]}]},
+            {"turns": [{"text": "Better."}]},
+        ]
+    }
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        assert "> ✗ Execution failed: HTTP 401" in nvim.ask("fail")
+        assert nvim.ask("again").endswith("## You\n\nagain\n\n## Agent\n\nBetter.")
+
+
+def test_many_deltas_are_written_whole_and_every_kind_of_text_survives(tmp_path: Path) -> None:
+    pieces = [f"{number} 日本 é 🙂{chr(10) if number % 10 == 0 else ' '}" for number in range(3000)]
+    with running_neovim(tmp_path, script=[{"deltas": pieces}]) as nvim:
+        nvim.lua(OPEN)
+        assert nvim.ask("go").partition("## Agent\n\n")[2] == "".join(pieces).rstrip("\n")
+
+
+def test_closing_the_windows_leaves_the_session_running(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Here."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("vim.cmd('JumpseatToggle')")
+        assert nvim.lua("return #vim.api.nvim_tabpage_list_wins(0)") == 1
+        assert nvim.ask("Are you there?").endswith("Here.")
+        nvim.lua("vim.cmd('JumpseatToggle')")
+        assert nvim.lua("return #vim.api.nvim_tabpage_list_wins(0)") == 3
+
+
+def test_wiping_the_chat_out_stops_it_and_another_one_works(tmp_path: Path) -> None:
+    script = [calls("nvim_buffers", "Look."), {"text": "I begin", "hang": True}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.says("I begin")
+        nvim.lua("first = " + CHAT + " vim.cmd('bwipeout! ' .. first.transcript.buf)")
+        nvim.until("first.session.state == 'idle'")
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('again')")
+        nvim.says("## You\n\nagain")
+        nvim.says("I begin")
+        nvim.lua("vim.cmd('bwipeout! ' .. " + CHAT + ".input)" + OPEN)
+        assert nvim.lua("return " + CHAT + ":is_open()")
+        assert nvim.notifications() == []
+
+
+def test_every_position_of_the_window_works(tmp_path: Path) -> None:
+    for position in ("right", "left", "top", "bottom", "tab"):
+        with running_neovim(tmp_path, options={"window": {"position": position}}) as nvim:
+            nvim.lua(OPEN)
+            assert nvim.lua(f"return {CHAT}:is_open()")
+            nvim.keys("q")
+            assert not nvim.lua(f"return {CHAT}:is_open()")
+
+
+def test_another_chat_has_a_session_of_its_own(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "One."}, {"text": "Two."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("first")
+        first = nvim.lua(f"return {CHAT}.session.id")
+        nvim.lua("vim.cmd('JumpseatNew')")
+        assert nvim.ask("second").endswith("One.")
+        assert nvim.lua(f"return {CHAT}.session.id") != first
+        nvim.lua("vim.cmd('JumpseatResume ' .. (...))", first)
+        assert nvim.ask("third").endswith("Two.")

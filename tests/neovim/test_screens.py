@@ -1,0 +1,104 @@
+"""What the chat looks like in a terminal, compared with recorded screens that somebody has looked at.
+
+``UPDATE_SCREENS=1`` records them again; read the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.neovim import Neovim, Screen, require_recorded_neovim, running_neovim, screen_of
+from tests.support.toolchains import INSTALL_LIMIT_S
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
+
+SCREENS = Path(__file__).parent / "screens"
+CODE = "local M = {}\n\nfunction M.add(a, b)\n  return a - b\nend\n\nreturn M\n"
+SCRIPT: list[dict[str, Any]] = [
+    {
+        "reasoning": "A sum of 1 for 3 and 2 looks like a difference.",
+        "text": "Let me look at the file you have open.",
+        "tool_calls": [{"name": "nvim_read_buffer", "arguments": {}}],
+    },
+    {
+        "text": "`M.add` subtracts. The fix is **one** character:\n\n```lua\nreturn a + b\n```\n",
+        "tool_calls": [{"name": "edit", "arguments": {"path": "sum.lua", "old_str": "a - b", "new_str": "a + b"}}],
+    },
+    {
+        "text": "Now I would like to try it.",
+        "tool_calls": [
+            {"name": "bash", "arguments": {"command": "lua -e 'print(2)' && make test", "description": "Try it"}}
+        ],
+    },
+    {"text": "Fine. What has changed:\n\n- `M.add` adds\n- the tests were not run"},
+    {"text": "There is more to be said, and I", "hang": True},
+]
+
+
+@contextmanager
+def chatting(
+    folder: Path, script: list[dict[str, Any]] | None = None, options: dict[str, Any] | None = None
+) -> Generator[tuple[Neovim, Screen]]:
+    """A file on the left, the chat on the right."""
+    (folder / "project").mkdir()
+    (folder / "project" / "sum.lua").write_text(CODE)
+    program = require_recorded_neovim()
+    with (
+        running_neovim(folder, real_ui=True, program=program, script=script, options=options) as nvim,
+        screen_of(nvim) as screen,
+    ):
+        nvim.lua("vim.o.showcmd = false vim.cmd.edit('sum.lua')")
+        screen.until("return M")
+        screen.type(":Jumpseat", "Enter")
+        screen.until("ready")
+        yield nvim, screen
+
+
+def test_a_conversation_from_the_empty_chat_to_the_stop(tmp_path: Path) -> None:
+    with chatting(tmp_path, SCRIPT) as (_, screen):
+        screen.matches(SCREENS / "empty.txt")
+        screen.type("i", "Why is 3 and 2 1, and can you mend it?")
+        screen.until("mend it?")
+        screen.type("Escape", "Enter")
+        screen.until("Type number")
+        screen.matches(SCREENS / "question.txt")
+        screen.type("1", "Enter")
+        screen.until("run this command?")
+        screen.matches(SCREENS / "command.txt")
+        screen.type("3", "Enter")
+        screen.until("instead?")
+        screen.type("Leave the tests to me", "Enter")
+        screen.until("were not run")
+        screen.matches(SCREENS / "answer.txt")
+        screen.type("C-w", "k", "g", "g", "/", "edit sum", "Enter", "z", "t")
+        screen.until("old_str")
+        screen.matches(SCREENS / "details.txt")
+        screen.type("G", "i", "Go on", "C-s")
+        screen.until("and I")
+        screen.matches(SCREENS / "working.txt")
+        screen.type("C-c")
+        screen.until("> stopped")
+        screen.matches(SCREENS / "stopped.txt")
+
+
+def test_choosing_a_model(tmp_path: Path) -> None:
+    with chatting(tmp_path, SCRIPT) as (_, screen):
+        screen.type("g", "m")
+        screen.until("Type number")
+        screen.matches(SCREENS / "models.txt")
+
+
+def test_a_server_that_cannot_work(tmp_path: Path) -> None:
+    program = tmp_path / "wrong"
+    program.write_text("#!/bin/sh\necho 'error: unknown option --stdio' >&2\nexit 2\n")
+    program.chmod(0o755)
+    with chatting(tmp_path, options={"cmd": [str(program)]}) as (_, screen):
+        screen.type("i", "Hello", "C-s")
+        screen.until("exited with code 2")
+        screen.matches(SCREENS / "broken.txt")

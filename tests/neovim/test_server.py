@@ -1,0 +1,270 @@
+"""The server behind the plugin: how it is started, greeted, missed and left; sessions that outlive it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
+from tests.support.toolchains import INSTALL_LIMIT_S, require_program
+
+# The first of them may have to fetch a Neovim.
+pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
+
+OPEN = "require('jumpseat').open()"
+SERVER_PID = "vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):find(function(pid) return pid end)"
+
+
+def server_pid(nvim: Neovim) -> int:
+    return nvim.lua(f"return {SERVER_PID}")
+
+
+def program(path: Path, text: str) -> str:
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_server_that_dies_is_told_of_and_the_next_prompt_goes_on_in_another_one(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "One."}, {"text": "Two."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("first")
+        first = server_pid(nvim)
+        os.kill(first, signal.SIGKILL)
+        nvim.says("> ✗ the server was ended by signal 9")
+        # The second turn of the script is due only where the first is remembered.
+        assert nvim.ask("second").endswith("## You\n\nsecond\n\n## Agent\n\nTwo.")
+        assert server_pid(nvim) != first
+
+
+def test_a_server_that_dies_in_the_middle_of_a_tool_call_settles_what_is_on_the_screen(tmp_path: Path) -> None:
+    script = [{"tool_calls": [{"name": "create", "arguments": {"path": "a", "file_text": ""}}]}, {"text": "Again."}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.until("#asked == 1")
+        os.kill(server_pid(nvim), signal.SIGKILL)
+        nvim.says("✗ create a: the connection was lost")
+        nvim.idle()
+        assert nvim.lua("return require('jumpseat.permissions').open_questions()") == 0
+        nvim.lua("open_question('Allow once')")
+        assert nvim.ask("go on").endswith("Again.")
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched by pidfd, which is Linux's")
+@pytest.mark.parametrize("how", ["quit", "kill"])
+def test_no_server_is_left_behind(tmp_path: Path, how: str) -> None:
+    with running_neovim(tmp_path, script=[{"text": "One.", "hang": True}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.says("One.")
+        pid = server_pid(nvim)
+        watched = os.pidfd_open(pid)
+        try:
+            if how == "quit":
+                nvim.quit()
+            else:
+                nvim.process.kill()
+                nvim.process.wait(10)
+            assert select.select([watched], [], [], 5.0)[0], "the server still runs"
+        finally:
+            os.close(watched)
+
+
+def test_a_missing_server_is_told_of_and_the_prompt_is_kept(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, options={"cmd": ["no-such-server"]}) as nvim:
+        nvim.lua(OPEN)
+        nvim.keys("iprecious words<Esc><CR>")
+        nvim.says('> ✗ could not run "no-such-server"')
+        assert nvim.lua("return require('jumpseat').chat():draft()") == "precious words"
+        assert nvim.lua("return require('jumpseat').chat():status()") == "ready"
+
+
+def test_what_is_stopped_while_the_server_starts_is_not_sent(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Never said."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('too early') vim.cmd('JumpseatStop')")
+        nvim.says("> ✗ stopped before it was sent")
+        nvim.idle()
+        assert nvim.lua("return require('jumpseat').chat():draft()") == "too early"
+        assert "Never said." not in nvim.text()
+
+
+def test_a_program_that_is_no_server_is_told_of(tmp_path: Path) -> None:
+    wrong = program(
+        tmp_path / "wrong", "print('Welcome!', flush=True); print(); print('\\r\\n\\r\\n', flush=True); input()"
+    )
+    with running_neovim(tmp_path, options={"cmd": [wrong]}) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('hello')")
+        nvim.says("> ✗ the server's output is no protocol: Welcome!")
+
+
+def test_what_a_server_says_before_it_exits_is_shown(tmp_path: Path) -> None:
+    wrong = program(tmp_path / "wrong", "import sys; sys.exit('error: out of coffee')")
+    with running_neovim(tmp_path, options={"cmd": [wrong]}) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('hello')")
+        nvim.says("> ✗ the server exited with code 1; it said:\n> error: out of coffee")
+
+
+def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_gone_on_with(tmp_path: Path) -> None:
+    script: list[dict[str, Any]] = [
+        {"text": "Look.", "reasoning": "Hm.", "tool_calls": [{"name": "nvim_buffers", "arguments": {}}]},
+        {"text": "Nothing."},
+        {"text": "I do."},
+    ]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        before = nvim.ask("What is open?")
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua("vim.cmd('JumpseatResume')")
+        nvim.until("#asked == 1")
+        choices = nvim.asked()[0]["choices"]
+        assert len(choices) == 1
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d  What is open\?", choices[0])
+        nvim.lua("open_question((...))", choices[0])
+        nvim.says("Nothing.")
+        assert nvim.text() == before
+        assert nvim.ask("Do you remember?").endswith("I do.")
+
+
+def test_a_session_that_does_not_exist_is_told_of(tmp_path: Path) -> None:
+    with running_neovim(tmp_path) as nvim:
+        nvim.lua("vim.cmd('JumpseatResume nowhere')")
+        nvim.says("> ✗ Session not found: nowhere")
+
+
+def test_the_model_is_chosen_from_a_list_or_by_name(tmp_path: Path) -> None:
+    shown = "winbar(require('jumpseat').chat().transcript.buf)"
+    with running_neovim(tmp_path, script=[{"text": "I am {{model}}."}, {"text": "Now {{model}}."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("vim.cmd('JumpseatModel first')")
+        assert nvim.ask("who?").endswith("I am first.")
+        nvim.answer("  Another one, by name ...", "second")
+        nvim.lua("vim.cmd('JumpseatModel')")
+        nvim.until(f"{shown}:find('jumpseat · second', 1, true)")
+        assert nvim.asked()[0]["prompt"] == "Model"
+        assert nvim.ask("and now?").endswith("Now second.")
+
+
+def test_a_model_is_described_by_what_it_can(tmp_path: Path) -> None:
+    model = {
+        "id": "m1",
+        "name": "Model One",
+        "capabilities": {
+            "supports": {"vision": True, "reasoningEffort": True},
+            "limits": {"max_context_window_tokens": 1_048_576},
+        },
+    }
+    with running_neovim(tmp_path) as nvim:
+        line = nvim.lua("return require('jumpseat.models').line(...)", model, "m1")
+        assert line == "● m1  (Model One, 1M, sees, thinks)"
+
+
+def test_health_tells_of_the_server_its_protocol_and_a_ping(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[]) as nvim:
+        nvim.lua("vim.cmd('checkhealth jumpseat')")
+        report = nvim.lua("return table.concat(lines(0), '\\n')")
+        assert re.search(r"OK Neovim 0\.\d+", report)
+        assert re.search(r"OK server: .*/jumpseat\n", report)
+        assert re.search(r"OK version \S+, started in \d+ ms", report)
+        assert "OK protocol 3" in report
+        assert "OK ping: answered" in report
+        assert "ERROR" not in report
+
+
+def test_health_tells_what_to_do_where_there_is_no_server(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, options={"cmd": "no-such-server"}) as nvim:
+        nvim.lua("vim.cmd('checkhealth jumpseat')")
+        report = nvim.lua("return table.concat(lines(0), '\\n')")
+        assert 'ERROR "no-such-server" is not to be found' in report
+        assert "pip install jumpseat" in report
+
+
+def test_frames_are_read_however_they_are_cut(tmp_path: Path) -> None:
+    bodies = [json.dumps({"text": "é" * length}, ensure_ascii=False) for length in (0, 1, 50, 5000)]
+    read = """
+        local wire, size = '', ...
+        for _, body in ipairs(select(2, ...)) do
+          wire = wire .. ('Content-Length: %d\\r\\nX: y\\r\\n\\r\\n%s'):format(#body, body)
+        end
+        local decoder, found = require('jumpseat.rpc').decoder(), {}
+        for at = 1, #wire, size do
+          vim.list_extend(found, decoder:feed(wire:sub(at, at + size - 1)))
+        end
+        return found
+    """
+    with running_neovim(tmp_path) as nvim:
+        for size in (1, 7, 64, 100_000):
+            assert nvim.lua(read, size, bodies) == bodies
+
+
+def test_the_help_has_tags_and_no_line_is_too_long(tmp_path: Path) -> None:
+    folder = tmp_path / "doc"
+    folder.mkdir()
+    text = (PLUGIN / "doc" / "jumpseat.txt").read_text()
+    (folder / "jumpseat.txt").write_text(text)
+    done = subprocess.run(
+        [require_neovim(), "--clean", "--headless", "-c", f"helptags {folder}", "-c", "qall"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+    )
+    assert done.stderr == ""
+    tags = {line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()}
+    assert {"jumpseat", "jumpseat-options", "jumpseat-tools", ":Jumpseat", ":JumpseatModel"} <= tags
+    # Every reference leads somewhere.
+    assert set(re.findall(r"\|(:?[jJ]umpseat[\w.-]*(?:\(\))?)\|", text)) <= tags
+    assert all(len(line) <= 78 for line in text.splitlines())
+
+
+def test_every_command_and_option_is_in_the_help(tmp_path: Path) -> None:
+    text = (PLUGIN / "doc" / "jumpseat.txt").read_text()
+    commands = re.findall(r'^command\("(\w+)"', (PLUGIN / "plugin" / "jumpseat.lua").read_text(), re.MULTILINE)
+    assert len(commands) == 6
+    assert all(f"*:{name}*" in text for name in commands)
+    with running_neovim(tmp_path) as nvim:
+        defaults = nvim.lua("return require('jumpseat.config').defaults")
+    for name in (*defaults, *defaults["keymaps"], *defaults["window"]):
+        assert re.search(rf"\b{name}\b", text), name
+
+
+@pytest.mark.parametrize("page", ["README.md", "doc/jumpseat.txt"])
+def test_the_example_configurations_work(tmp_path: Path, page: str) -> None:
+    text = (PLUGIN / page).read_text()
+    examples = re.findall(r"(?:```lua|>lua)\n(.*?)\n(?:```|<)", text, re.DOTALL)
+    setups = [example for example in examples if "setup(" in example]
+    assert setups
+    git = ["git", "-c", "init.defaultBranch=trunk", "init", "-q", str(tmp_path / "project")]
+    subprocess.run([require_program("git"), *git[1:]], check=True, timeout=30)
+    (tmp_path / "project" / ".git" / "HEAD").write_text("ref: refs/heads/trunk\n")
+    called: list[dict[str, Any]] = [
+        {"tool_calls": [{"name": "git_branch", "arguments": {}}]},
+        {"text": "told: {{last_tool_result}}"},
+    ]
+    scripted = "require('jumpseat.config').options.provider = { type = 'scripted', script = { turns = (...) } }"
+    with running_neovim(tmp_path) as nvim:
+        for setup in setups:
+            nvim.lua(setup)
+        nvim.lua(scripted, called)
+        nvim.lua("require('jumpseat.config').options.env = { COPILOT_HOME = (...) }", str(tmp_path / "home"))
+        nvim.lua(OPEN)
+        nvim.answer("Allow once")
+        assert "trunk" in nvim.ask("Which branch?").partition("told: ")[2]
+
+
+def test_the_screen_in_the_readme_is_a_recorded_one() -> None:
+    (shown,) = re.findall(r"```text\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)
+    assert shown == (Path(__file__).parent / "screens" / "question.txt").read_text()

@@ -1,0 +1,375 @@
+"""A real Neovim for the tests of the plugin, and a terminal to look at it.
+
+What is on ``PATH`` is taken where it is new enough. Else Debian 13's packages, with all that they stand on, are
+unpacked under ``.test-tools/`` and run with their own loader, so that nothing of the system is changed or needed;
+apt checks their signatures. Where there is no apt, the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, locked, missing
+
+PLUGIN: Final = ROOT / "clients" / "neovim"
+OLDEST: Final = (0, 10)
+WAIT_S: Final = 20.0
+COLUMNS: Final = 100
+LINES: Final = 30
+
+_DEBIAN: Final = TOOLS / "debian-13"
+_KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_INIT: Final = Path(__file__).with_name("neovim_init.lua")
+
+
+# --- getting one --------------------------------------------------------------------------------------------------
+
+
+def require_neovim() -> str:
+    """The path of a Neovim that is new enough; skip or fail the test where there is none."""
+    found = shutil.which("nvim")
+    if found:
+        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+        version = re.match(r"NVIM v(\d+)\.(\d+)", said)
+        if version and (int(version[1]), int(version[2])) >= OLDEST:
+            return found
+    return str(_from_debian() / "bin" / "nvim")
+
+
+def require_recorded_neovim() -> str:
+    """The path of the Neovim that the screens were recorded with: another version may draw them differently."""
+    return str(_from_debian() / "bin" / "nvim")
+
+
+def require_tmux() -> str:
+    """The path of tmux; skip or fail the test where there is none."""
+    return shutil.which("tmux") or str(_from_debian() / "bin" / "tmux")
+
+
+def _from_debian() -> Path:
+    if sys.platform != "linux" or not shutil.which("apt-get") or not _KEYRING.exists():
+        pytest.skip("Neovim 0.10 or newer and tmux are not installed, and there is no Debian's apt to get them by")
+    with locked(TOOLS / "debian-13.lock"):
+        if not (_DEBIAN / ".installed").exists():
+            shutil.rmtree(_DEBIAN, ignore_errors=True)
+            _download(_DEBIAN)
+            _unpack(_DEBIAN)
+            (_DEBIAN / ".installed").touch()
+    return _DEBIAN
+
+
+def _download(folder: Path) -> None:
+    """Have apt fetch the packages, in a world of its own in which nothing is installed yet."""
+    for name in ("state/lists/partial", "cache/archives/partial", "parts"):
+        (folder / name).mkdir(parents=True)
+    (folder / "status").touch()
+    source = f"deb [signed-by={_KEYRING}] {_mirror()} trixie main\n"
+    (folder / "sources.list").write_text(source)
+    options = {
+        "Dir::State": folder / "state",
+        "Dir::State::status": folder / "status",
+        "Dir::Cache": folder / "cache",
+        "Dir::Etc::sourcelist": folder / "sources.list",
+        "Dir::Etc::sourceparts": folder / "parts",
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": folder / "parts",
+        "Acquire::Languages": "none",
+        "Acquire::http::Timeout": "20",
+        "Acquire::Retries": "1",
+        "APT::Sandbox::User": "",
+        "Debug::NoLocking": "1",
+    }
+    apt = ["apt-get", "-qq", *(part for name, value in options.items() for part in ("-o", f"{name}={value}"))]
+    _run(*apt, "update")
+    _run(*apt, "--yes", "--no-install-recommends", "--download-only", "install", "neovim", "tmux")
+
+
+def _mirror() -> str:
+    """Where this machine gets its Debian packages from."""
+    apt = Path("/etc/apt")
+    for path in (apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))):
+        text = path.read_text(errors="replace") if path.is_file() else ""
+        for line in text.splitlines():
+            found = re.match(r"\s*(?:deb|URIs:)\s.*?(https?://\S+/debian)/?(?:\s|$)", line)
+            if found:
+                return found[1]
+    return "http://deb.debian.org/debian"
+
+
+def _unpack(folder: Path) -> None:
+    root = folder / "root"
+    for package in (folder / "cache" / "archives").glob("*.deb"):
+        _run("dpkg-deb", "--extract", str(package), str(root))
+    loaders = [path for path in root.glob("usr/lib/*/ld-linux*.so.*") if path.is_file()]
+    if not loaders:
+        missing("Debian's packages hold no loader for this machine")
+    libraries = loaders[0].parent
+    (folder / "bin").mkdir()
+    environment = {
+        "nvim": f'VIMRUNTIME="{root}/usr/share/nvim/runtime" ',
+        "tmux": "",
+    }
+    arguments = {"nvim": f' --cmd "set runtimepath+={root}/usr/lib/nvim"', "tmux": ""}
+    for name in ("nvim", "tmux"):
+        script = folder / "bin" / name
+        program = f'"{loaders[0]}" --library-path "{libraries}" "{root}/usr/bin/{name}"'
+        script.write_text(f'#!/bin/sh\n{environment[name]}exec {program}{arguments[name]} "$@"\n')
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    for name in ("state", "cache"):
+        shutil.rmtree(folder / name)
+
+
+def _run(*command: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        missing(f"Neovim could not be had: {error}")
+    if done.returncode != 0:
+        missing(f"Neovim could not be had: {' '.join(done.stderr.split())[-400:]}")
+
+
+# --- running it ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Neovim:
+    """A running Neovim with the plugin, driven by Lua from outside.
+
+    ``vim.ui.select`` and ``vim.ui.input`` are answered from ``answers``, unless it is made with ``real_ui``.
+    """
+
+    program: str
+    socket: Path
+    folder: Path
+    env: Mapping[str, str]
+    process: subprocess.Popen[bytes]
+
+    def lua(self, code: str, *args: Any) -> Any:
+        """Run ``code`` as the body of a function of ``...`` and return what it returns, by way of JSON."""
+        return self._call({"code": code, "args": list(args)})
+
+    def until(self, condition: str, *args: Any) -> Any:
+        """Wait until the Lua expression is neither nil nor false; returns its value."""
+        answer = self._call({"until": condition, "args": list(args), "wait": int(WAIT_S * 1000)})
+        if answer is None:
+            pytest.fail(f"never true: {condition}\n{self.report()}")
+        return answer
+
+    def text(self) -> str:
+        """The transcript of the chat."""
+        return "\n".join(self.lua("return lines(require('jumpseat').chat().transcript.buf)"))
+
+    def says(self, text: str) -> None:
+        """Wait until the transcript holds ``text``."""
+        self.until("transcript():find((...), 1, true)", text)
+
+    def idle(self) -> None:
+        """Wait until no prompt is on its way."""
+        self.until("require('jumpseat').chat().session.state == 'idle'")
+
+    def ask(self, prompt: str) -> str:
+        """Send a prompt, wait for the end of its run; returns the transcript."""
+        self.lua("require('jumpseat').send((...))", prompt)
+        self.idle()
+        return self.text()
+
+    def keys(self, keys: str) -> None:
+        """Press keys, in the notation of mappings, and wait until they have had their effect."""
+        self.lua("press((...))", keys)
+
+    def answer(self, *answers: str) -> None:
+        """What to answer the next questions with: the text of a choice, or of an input; "" cancels."""
+        self.lua("vim.list_extend(answers, (...))", list(answers))
+
+    def asked(self) -> list[dict[str, Any]]:
+        """The questions so far: prompt and choices."""
+        return self.lua("return asked")
+
+    def notifications(self) -> list[str]:
+        return self.lua("return notified")
+
+    def quit(self) -> None:
+        """Leave as a user does, and wait until it is gone."""
+        leave = [self.program, "--server", str(self.socket), "--remote-send", "<C-\\><C-n>:qall!<CR>"]
+        subprocess.run(leave, env=dict(self.env), timeout=WAIT_S, check=False, capture_output=True)
+        # What counts is that it ends; the answer to the keys may or may not come before that.
+        self.process.wait(WAIT_S)
+
+    def report(self) -> str:
+        return json.dumps(self.lua("return report()"), indent=2, ensure_ascii=False)
+
+    def _call(self, request: dict[str, Any]) -> Any:
+        packed = base64.b64encode(json.dumps(request).encode()).decode()
+        expression = f"luaeval('drive(_A)', '{packed}')"
+        done = subprocess.run(
+            [self.program, "--server", str(self.socket), "--remote-expr", expression],
+            capture_output=True,
+            text=True,
+            env=dict(self.env),
+            timeout=WAIT_S + 10,
+            check=False,
+        )
+        answer = done.stdout.strip() or done.stderr.strip()
+        try:
+            outcome = json.loads(answer)
+        except ValueError:
+            pytest.fail(f"Neovim answered {answer[-2000:]!r}")
+        if "problem" in outcome:
+            pytest.fail(outcome["problem"])
+        return outcome.get("value")
+
+
+@contextmanager
+def running_neovim(
+    folder: Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    script: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+    real_ui: bool = False,
+    before: str = "",
+    program: str | None = None,
+) -> Generator[Neovim]:
+    """A Neovim whose working directory is ``folder / "project"``.
+
+    ``options`` go to ``setup``; ``script`` is the script of the model, its turns or the whole; ``before`` is Lua
+    that runs in the place of the user's configuration, before ``setup``.
+    """
+    program = program or require_neovim()
+    project = folder / "project"
+    project.mkdir(exist_ok=True)
+    home = folder / "user"
+    home.mkdir(exist_ok=True)
+    settings = dict(options or {})
+    if script is not None:
+        whole = script if isinstance(script, Mapping) else {"turns": list(script)}
+        settings["provider"] = {"type": "scripted", "script": whole}
+    # Paths of sockets are short by law of the system; those of tests are not.
+    socket = Path(f"/tmp/jumpseat-nvim-{os.getpid()}-{time.monotonic_ns() % 10**9}.sock")
+    kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
+    env = {name: os.environ[name] for name in kept if name in os.environ}
+    env |= {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "HOME": str(home),
+        "COPILOT_HOME": str(folder / "home"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_STATE_HOME": str(home / "state"),
+        "XDG_DATA_HOME": str(home / "data"),
+        "XDG_RUNTIME_DIR": str(home),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "TEST_PLUGIN": str(PLUGIN),
+        "TEST_BEFORE": before,
+        "TEST_OPTIONS": str(folder / "options.json"),
+        "TEST_REAL_UI": "1" if real_ui else "",
+    }
+    (folder / "options.json").write_text(json.dumps(settings))
+    log = (folder / "nvim.log").open("wb")
+    command = [program, "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]
+    process = subprocess.Popen(command, cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    nvim = Neovim(program, socket, project, env, process)
+    try:
+        _await_socket(nvim, folder / "nvim.log")
+        yield nvim
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        log.close()
+        socket.unlink(missing_ok=True)
+
+
+def _await_socket(nvim: Neovim, log: Path) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not nvim.socket.exists():
+        if nvim.process.poll() is not None or time.monotonic() > deadline:
+            pytest.fail(f"Neovim did not start: {log.read_text()}")
+        os.sched_yield()
+
+
+# --- looking at it ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Screen:
+    """A terminal of :data:`COLUMNS` by :data:`LINES` that shows a running Neovim."""
+
+    tmux: Sequence[str]
+    env: Mapping[str, str]
+    seen: str = field(default="", init=False)
+
+    def capture(self) -> str:
+        """What is on the screen now, as text."""
+        shown = self._run("capture-pane", "-p", "-t", "screen")
+        lines = (re.sub(r"\d+% full", "N% full", line).rstrip() for line in shown.splitlines())
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+    def type(self, *keys: str) -> None:
+        """Press keys, in tmux's names; other words are typed as they are."""
+        self._run("send-keys", "-t", "screen", *keys)
+
+    def until(self, text: str) -> None:
+        """Wait until ``text`` is on the screen."""
+        deadline = time.monotonic() + WAIT_S
+        while text not in (shown := self.capture()):
+            if time.monotonic() > deadline:
+                pytest.fail(f"{text!r} did not come on the screen:\n{shown}")
+
+    def matches(self, golden: Path) -> None:
+        """Wait until the screen is as it was recorded. ``UPDATE_SCREENS=1`` records it as it is."""
+        if os.environ.get("UPDATE_SCREENS"):
+            before = ""
+            deadline = time.monotonic() + 1.0
+            while (shown := self.capture()) != before or time.monotonic() < deadline:
+                before = shown
+            golden.write_text(shown)
+            return
+        expected = golden.read_text()
+        deadline = time.monotonic() + WAIT_S
+        while (shown := self.capture()) != expected:
+            if time.monotonic() > deadline:
+                difference = difflib.unified_diff(expected.splitlines(), shown.splitlines(), golden.name, "now")
+                pytest.fail("\n".join(difference))
+
+    def _run(self, *command: str) -> str:
+        done = subprocess.run(
+            [*self.tmux, *command], capture_output=True, text=True, env=dict(self.env), timeout=10, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@contextmanager
+def screen_of(nvim: Neovim) -> Generator[Screen]:
+    """Show ``nvim`` in a terminal."""
+    tmux = [require_tmux(), "-S", f"{nvim.socket}.tmux", "-f", "/dev/null"]
+    show = f"'{nvim.program}' --server '{nvim.socket}' --remote-ui"
+    screen = Screen(tmux, nvim.env)
+    size = ("-x", str(COLUMNS), "-y", str(LINES))
+    subprocess.run(
+        [*tmux, "new-session", "-d", "-s", "screen", *size, show], env=dict(nvim.env), timeout=10, check=True
+    )
+    try:
+        yield screen
+    finally:
+        subprocess.run([*tmux, "kill-server"], env=dict(nvim.env), timeout=10, check=False, capture_output=True)
+        Path(f"{nvim.socket}.tmux").unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+-- The configuration of the Neovim under test: the plugin, and what tests/support/neovim.py calls.
+
+vim.opt.runtimepath:prepend(vim.env.TEST_PLUGIN)
+vim.o.swapfile = false
+
+asked, answers, notified = {}, {}, {}
+
+local echo = vim.notify
+vim.notify = function(message, ...)
+  table.insert(notified, message)
+  if vim.env.TEST_REAL_UI then
+    echo(message, ...)
+  end
+end
+
+if not vim.env.TEST_REAL_UI then
+  vim.ui.select = function(items, options, choose)
+    local shown = vim.tbl_map(options.format_item or tostring, items)
+    table.insert(asked, { prompt = options.prompt, choices = shown, kind = options.kind })
+    local function give(answer)
+      for index, text in ipairs(shown) do
+        if text == answer then
+          return choose(items[index], index)
+        end
+      end
+      choose(nil)
+    end
+    open_question = give
+    if #answers > 0 then
+      local answer = table.remove(answers, 1)
+      vim.schedule(function()
+        give(answer)
+      end)
+    end
+  end
+  vim.ui.input = function(options, confirm)
+    table.insert(asked, { prompt = options.prompt })
+    local answer = table.remove(answers, 1)
+    vim.schedule(function()
+      confirm(answer ~= "" and answer or nil)
+    end)
+  end
+end
+
+function lines(buf)
+  return vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+end
+
+function transcript()
+  return table.concat(lines(require("jumpseat").chat().transcript.buf), "\n")
+end
+
+function winbar(buf)
+  local win = vim.fn.bufwinid(buf)
+  return vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str
+end
+
+function press(keys)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), "tx", false)
+end
+
+function report()
+  return { transcript = transcript(), asked = asked, notified = notified, messages = vim.fn.execute("messages") }
+end
+
+function drive(packed)
+  local request = vim.json.decode(vim.base64.decode(packed))
+  local outcome = vim.empty_dict()
+  local ok, problem = xpcall(function()
+    if request["until"] then
+      local condition = assert(loadstring("return " .. request["until"]))
+      vim.wait(request.wait, function()
+        outcome.value = condition(unpack(request.args)) or nil
+        return outcome.value ~= nil
+      end, 5)
+    else
+      outcome.value = assert(loadstring(request.code))(unpack(request.args))
+    end
+  end, debug.traceback)
+  if not ok then
+    outcome.problem = problem
+  end
+  return vim.json.encode(outcome)
+end
+
+assert(loadstring(vim.env.TEST_BEFORE or ""))()
+local options = vim.json.decode(table.concat(vim.fn.readfile(vim.env.TEST_OPTIONS), "\n"))
+if test_tools then
+  options.tools = test_tools
+end
+if next(options) then
+  require("jumpseat").setup(options)
+end
