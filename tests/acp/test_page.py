@@ -1,4 +1,4 @@
-"""The examples of the page for editors are true."""
+"""The examples of the pages about the Agent Client Protocol and editors are true."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.support.editor import Schemas, running_editor
 
 pytestmark = pytest.mark.anyio
 
-PAGE = (Path(__file__).parents[2] / "docs" / "acp.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def contains(actual: Any, expected: Any) -> bool:
@@ -31,7 +31,7 @@ def contains(actual: Any, expected: Any) -> bool:
 
 
 async def test_the_exchange_is_what_goes_over_the_wire(tmp_path: Path, schemas: Schemas) -> None:
-    (exchange,) = blocks("acp")
+    (exchange,) = blocks("acp.md", "acp")
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
         session = "SESSION"
         for line in exchange.splitlines():
@@ -44,8 +44,20 @@ async def test_the_exchange_is_what_goes_over_the_wire(tmp_path: Path, schemas: 
 
 
 def test_the_settings_are_json_that_starts_the_server() -> None:
-    for settings in map(json.loads, blocks("json")):
-        (agent,) = settings["agent_servers"].values()
+    found = [json.loads(block) for block in blocks("editors.md", "json")]
+    assert len(found) == 3
+    for settings in found:
+        (agents,) = settings.values()
+        (agent,) = agents.values()
         assert agent["command"].endswith("jumpseat")
         assert agent["args"] == ["acp"]
         assert all(isinstance(value, str) for value in agent["env"].values())
+
+
+def test_every_editor_says_what_was_tried() -> None:
+    page = (DOCS / "editors.md").read_text()
+    rows = dict(re.findall(r"^\| \[(.+?)\]\(#.+?\) \| (.+?) \|", page, flags=re.MULTILINE))
+    parts = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page, flags=re.DOTALL | re.MULTILINE))
+    assert list(rows) == list(parts)
+    for editor, tried_with in rows.items():
+        assert (tried_with == "untested") == ("ntested" in parts[editor]), editor

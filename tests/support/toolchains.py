@@ -121,6 +121,13 @@ def require_program(name: str) -> str:
     return path
 
 
+@contextlib.contextmanager
+def tool_folder(name: str) -> Generator[Path]:
+    """A folder in the cache of test tools; as long as it is entered, other test runs wait for it."""
+    with locked(TOOLS / f"{name}.lock"):
+        yield TOOLS / name
+
+
 def missing(what: str) -> NoReturn:
     """End a test for want of a tool: a skip at a desk, a failure in CI."""
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):

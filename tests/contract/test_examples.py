@@ -1,0 +1,165 @@
+"""The examples in ``clients/examples``: one program in five languages, built and run as the page says.
+
+They are built in the cache of test tools, so that only what has changed is built again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.contract.hosts import server_executable
+from tests.support.toolchains import (
+    NEWEST_NPM_SDK,
+    NEWEST_PYPI_SDK,
+    ROOT,
+    Sdk,
+    missing,
+    require_program,
+    require_sdk,
+    tool_folder,
+)
+
+EXAMPLES = ROOT / "clients" / "examples"
+PAGE = ROOT / "docs" / "languages.md"
+OUTPUT = """\
+permission: custom-tool get_temperature
+tool: get_temperature Berlin
+permission: shell echo 18 degrees in Berlin | tr a-z A-Z
+The shell says: 18 DEGREES IN BERLIN
+<exited with exit code 0>
+"""
+BUILD_LIMIT_S = 600
+RUN_LIMIT_S = 60
+
+
+@dataclass(frozen=True)
+class Example:
+    """One language: what it needs, and the commands of the page."""
+
+    language: str
+    file: str
+    programs: tuple[str, ...]
+    install: str
+    """Fetches what the program depends on; needs a network where that is not here yet."""
+    build: str
+    run: str
+
+    @property
+    def folder(self) -> Path:
+        return EXAMPLES / self.language
+
+    @property
+    def code(self) -> str:
+        return (self.folder / self.file).read_text(encoding="utf-8")
+
+
+LANGUAGES = (
+    Example(
+        "typescript",
+        "main.ts",
+        ("node", "npm", "npx"),
+        "npm install --omit=optional --ignore-scripts --no-audit --no-fund --no-package-lock",
+        "npx tsc",
+        "node build/main.js",
+    ),
+    Example("python", "main.py", (), "", "", "python main.py"),
+    Example("go", "main.go", ("go",), "go mod download", "go build -o build/example .", "build/example"),
+    Example("rust", "main.rs", ("cargo",), "cargo fetch", "cargo build --quiet", "target/debug/example"),
+    Example(
+        "java",
+        "Main.java",
+        ("java", "javac", "mvn"),
+        "mvn --quiet --batch-mode dependency:copy-dependencies -DoutputDirectory=lib",
+        "",
+        "java -cp 'lib/*' Main.java",
+    ),
+)
+
+
+# The first run builds what the program depends on: for Rust that is some hundred crates, one of them very large.
+@pytest.mark.timeout(2 * BUILD_LIMIT_S + RUN_LIMIT_S)
+@pytest.mark.parametrize("example", LANGUAGES, ids=lambda one: one.language)
+def test_the_example_asks_runs_its_tool_and_streams_the_answer(example: Example, tmp_path: Path) -> None:
+    with tool_folder(f"example-{example.language}") as folder:
+        environ = prepared(example, folder)
+        home = tmp_path / "home"
+        home.mkdir()
+        for name in ("config.toml", "script.yaml"):
+            shutil.copy(EXAMPLES / name, home)
+        environ |= {"JUMPSEAT": str(server_executable()), "COPILOT_HOME": str(home)}
+        done = sh(example.run, folder, environ, RUN_LIMIT_S)
+
+    assert (done.returncode, done.stdout) == (0, OUTPUT), done.stderr
+    assert "error" not in done.stderr.lower()
+
+
+def test_the_page_shows_the_files_and_the_commands() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE))
+    for example in LANGUAGES:
+        assert shown[example.language] == example.code
+        for command in (example.install, example.build, example.run):
+            assert command in page
+    assert shown["yaml"] == (EXAMPLES / "script.yaml").read_text(encoding="utf-8")
+    assert shown["toml"] == (EXAMPLES / "config.toml").read_text(encoding="utf-8")
+    assert shown["text"] == OUTPUT
+
+
+def test_the_examples_are_written_for_the_newest_packages() -> None:
+    assert f"github-copilot-sdk=={NEWEST_PYPI_SDK}\n" in (EXAMPLES / "python/requirements.txt").read_text()
+    assert f'"@github/copilot-sdk": "{NEWEST_NPM_SDK}"' in (EXAMPLES / "typescript/package.json").read_text()
+
+
+def prepared(example: Example, folder: Path) -> dict[str, str]:
+    """Build the example in ``folder`` and return the environment to run it in; skip or fail for want of a tool."""
+    for program in example.programs:
+        require_program(program)
+    # What others have set for the server or for a build of theirs is not for ours.
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COPILOT_", "JUMPSEAT")) and name not in ("CARGO_TARGET_DIR", "GOFLAGS")
+    }
+    if example.language == "python":
+        sdk = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK))
+        environ["PATH"] = os.pathsep.join([str(sdk / "bin"), environ["PATH"]])
+    # With the times of the files, by which the tools tell what has changed.
+    shutil.copytree(
+        example.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "node_modules")
+    )
+    if example.install:
+        done = sh(example.install, folder, environ, BUILD_LIMIT_S)
+        if done.returncode != 0:
+            missing(f"what the example in {example.language} needs cannot be had: {ending(done)}")
+    if example.build:
+        done = sh(example.build, folder, environ, BUILD_LIMIT_S)
+        assert done.returncode == 0, f"{example.build}: {ending(done)}"
+    return environ
+
+
+def sh(command: str, folder: Path, environ: Mapping[str, str], limit_s: float) -> subprocess.CompletedProcess[str]:
+    # Without a shell in between, it is the program that is ended where it takes too long.
+    return subprocess.run(
+        f"exec {command}",
+        shell=True,
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
+    )
+
+
+def ending(done: subprocess.CompletedProcess[str]) -> str:
+    """The last of what a command said."""
+    return " ".join((done.stdout + done.stderr).split())[-800:]
