@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 from jumpseat.adapters.declared.declaration import Declaration
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, choices_of, default_of
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.declared.paths import follow
 
 
 class AdapterView:
@@ -46,15 +46,7 @@ class AdapterView:
 
     def lookup(self, path: str) -> Any:
         """What a dotted path leads to, ``None`` where to nothing."""
-        node: Any = self
-        for step in path.split("."):
-            if isinstance(node, Mapping):
-                node = node.get(step)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            elif step.startswith("_") or node is None:
-                return None
-            else:
-                node = getattr(node, step, None)  # pyright: ignore[reportUnknownArgumentType]
-        return node if not callable(node) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return follow(self, path)
 
     def _choose(self, model: str | None) -> None:
         entry = self.schema.get(MODEL)

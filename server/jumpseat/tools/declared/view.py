@@ -12,6 +12,7 @@ from typing import Any
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import canonical_json
+from jumpseat.declared.paths import follow
 from jumpseat.tools.declared.definition import Definition
 
 log = logging.getLogger(__name__)
@@ -90,15 +91,7 @@ class ToolView:
 
     def lookup(self, path: str) -> Any:
         """What a dotted path leads to, ``None`` where to nothing."""
-        node: Any = self
-        for step in path.split("."):
-            if isinstance(node, Mapping):
-                node = node.get(step)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            elif step.startswith("_") or node is None:
-                return None
-            else:
-                node = getattr(node, step, None)  # pyright: ignore[reportUnknownArgumentType]
-        return node if not callable(node) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return follow(self, path)
 
 
 class ToolsView:
