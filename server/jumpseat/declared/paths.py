@@ -7,7 +7,7 @@ from typing import Any
 
 
 def follow(root: Any, path: str) -> Any:
-    """What a dotted path leads to from ``root``, ``None`` where to nothing, to a function, or to what is private."""
+    """What a dotted path leads to from ``root``; ``None`` where to nothing, a function, or what is private."""
     node = root
     for step in path.split("."):
         if isinstance(node, Mapping):
