@@ -75,7 +75,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         prog="jumpseat",
         allow_abbrev=False,
         description="Agent server of the Copilot SDK protocol.",
-        epilog="'jumpseat adapters', 'jumpseat models' and 'jumpseat check ADAPTER' tell what can be used and"
+        epilog="'jumpseat chat' talks with an agent at this terminal, 'jumpseat run -p PROMPT' runs one prompt;"
+        " 'jumpseat adapters', 'jumpseat models' and 'jumpseat check ADAPTER' tell what can be used and"
         " whether it works; 'jumpseat script FILE' plays a script with a server; 'jumpseat schema' prints the"
         " protocol as JSON Schema.",
     )
