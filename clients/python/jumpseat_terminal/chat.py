@@ -52,7 +52,7 @@ def main(settings: Settings) -> int:
         print(f"error: {chat.failure}", file=sys.stderr)
         return FAILED
     if chat.worth_resuming:
-        print(f"Go on with it: jumpseat chat --resume {chat.session.id[:8]}")
+        print(f"\nGo on with it: jumpseat chat --resume {chat.session.id[:8]}")
     return 0
 
 
@@ -70,7 +70,7 @@ class Chat:
         self.settings = settings
         self.failure: str | None = None
         self.server_commands: list[dict[str, Any]] = []
-        self.screen = Screen(self, colour="NO_COLOR" not in os.environ)
+        self.screen = Screen(self, colour=not os.environ.get("NO_COLOR"))
         self.feed = Feed(self.screen.write, self.screen.painter)
         self._questions = Questions(self.screen, self.feed, settings)
         self._ready = False

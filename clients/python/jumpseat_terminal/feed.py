@@ -17,7 +17,6 @@ from jumpseat_protocol.events import (
     AssistantUsage,
     MessageDelta,
     ModelCallFailure,
-    PermissionRequested,
     Reasoning,
     ReasoningDelta,
     SessionError,
@@ -35,7 +34,7 @@ from jumpseat_protocol.events import (
     UserMessage,
 )
 from jumpseat_terminal.blocks import BlockSplitter
-from jumpseat_terminal.paint import Painter, count, duration, fit, main_argument
+from jumpseat_terminal.paint import DIFF_LINES, Painter, count, duration, fit, main_argument
 from jumpseat_terminal.safe import one_line, safe
 
 SHELLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
@@ -69,8 +68,6 @@ class Feed:
         self.model: str | None = None
         self.context_used: float | None = None
         self.show_thinking = False
-        self.can_keep = False
-        """Whether the server keeps approvals beyond the session."""
         self.unfolded: str | None = None
         """What ctrl-o shows: the latest thing that was shortened."""
         self.prompts: list[str] = []
@@ -117,12 +114,10 @@ class Feed:
                 self.calls[call_id].output = text
             case ToolExecutionComplete() as done:
                 self._end_call(done)
-            case PermissionRequested():
-                self.can_keep = "promptRequest" in event.data
             case SessionUsageInfo(current_tokens=used, token_limit=limit) if limit > 0:
                 self.context_used = used / limit
-            case AssistantUsage(model=model) if main:
-                self.model, self._trouble = model, ""
+            case AssistantUsage() if main:
+                self._trouble = ""
             case SessionModelChange(new_model=model):
                 self.model = model
                 self.note(f"model: {model}")
@@ -202,7 +197,8 @@ class Feed:
         diff = (done.result.detailed_content if done.result else None) or ""
         if diff.startswith("--- "):
             text = painter.tool(call.name, arguments, _changes(diff), failed=False)
-            self._out("tools", text if call.shown else text + painter.diff(diff))
+            self._out("tools", text if call.shown else text + painter.diff(diff, DIFF_LINES))
+            self.unfolded = painter.diff(diff)
         elif call.name in SHELLS:
             output, note, failed = _shell(content)
             text = painter.tool(call.name, arguments, note, failed=failed)

@@ -18,7 +18,7 @@ from jumpseat_client import (
     connect_stdio,
 )
 from jumpseat_terminal.options import Settings
-from jumpseat_terminal.rules import hidden_tools
+from jumpseat_terminal.rules import Rule, hidden_tools
 
 
 class NoSessionError(JumpseatClientError):
@@ -78,5 +78,14 @@ async def open_session(
         options["excluded_tools"] = hidden
     if session_id is None:
         options["working_directory"] = str(settings.folder)
-        return await client.create_session(on_event=on_event, on_permission=on_permission, **options)
-    return await client.resume_session(session_id, on_event=on_event, on_permission=on_permission, **options)
+        session = await client.create_session(on_event=on_event, on_permission=on_permission, **options)
+    else:
+        session = await client.resume_session(session_id, on_event=on_event, on_permission=on_permission, **options)
+    rules = {name: [rule.wire() for rule in rules] for name, rules in _rules_of(settings).items()}
+    everything = {"approveAllToolPermissionRequests": True} if settings.yolo else {}
+    await session.request("session.permissions.configure", rules=rules, **everything)
+    return session
+
+
+def _rules_of(settings: Settings) -> dict[str, tuple[Rule, ...]]:
+    return {"approved": settings.allow, "denied": settings.deny}

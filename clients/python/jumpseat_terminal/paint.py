@@ -18,14 +18,18 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
-from jumpseat_terminal.safe import one_line, safe
+from jumpseat_terminal.safe import exact, one_line, safe
 
 NARROW: Final = 60
-DIFF_LINES: Final = 400
-"""More of a diff is not shown at once."""
+DIFF_LINES: Final = 40
+"""More of a diff is folded, once the change is made."""
 OUTPUT_LINES: Final = 3
+# Without backgrounds: which ones go with the terminal's own is not known.
+_THEME: Final = Theme({"markdown.code": "cyan", "markdown.code_block": "", "markdown.link_url": "dim underline"})
 _TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAIN_ARGUMENTS: Final = ("command", "path", "pattern", "query", "url", "question", "fact", "name", "shellId")
 
@@ -69,12 +73,13 @@ class Painter:
             file=io.StringIO(),
             width=self.width,
             force_terminal=True,
-            color_system="standard" if self._colour else None,
+            color_system="standard",
             no_color=not self._colour,
             legacy_windows=False,
             highlight=False,
             markup=False,
             emoji=False,
+            theme=_THEME,
         )
         with console.capture() as captured:
             for thing in things:
@@ -85,7 +90,7 @@ class Painter:
 
     def markdown(self, text: str) -> str:
         """A block of Markdown; links show where they lead."""
-        return self.lines(_Markdown(safe(text), hyperlinks=False)).strip("\n") + "\n"
+        return _EMPTY_ENDS.sub("", self.lines(_Markdown(safe(text), hyperlinks=False))) + "\n"
 
     def prompt(self, text: str) -> str:
         """What the user said."""
@@ -118,7 +123,7 @@ class Painter:
 
     def asked(self, name: str, about: str) -> str:
         """A call that needs permission."""
-        return self.lines(self._beside("○ ", Text.assemble((one_line(name), "bold"), f" {one_line(about)}"), ""))
+        return self.lines(self._beside("○ ", Text.assemble((one_line(name), "bold"), f" {exact(about)}"), ""))
 
     def _call(self, name: str, arguments: Any, note: str, mark: str, style: str) -> Text:
         note = one_line(note)
@@ -146,20 +151,19 @@ class Painter:
 
     def command(self, text: str) -> str:
         """A command, whole, as it would run."""
-        return self.lines(Padding(Text(safe(text).rstrip(), "bold cyan"), (0, 0, 0, 2)))
+        return self.lines(Padding(Text(exact(text).rstrip(), "bold cyan"), (0, 0, 0, 2)))
 
     def arguments(self, value: Any) -> str:
         """The arguments of a call, whole."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
-        return self.lines(Padding(Text(safe(text)), (0, 0, 0, 2)))
+        return self.lines(Padding(Text(exact(text)), (0, 0, 0, 2)))
 
-    def diff(self, text: str, limit: int = DIFF_LINES) -> str:
-        """A unified diff, with line numbers where there is room for them."""
+    def diff(self, text: str, limit: int | None = None) -> str:
+        """A unified diff, with line numbers where there is room for them; whole without a ``limit``."""
         rows: list[Text] = []
         old = new = 0
         numbered = self.width >= NARROW
-        lines = safe(text).rstrip("\n").split("\n")
-        for line in lines:
+        for line in exact(text).rstrip("\n").split("\n"):
             if line.startswith(("--- ", "+++ ")) and not rows:
                 continue
             if found := _HUNK.match(line):
@@ -172,12 +176,11 @@ class Painter:
             kind, body = line[:1], line[1:]
             number, style = (old, "red") if kind == "-" else (new, "green" if kind == "+" else "dim")
             old, new = old + (kind != "+"), new + (kind != "-")
-            row = Text(f"  {number:>4} " if numbered else "  ", "dim")
+            row = Text.assemble((f"  {number:>4} " if numbered else "  ", "dim"))
             row.append(f"{kind or ' '} {body}", style)
             rows.append(row)
-        hidden = len(rows) - limit
-        if hidden > 0:
-            rows = [*rows[:limit], Text(f"  ... {count(hidden, 'more line')}", "dim")]
+        if limit is not None and len(rows) > limit:
+            rows[limit:] = [Text(f"  ... {count(len(rows) - limit, 'more line')} (ctrl-o)", "dim")]
         return self.lines(*rows) if rows else ""
 
     # --- tables -------------------------------------------------------------------------------------------------
@@ -196,6 +199,10 @@ class Painter:
         for first, *others in rows:
             table.add_row(Text(f"  {one_line(first)}", "bold"), *(Text(one_line(other)) for other in others))
         return self.lines(table)
+
+    def choice(self, mark: str, text: str) -> str:
+        """An entry of a menu, whole, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.lines(self._beside(mark, Text(text), ""))).rstrip("\n")
 
     def _beside(self, mark: str, text: Text, style: str) -> Table:
         grid = Table.grid()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from pathlib import PurePath
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -14,6 +15,7 @@ from jumpseat_protocol.events import ElicitationRequested
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
+    McpPermission,
     MemoryPermission,
     ReadPermission,
     ShellPermission,
@@ -22,7 +24,6 @@ from jumpseat_protocol.permissions import (
 )
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.options import Settings
-from jumpseat_terminal.rules import allows, denying
 from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.screen import Option, Screen
 
@@ -37,43 +38,34 @@ _TITLES: Final = {
 
 
 class Questions:
-    """Those of one chat. ``granted`` is what was approved for the session while other calls waited already."""
+    """Those of one chat."""
 
     def __init__(self, screen: Screen, feed: Feed, settings: Settings) -> None:
         self._screen = screen
         self._feed = feed
         self._settings = settings
         self._one_at_a_time = anyio.Lock()
-        self._granted: list[PermissionRequest] = []
 
     # --- permissions --------------------------------------------------------------------------------------------
 
     async def permission(self, request: PermissionRequest) -> PermissionDecision:
-        """A ``PermissionHandler``: by the rules of the command line, else by the person."""
+        """A ``PermissionHandler``: what the server's rules leave open."""
         call_id: str | None = getattr(request, "tool_call_id", None)
         call = self._feed.calls.get(call_id or "")
         tool = call.name if call else None
-        rule = denying(self._settings.deny, request, tool, self._settings.folder)
-        if rule is not None:
-            return reject(f"--deny-tool {rule} forbids it. Go on without it.")
-        if self._settings.yolo or allows(self._settings.allow, request, tool, self._settings.folder):
-            return approve_once()
         async with self._one_at_a_time:
-            if any(_covered(request, before) for before in self._granted):
-                return approve_once()
             self._feed.show(self._described(request, tool))
             if call is not None and isinstance(request, WritePermission):
                 call.shown = True
-            return await self._ask_permission(request, call.arguments if call else None)
+            return await self._ask_permission(request, as_object(call.arguments) if call else {})
 
-    async def _ask_permission(self, request: PermissionRequest, arguments: Any) -> PermissionDecision:
+    async def _ask_permission(self, request: PermissionRequest, arguments: dict[str, Any]) -> PermissionDecision:
         options = [Option("yes", "once", "y")]
         scope = _scope(request)
         if scope:
             options.append(Option(f"yes, for this session: {scope}", "session", "s"))
-            if self._feed.can_keep:
-                options.append(Option(f"yes, in this project: {scope}", "always", "a"))
-        if isinstance(arguments, dict) and arguments and not isinstance(request, UnknownPermission):
+            options.append(Option(f"yes, in this project: {scope}", "always", "a"))
+        if arguments and not isinstance(request, UnknownPermission):
             options.append(Option("change it first", "edit", "e"))
         options.append(Option("no, and tell the model why", "no", "n"))
         title = _TITLES.get(request.kind, f"Allow this ({one_line(request.kind)})?")
@@ -82,10 +74,8 @@ class Questions:
                 case "once":
                     return approve_once()
                 case "session":
-                    self._granted.append(request)
                     return PermissionDecision(kind="approve-for-session")
                 case "always":
-                    self._granted.append(request)
                     return PermissionDecision(kind="approve-for-location")
                 case "edit":
                     changed = await self._edited(arguments)
@@ -122,9 +112,9 @@ class Questions:
                 warning = painter.warning(request.warning) if request.warning else ""
                 return painter.asked(name, about) + painter.command(request.full_command_text) + warning
             case WritePermission():
-                return painter.asked(name, request.file_name) + painter.diff(request.diff)
+                return painter.asked(name, self._place(request.file_name)) + painter.diff(request.diff)
             case ReadPermission():
-                return painter.asked(name, request.path)
+                return painter.asked(name, self._place(request.path))
             case UrlPermission():
                 via = f"\nredirected from {request.redirected_from}" if request.redirected_from else ""
                 return painter.asked(name, "") + painter.command(request.url + via)
@@ -134,16 +124,26 @@ class Questions:
             case HookPermission():
                 why = painter.warning(request.hook_message) if request.hook_message else ""
                 return painter.asked(request.tool_name, "") + painter.arguments(request.tool_args) + why
+            case McpPermission():
+                about = f"of the MCP server {request.server_name}"
+                return painter.asked(request.tool_name, about) + painter.arguments(request.args)
             case CustomToolPermission():
                 return painter.asked(request.tool_name, "") + painter.arguments(request.args)
             case UnknownPermission():
                 return painter.asked(name, "") + painter.arguments(request.data)
 
+    def _place(self, path: str) -> str:
+        """A path, as short as it can be told without doubt."""
+        try:
+            return str(PurePath(path).relative_to(self._settings.folder))
+        except ValueError:
+            return path
+
     # --- questions ----------------------------------------------------------------------------------------------
 
     async def input(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """``userInput.request``: a question of the model."""
-        question, choices = str(params.get("question", "")), [str(one) for one in params.get("choices") or []]
+        question, choices = str(params.get("question", "")), [str(one) for one in as_list(params.get("choices"))]
         free = params.get("allowFreeform") is not False or not choices
         async with self._one_at_a_time:
             self._feed.show(self._screen.painter().markdown(question))
@@ -160,7 +160,7 @@ class Questions:
         if free:
             options.append(Option("something else", -1, "0"))
         while True:
-            chosen = await self._screen.choose("Your answer:", options)
+            chosen: int | None = await self._screen.choose("Your answer:", options)
             if chosen is None:
                 return None
             if chosen >= 0:
@@ -181,9 +181,9 @@ class Questions:
                 return {"action": action}
             schema = asked.requested_schema or {}
             content: dict[str, Any] = {}
-            required = schema.get("required") or []
-            for name, field in (schema.get("properties") or {}).items():
-                value = await self._field(name, field, required=name in required)
+            required = as_list(schema.get("required"))
+            for name, field in as_object(schema.get("properties")).items():
+                value = await self._field(name, as_object(field), required=name in required)
                 if value is None:
                     return {"action": "cancel"}
                 if value != "":
@@ -199,11 +199,11 @@ class Questions:
         kind = field.get("type")
         if kind == "boolean":
             return await self._screen.choose(title, [Option("yes", True, "y"), Option("no", False, "n")])
-        if isinstance(values := field.get("enum"), list):
-            names: list[Any] = field.get("enumNames") or values  # pyright: ignore[reportUnknownVariableType]
+        if values := as_list(field.get("enum")):
+            names = as_list(field.get("enumNames")) or values
             options = [
                 Option(one_line(str(label)), value, _digit(number))
-                for number, (label, value) in enumerate(zip(names, values, strict=False))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+                for number, (label, value) in enumerate(zip(names, values, strict=False))
             ]
             return await self._screen.choose(title, [*options, *([] if required else [Option("none", "")])])
 
@@ -231,6 +231,8 @@ def _scope(request: PermissionRequest) -> str:
             return f"all of {one_line(_host(request.url))}"
         case MemoryPermission():
             return "all memories"
+        case McpPermission():
+            return one_line(f"{request.tool_name} of {request.server_name}")
         case CustomToolPermission():
             return one_line(request.tool_name)
         case HookPermission():
@@ -239,29 +241,21 @@ def _scope(request: PermissionRequest) -> str:
             return one_line(str(request.data.get("toolName") or ""))
 
 
-def _covered(request: PermissionRequest, before: PermissionRequest) -> bool:
-    """Whether approving ``before`` for the session approved ``request`` too; the server would say the same."""
-    match request, before:
-        case ShellPermission(), ShellPermission():
-            known = {one.identifier for one in before.commands}
-            return request.can_offer_session_approval and {one.identifier for one in request.commands} <= known
-        case UrlPermission(), UrlPermission():
-            return _host(request.url) == _host(before.url)
-        case CustomToolPermission(), CustomToolPermission():
-            return request.tool_name == before.tool_name
-        case (WritePermission(), WritePermission()) | (ReadPermission(), ReadPermission()):
-            return True
-        case MemoryPermission(), MemoryPermission():
-            return True
-        case _:
-            return False
-
-
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """``value`` where it is an object of JSON, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """``value`` where it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _no_object(text: str) -> str | None:

@@ -1,6 +1,6 @@
 """``jumpseat run``: one prompt, made for pipes. The answer goes to stdout, all else to stderr.
 
-Nobody can be asked here. What the rules of the command line do not decide is refused, and that ends the run with
+Nobody can be asked here. What the server's rules do not decide is refused, and that ends the run with
 exit code 3 and a sentence on what would allow it: a model is not left to find its way around a refusal.
 """
 
@@ -23,7 +23,6 @@ from jumpseat_client import (
     PermissionDecision,
     PermissionRequest,
     Session,
-    approve_once,
     reject,
 )
 from jumpseat_protocol.events import (
@@ -36,10 +35,9 @@ from jumpseat_protocol.events import (
     ToolExecutionComplete,
     ToolExecutionStart,
 )
-from jumpseat_protocol.permissions import ShellPermission, UrlPermission, WritePermission
+from jumpseat_protocol.permissions import McpPermission, ShellPermission, UrlPermission, WritePermission
 from jumpseat_terminal.opening import NoSessionError, connect, find_session, open_session
 from jumpseat_terminal.options import USAGE_ERROR, RunOptions
-from jumpseat_terminal.rules import allows, denying
 from jumpseat_terminal.safe import one_line, safe
 
 DONE: Final = 0
@@ -197,19 +195,15 @@ class _Run:
     # --- permissions --------------------------------------------------------------------------------------------
 
     async def _decide(self, request: PermissionRequest) -> PermissionDecision:
-        settings = self._settings
         call_id: str | None = getattr(request, "tool_call_id", None)
         tool = self._tools.get(call_id or "")
-        rule = denying(settings.deny, request, tool, settings.folder)
-        if rule is not None:
-            return reject(f"--deny-tool {rule} forbids it. Go on without it.")
-        if settings.yolo or allows(settings.allow, request, tool, settings.folder):
-            return approve_once()
         self._denied.append({"toolCallId": call_id, "tool": tool, "kind": request.kind, "what": _what(request)})
-        self._progress.say(
-            f"denied: {tool or request.kind} wants to {_what(request)}, and nobody can be asked here."
-            f"\n  allow it with: --allow-tool {_suggested(request, tool)}   (or everything with --yolo)"
-        )
+        because = "a rule wants a person to decide" if self._settings.yolo else "nobody can be asked here"
+        self._progress.say(f"denied: {tool or request.kind} wants to {_what(request)}, and {because}")
+        if not self._settings.yolo:
+            self._progress.say(
+                f"  allow it with --allow-tool {_suggested(request, tool)}, or everything with --yolo"
+            )
         return reject()
 
     # --- ends ---------------------------------------------------------------------------------------------------
@@ -352,6 +346,8 @@ def _what(request: PermissionRequest) -> str:
             return f"write {one_line(request.file_name)}"
         case UrlPermission():
             return f"load {one_line(request.url)}"
+        case McpPermission():
+            return f"call {one_line(request.tool_name)} of {one_line(request.server_name)}"
         case _:
             path = getattr(request, "path", None)
             return f"read {one_line(path)}" if isinstance(path, str) else f"do this ({request.kind})"
@@ -359,5 +355,7 @@ def _what(request: PermissionRequest) -> str:
 
 def _suggested(request: PermissionRequest, tool: str | None) -> str:
     if isinstance(request, ShellPermission) and request.can_offer_session_approval and len(request.commands) == 1:
-        return f"'shell({request.commands[0].identifier})'"
+        return f"'shell({one_line(request.commands[0].identifier)} *)'"
+    if isinstance(request, McpPermission):
+        return f"'mcp({one_line(request.server_name)}:{one_line(request.tool_name)})'"
     return request.kind if request.kind in ("shell", "write", "read", "url", "memory") else tool or request.kind

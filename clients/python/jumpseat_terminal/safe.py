@@ -24,6 +24,12 @@ def safe(text: str) -> str:
     return _DECEPTIVE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
 
 
+def exact(text: str) -> str:
+    """``text`` with nothing left out: what is to be approved shows even what a terminal would not show."""
+    text = _CONTROL.sub(lambda found: _picture(found[0]), text.replace("\t", _TAB))
+    return _DECEPTIVE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+
+
 def one_line(text: str) -> str:
     """``text`` made safe and put on one line."""
     return " ".join(safe(text).split())

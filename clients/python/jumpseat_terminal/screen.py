@@ -173,7 +173,7 @@ class Screen:
 
     async def choose(self, title: str, options: Sequence[Option], *, searchable: bool = False) -> Any:
         """Let the user choose one; ``None`` where they would rather not. Cancelling takes the question away."""
-        calm = time.monotonic() - self._typed_at > CALM_S
+        calm = not self._prompt.text or time.monotonic() - self._typed_at > CALM_S
         return await self._ask(_Choice(title, options=options, searchable=searchable, armed=calm))
 
     async def line(
@@ -270,7 +270,10 @@ class Screen:
         for number, option in enumerate(options[first : first + room], first):
             chosen = number == question.index
             key = f"{option.key} " if option.key else ""
-            text = self._fit(f"{'❯' if chosen else ' '} {key}{option.label}")
+            mark = f"{'❯' if chosen else ' '} {key}"
+            # What is approved must be read: only lists to search in are cut.
+            short = question.searchable
+            text = self._fit(mark + option.label) if short else self.painter().choice(mark, option.label)
             rows.append(("class:chosen" if chosen else "", text + "\n"))
         if not options:
             rows.append(("class:dim", "  nothing fits\n"))
@@ -394,7 +397,7 @@ class Screen:
         def _paste(event: KeyPressEvent) -> None:
             """Pasted text answers no question."""
 
-        @keys.add(Keys.Any, filter=choosing, eager=True)
+        @keys.add(Keys.Any, filter=choosing)
         def _key(event: KeyPressEvent) -> None:
             question = choice()
             if question.searchable:
