@@ -42,8 +42,10 @@ MAY_IMPORT = {
     "errors": set[str](),
 }
 # Type-checking imports are not followed at run time; these are the ones that would point the other way.
-HEAVY = {"httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"}
-HEAVY |= {"rich", "prompt_toolkit", "jumpseat_terminal"}
+HEAVY = {
+    *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
+    *("rich", "prompt_toolkit", "jumpseat_terminal"),
+}
 
 
 def modules(root: Path) -> Iterator[tuple[Path, ast.Module]]:

@@ -79,7 +79,7 @@ def test_the_page_names_all_commands() -> None:
 
 
 def test_the_rules_in_the_page_are_rules() -> None:
-    rows = PAGE.split("### Rules")[1].split("\n\n")[1].splitlines()[2:]
+    rows = PAGE.split("### Rules")[1].split("\n\n")[2].splitlines()[2:]
     rules = [rule for row in rows for rule in re.findall(r"`([^`]+)`", row.split("|")[1])]
     assert len(rules) == 15
     assert all(parse_rule(rule) for rule in rules)

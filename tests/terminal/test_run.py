@@ -76,7 +76,7 @@ def test_stream_json_tells_every_event_and_then_the_result(place: Place) -> None
     lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert [lines[0]["type"], lines[-1]["type"]] == ["run.started", "run.result"]
     types = [line["type"] for line in lines]
-    for kind in ("user.message", "assistant.message_delta", "permission.requested", "tool.execution_complete"):
+    for kind in ("user.message", "assistant.message_delta", "tool.execution_start", "tool.execution_complete"):
         assert kind in types
     assert types[-2] == "session.idle"
     assert lines[0]["sessionId"] == lines[-1]["sessionId"]

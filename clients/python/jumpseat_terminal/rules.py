@@ -1,4 +1,4 @@
-"""Rules of the command line for tool calls, ``shell(git status)`` say. The server judges by them, not this program."""
+"""Rules of the command line for tool calls, ``shell(git status)`` say. It is the server that judges by them."""
 
 from __future__ import annotations
 
