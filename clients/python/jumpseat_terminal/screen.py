@@ -95,7 +95,6 @@ class Screen:
         self._talk = talk
         self._colour = colour
         self._text: list[str] = []
-        self._news = anyio.Event()
         self._question: _Question | None = None
         self._one_at_a_time = anyio.Lock()
         self._interrupted_at = 0.0
@@ -137,6 +136,7 @@ class Screen:
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
             min_redraw_interval=0.03,
+            before_render=self._print,
             output=output,
         )
         # An escape key is told from the sequences that begin with one by what does not follow.
@@ -151,13 +151,11 @@ class Screen:
     def write(self, text: str) -> None:
         """Print finished text above the input."""
         self._text.append(text)
-        self._news.set()
+        self._app.invalidate()
 
     def refresh(self) -> None:
         """Draw what is in progress anew, soon."""
-        # Printing draws it too, at the moment when what is finished has left it.
-        if not self._text:
-            self._app.invalidate()
+        self._app.invalidate()
 
     def remember(self, prompts: Sequence[str]) -> None:
         """Have the arrow up find these prompts."""
@@ -200,7 +198,6 @@ class Screen:
     async def run(self) -> None:
         """Show it until the user leaves."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._print)
             tasks.start_soon(self._tick)
             await self._app.run_async(set_exception_handler=False)
             tasks.cancel_scope.cancel()
@@ -208,18 +205,12 @@ class Screen:
         self._app.output.write_raw("".join(self._text))
         self._app.output.flush()
 
-    async def _print(self) -> None:
-        while True:
-            await self._news.wait()
-            self._news = anyio.Event()
-            if self._app.is_running:
-                # In one go: what is in progress goes, what is finished comes, what is still in progress is back.
-                text, self._text[:] = "".join(self._text), []
-                self._app.renderer.erase()
-                # What is drawn is kept by this number.
-                self._app.render_counter += 1
-                self._app.output.write_raw(text)
-                self._app.renderer.render(self._app, self._app.layout)
+    def _print(self, _app: object = None) -> None:
+        """Runs before each drawing, so that no drawing shows what is in progress without what came before it."""
+        if self._text:
+            text, self._text[:] = "".join(self._text), []
+            self._app.renderer.erase()
+            self._app.output.write_raw(text)
 
     async def _tick(self) -> None:
         while True:
