@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 SERVER = ROOT / "server" / "jumpseat"
 PROTOCOL = ROOT / "protocol" / "jumpseat_protocol"
 CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
+TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 
 # What each room of the server may import of the others. `handlers` and `app` see the parts they connect.
 MAY_IMPORT = {
@@ -42,7 +43,10 @@ MAY_IMPORT = {
     "errors": set[str](),
 }
 # Type-checking imports are not followed at run time; these are the ones that would point the other way.
-HEAVY = {"httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"}
+HEAVY = {
+    *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
+    *("rich", "prompt_toolkit", "jumpseat_terminal"),
+}
 
 
 def modules(root: Path) -> Iterator[tuple[Path, ast.Module]]:
@@ -119,8 +123,8 @@ def test_the_domain_does_no_input_or_output_of_its_own() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("root", [PROTOCOL, CLIENT], ids=["protocol", "client"])
-def test_protocol_and_client_need_nothing_of_the_server(root: Path) -> None:
+@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, TERMINAL], ids=["protocol", "client", "terminal"])
+def test_protocol_and_clients_need_nothing_of_the_server(root: Path) -> None:
     wrong = [
         f"{path.name} imports {name}"
         for path, tree in modules(root)
@@ -128,6 +132,16 @@ def test_protocol_and_client_need_nothing_of_the_server(root: Path) -> None:
         if name == "jumpseat" or name.startswith("jumpseat.")
     ]
     assert wrong == []
+
+
+def test_the_terminal_is_imported_by_the_entry_point_alone() -> None:
+    importers = {
+        str(path.relative_to(ROOT))
+        for root in (SERVER, PROTOCOL, CLIENT)
+        for path, tree in modules(root)
+        if any(name.split(".")[0] == "jumpseat_terminal" for name in imported(tree, at_run_time=False))
+    }
+    assert importers == {"server/jumpseat/__main__.py"}
 
 
 def test_the_protocol_package_imports_alone_in_a_fresh_interpreter() -> None:
@@ -165,7 +179,7 @@ def test_every_task_has_a_parent() -> None:
     loose = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.attr}"
-        for root in (SERVER, CLIENT)
+        for root in (SERVER, CLIENT, TERMINAL)
         for path, tree in modules(root)
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in loose
@@ -176,7 +190,7 @@ def test_every_task_has_a_parent() -> None:
 def test_every_module_says_what_it_owns() -> None:
     silent = [
         str(path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT)
+        for root in (SERVER, PROTOCOL, CLIENT, TERMINAL)
         for path, tree in modules(root)
         if tree.body and ast.get_docstring(tree) is None
     ]
@@ -186,7 +200,7 @@ def test_every_module_says_what_it_owns() -> None:
 def test_nothing_changes_at_module_level() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for root in (SERVER, PROTOCOL, CLIENT)
+        for root in (SERVER, PROTOCOL, CLIENT, TERMINAL)
         for path, tree in modules(root)
         for node in ast.walk(tree)
         if isinstance(node, ast.Global)

@@ -23,6 +23,14 @@ def main() -> None:
         from jumpseat.script.command import main as play_scripts
 
         sys.exit(play_scripts(sys.argv[2:]))
+    if sys.argv[1:2] == ["chat"]:
+        from jumpseat_terminal.command import chat
+
+        sys.exit(chat(sys.argv[2:]))
+    if sys.argv[1:2] == ["run"]:
+        from jumpseat_terminal.command import run as run_prompt
+
+        sys.exit(run_prompt(sys.argv[2:]))
     if (command := parse_command(sys.argv[1:], os.environ)) is not None:
         from jumpseat.console import run as run_command
 

@@ -49,17 +49,22 @@ async def connect_stdio(
     env: Mapping[str, str | None] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     on_message: MessageTap | None = None,
+    start_new_session: bool = False,
 ) -> AsyncGenerator[Client]:
     """Start a server and connect to it; leaving the context shuts it down.
 
     ``command`` is the executable with leading arguments, by default the installed ``jumpseat``; ``args`` are more
-    arguments. ``env`` is laid over our own environment, ``None`` removes a variable.
+    arguments. ``env`` is laid over our own environment, ``None`` removes a variable. With ``start_new_session`` the
+    ctrl-c of a terminal reaches us alone.
 
     Raises:
         HandshakeError: it could not be started, or did not answer as expected. The text holds its stderr.
     """
     process = await ServerProcess.start(
-        [*(command or find_server()), *args, "--headless", "--stdio"], env or {}, cwd
+        [*(command or find_server()), *args, "--headless", "--stdio"],
+        env or {},
+        cwd,
+        start_new_session=start_new_session,
     )
     try:
         async with _open(process.stream, token=None, on_message=on_message, process=process) as client:

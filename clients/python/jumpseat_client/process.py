@@ -33,7 +33,12 @@ class ServerProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], env: Mapping[str, str | None], cwd: str | os.PathLike[str] | None
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str | None],
+        cwd: str | os.PathLike[str] | None,
+        *,
+        start_new_session: bool = False,
     ) -> ServerProcess:
         """Start ``command`` with ``env`` laid over our own environment; ``None`` removes a variable.
 
@@ -42,7 +47,15 @@ class ServerProcess:
         """
         merged = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
         try:
-            process = await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=merged, cwd=cwd)
+            process = await anyio.open_process(
+                command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=merged,
+                cwd=cwd,
+                start_new_session=start_new_session,
+            )
         except OSError as error:
             raise HandshakeError(f"could not run {command[0]!r}: {error}") from error
         return cls(process)

@@ -1,0 +1,172 @@
+"""The slash commands of ``chat``: its own, and those that the server and its clients have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from jumpseat_client import RpcError
+from jumpseat_protocol.sessions import SessionMetadata
+from jumpseat_terminal.paint import count
+from jumpseat_terminal.safe import one_line
+from jumpseat_terminal.screen import Option
+
+if TYPE_CHECKING:
+    from jumpseat_terminal.chat import Chat
+
+_COMMAND: Final = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """``run`` gets the text behind the name."""
+
+    description: str
+    run: Callable[[Chat, str], Awaitable[None]]
+    hint: str = ""
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """Name and arguments of a command; ``None`` where the text is a prompt, which may begin with a path."""
+    found = _COMMAND.fullmatch(text.strip())
+    return (found[1].lower(), (found[2] or "").strip()) if found else None
+
+
+async def run(chat: Chat, name: str, args: str) -> None:
+    """Run a command. What goes wrong is shown."""
+    try:
+        if name in COMMANDS:
+            await COMMANDS[name].run(chat, args)
+            return
+        if name not in {one["name"].lower() for one in chat.server_commands}:
+            chat.feed.note(f"There is no command /{name}. /help lists them.", "yellow")
+            return
+        answer = await chat.session.request("session.commands.invoke", name=name, input=args)
+        if answer.get("text"):
+            chat.feed.note(str(answer["text"]), "")
+    except RpcError as error:
+        chat.feed.show(chat.screen.painter().error(f"/{name}: {error}"))
+
+
+async def pick_session(chat: Chat) -> str | None:
+    """The id of a session that the user chooses."""
+    found = [one for one in await chat.client.list_sessions() if one.summary or one.name]
+    if not found:
+        chat.feed.note("There are no sessions yet.")
+        return None
+    here = [one for one in found if one.context and one.context.cwd == str(chat.settings.folder)]
+    others = [one for one in found if one not in here]
+    options = [Option(_session_line(one, elsewhere=one in others), one.session_id) for one in [*here, *others]]
+    return await chat.screen.choose("Go on with which session?", options, searchable=True)
+
+
+def _session_line(one: SessionMetadata, *, elsewhere: bool) -> str:
+    when = one.modified_time[:16].replace("T", " ")
+    place = f"  {one.context.cwd}" if elsewhere and one.context else ""
+    return f"{when}  {one_line(one.name or one.summary or one.session_id)}{place}"
+
+
+async def _help(chat: Chat, _args: str) -> None:
+    rows = [(f"/{name} {one.hint}".strip(), one.description) for name, one in COMMANDS.items()]
+    rows += [
+        (f"/{one['name']}", str(one.get("description") or ""))
+        for one in chat.server_commands
+        if one["name"].lower() not in COMMANDS
+    ]
+    keys = [
+        ("enter, ctrl-j", "send; begin a new line"),
+        ("ctrl-c", "cancel the turn; twice leaves"),
+        ("ctrl-o", "show the latest shortened thing whole"),
+        ("↑ ↓ tab", "earlier prompts; complete a command"),
+    ]
+    painter = chat.screen.painter()
+    chat.feed.show(painter.table(rows) + "\n" + painter.table(keys))
+
+
+async def _model(chat: Chat, args: str) -> None:
+    models: list[dict[str, Any]] = (await chat.session.request("session.model.list"))["list"]
+    chosen: str | None = args or None
+    if not args:
+        if not models:
+            chat.feed.note("No list of models can be had. /model NAME uses one.")
+            return
+        options = [Option(_model_line(one, chat.feed.model), one["id"]) for one in models]
+        chosen = await chat.screen.choose("Which model?", options, searchable=True)
+    if chosen:
+        await chat.session.set_model(chosen)
+        if models and chosen not in {one["id"] for one in models}:
+            chat.feed.note("It is in no list; the next prompt will tell.", "yellow")
+
+
+def _model_line(model: dict[str, Any], current: str | None) -> str:
+    window = model.get("capabilities", {}).get("limits", {}).get("max_context_window_tokens")
+    size = f"  {window // 1000}k" if isinstance(window, int) else ""
+    return f"{one_line(model['id'])}{size}{'  (now)' if model['id'] == current else ''}"
+
+
+async def _resume(chat: Chat, args: str) -> None:
+    session_id: str | None
+    if args:
+        found = [one.session_id for one in await chat.client.list_sessions() if one.session_id.startswith(args)]
+        session_id = found[0] if len(found) == 1 else None
+        if session_id is None:
+            chat.feed.note(f"{count(len(found), 'session')} with an id that begins with {args}.", "yellow")
+    else:
+        session_id = await pick_session(chat)
+    if session_id is not None:
+        await chat.change_session(session_id)
+
+
+async def _new(chat: Chat, _args: str) -> None:
+    await chat.change_session(None)
+
+
+async def _clear(chat: Chat, _args: str) -> None:
+    chat.screen.clear()
+    await chat.change_session(None)
+
+
+async def _usage(chat: Chat, _args: str) -> None:
+    used = await chat.session.request("session.usage.getMetrics")
+    changes = used["codeChanges"]
+    rows: list[tuple[str, str]] = []
+    for name, one in used["modelMetrics"].items():
+        tokens = one["usage"]
+        cached = f", {tokens['cacheReadTokens']:,} from cache" if tokens["cacheReadTokens"] else ""
+        calls = count(one["requests"]["count"], "call")
+        rows.append((name, f"{calls}, {tokens['inputTokens']:,} in{cached}, {tokens['outputTokens']:,} out"))
+    if chat.feed.context_used is not None:
+        rows.append(("context", f"{chat.feed.context_used:.0%} used"))
+    rows.append(("changes", f"+{changes['linesAdded']} -{changes['linesRemoved']} lines"))
+    chat.feed.show(chat.screen.painter().table(rows))
+
+
+async def _tools(chat: Chat, _args: str) -> None:
+    await chat.session.request("session.tools.initializeAndValidate")
+    tools = (await chat.session.request("session.tools.getCurrentMetadata"))["tools"]
+    rows = [(str(one["name"]), str(one.get("description") or "").split(". ")[0].split("\n")[0]) for one in tools]
+    chat.feed.show(chat.screen.painter().table(rows))
+
+
+async def _thinking(chat: Chat, args: str) -> None:
+    chat.feed.show_thinking = args == "on" if args in ("on", "off") else not chat.feed.show_thinking
+    chat.feed.note(f"What the model thinks is shown {'whole' if chat.feed.show_thinking else 'as one line'}.")
+
+
+async def _quit(chat: Chat, _args: str) -> None:
+    chat.screen.leave()
+
+
+COMMANDS: Final = {
+    "help": Command("list the commands and keys", _help),
+    "model": Command("choose a model, or use NAME", _model, "[NAME]"),
+    "resume": Command("go on with another session", _resume, "[ID]"),
+    "new": Command("begin a new session", _new),
+    "clear": Command("empty the screen and begin a new session", _clear),
+    "usage": Command("what this session has used", _usage),
+    "tools": Command("what the model can call", _tools),
+    "thinking": Command("show what the model thinks, or fold it", _thinking, "[on|off]"),
+    "quit": Command("leave; the session is kept", _quit),
+}

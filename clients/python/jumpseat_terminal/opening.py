@@ -1,0 +1,91 @@
+"""Starting the server and opening the session that the arguments ask for. Shared by ``chat`` and ``run``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from jumpseat_client import (
+    Client,
+    Event,
+    JumpseatClientError,
+    PermissionHandler,
+    Session,
+    SessionSettings,
+    connect_stdio,
+)
+from jumpseat_terminal.options import Settings
+from jumpseat_terminal.rules import Rule, hidden_tools
+
+
+class NoSessionError(JumpseatClientError):
+    """The session that was asked for is not there."""
+
+
+def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
+    """Start a server of our own, in a process group of its own: ctrl-c is ours to handle."""
+    # Without -P a file in the folder could take the place of one of our modules.
+    command = [sys.executable, "-P", "-m", "jumpseat"]
+    env = {"COPILOT_HOME": os.path.abspath(home)} if (home := os.environ.get("COPILOT_HOME")) else {}
+    return connect_stdio(command, env=env, cwd=settings.folder, start_new_session=True)
+
+
+async def find_session(client: Client, settings: Settings) -> str | None:
+    """The id of the session to go on with; ``None`` means a new one.
+
+    Raises:
+        NoSessionError: there is none as it was asked for.
+    """
+    if settings.latest:
+        folder = str(settings.folder)
+        here = [one for one in await client.list_sessions() if one.context and one.context.cwd == folder]
+        if not here:
+            raise NoSessionError(f"there is no session of {folder} yet")
+        return here[0].session_id
+    if not settings.resume:
+        return None
+    found = [one.session_id for one in await client.list_sessions() if one.session_id.startswith(settings.resume)]
+    if settings.resume in found:
+        return settings.resume
+    if len(found) != 1:
+        what = "no session has" if not found else f"{len(found)} sessions have"
+        raise NoSessionError(f"{what} an id that begins with {settings.resume!r}")
+    return found[0]
+
+
+async def open_session(
+    client: Client,
+    settings: Settings,
+    session_id: str | None,
+    *,
+    on_event: Callable[[Event], None],
+    on_permission: PermissionHandler,
+    extra: dict[str, Any],
+) -> Session:
+    """A new session, or with ``session_id`` one that goes on, with all that the arguments say."""
+    options: SessionSettings = {
+        "model": settings.model,
+        "streaming": True,
+        "client_name": "jumpseat-terminal",
+        "extra": extra,
+    }
+    if settings.reasoning_effort is not None:
+        options["reasoning_effort"] = settings.reasoning_effort
+    if hidden := hidden_tools(settings.deny):
+        options["excluded_tools"] = hidden
+    if session_id is None:
+        options["working_directory"] = str(settings.folder)
+        session = await client.create_session(on_event=on_event, on_permission=on_permission, **options)
+    else:
+        session = await client.resume_session(session_id, on_event=on_event, on_permission=on_permission, **options)
+    rules = {name: [rule.wire() for rule in rules] for name, rules in _rules_of(settings).items()}
+    everything = {"approveAllToolPermissionRequests": True} if settings.yolo else {}
+    await session.request("session.permissions.configure", rules=rules, **everything)
+    return session
+
+
+def _rules_of(settings: Settings) -> dict[str, tuple[Rule, ...]]:
+    return {"approved": settings.allow, "denied": settings.deny}

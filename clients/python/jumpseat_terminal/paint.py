@@ -1,0 +1,241 @@
+"""How things look: Markdown, diffs, tool calls and notices as lines of text with colours, for a given width.
+
+Pure: text in, text out. What comes from models and tools is made safe here, on its way to the screen.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+from rich.theme import Theme
+
+from jumpseat_terminal.safe import exact, one_line, safe
+
+NARROW: Final = 60
+DIFF_LINES: Final = 40
+"""More of a diff is folded, once the change is made."""
+OUTPUT_LINES: Final = 3
+# Without backgrounds: which ones go with the terminal's own is not known.
+_THEME: Final = Theme({"markdown.code": "cyan", "markdown.code_block": "", "markdown.link_url": "dim underline"})
+_TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_MAIN_ARGUMENTS: Final = ("command", "path", "pattern", "query", "url", "question", "fact", "name", "shellId")
+
+
+class _Heading(Heading):
+    """At the left, where the text is."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        self.text.stylize("bold underline" if self.tag == "h1" else "bold")
+        yield self.text
+
+
+class _Code(CodeBlock):
+    """Without a background and a frame, so that it can be copied as it is."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Padding(Syntax(code, self.lexer_name, theme="ansi_dark", word_wrap=True), (0, 0, 0, 2))
+
+
+class _Markdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+    }
+
+
+class Painter:
+    """Renders for a terminal of ``width`` cells. Without ``colour`` no colours are used; bold and dim stay."""
+
+    def __init__(self, width: int, *, colour: bool) -> None:
+        self.width = max(width, 20)
+        self._colour = colour
+
+    def lines(self, *things: RenderableType) -> str:
+        """Things one under the other, without spaces at the ends of lines."""
+        console = Console(
+            file=io.StringIO(),
+            width=self.width,
+            force_terminal=True,
+            color_system="standard",
+            no_color=not self._colour,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            theme=_THEME,
+        )
+        with console.capture() as captured:
+            for thing in things:
+                console.print(thing)
+        return _TRAILING.sub(r"\1", captured.get())
+
+    # --- what is said -------------------------------------------------------------------------------------------
+
+    def markdown(self, text: str) -> str:
+        """A block of Markdown; links show where they lead."""
+        return _EMPTY_ENDS.sub("", self.lines(_Markdown(safe(text), hyperlinks=False))) + "\n"
+
+    def prompt(self, text: str) -> str:
+        """What the user said."""
+        return "\n" + self.lines(self._beside("❯ ", Text(safe(text).rstrip()), "bold"))
+
+    def reasoning(self, text: str) -> str:
+        """What the model thought, whole."""
+        return self.lines(self._beside("∴ ", Text(safe(text).strip()), "dim italic"))
+
+    def folded_reasoning(self, text: str, seconds: float) -> str:
+        """That it thought."""
+        words = len(text.split())
+        took = f" for {duration(seconds)}" if seconds >= 1 else ""
+        return self.lines(Text(f"∴ thought{took}, {count(words, 'word')} (ctrl-o)", "dim"))
+
+    def notice(self, text: str, style: str = "dim") -> str:
+        return self.lines(Text(safe(text).rstrip(), style))
+
+    def error(self, text: str) -> str:
+        return self.lines(self._beside("✗ ", Text(safe(text).strip()), "red"))
+
+    def warning(self, text: str) -> str:
+        return self.lines(self._beside("! ", Text(safe(text).strip()), "yellow"))
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def tool(self, name: str, arguments: Any, note: str, *, failed: bool) -> str:
+        """A call that has ended, on one line: what it was, and at the right what came of it."""
+        return self.lines(self._call(name, arguments, note, "✗" if failed else "●", "red" if failed else "green"))
+
+    def asked(self, name: str, about: str) -> str:
+        """A call that needs permission."""
+        return self.lines(self._beside("○ ", Text.assemble((one_line(name), "bold"), f" {exact(about)}"), ""))
+
+    def _call(self, name: str, arguments: Any, note: str, mark: str, style: str) -> Text:
+        note = one_line(note)
+        label = one_line(name)
+        left = self.width - cell_len(label) - 3
+        note = fit(note, max(left // 2, 10))
+        about = fit(main_argument(arguments), left - cell_len(note) - 4) if arguments else ""
+        text = Text.assemble((mark, style), " ", (label, "bold"), no_wrap=True, overflow="ellipsis")
+        if about:
+            text.append(f" {about}")
+        if note:
+            text.append(f"  {note}", "dim")
+        return text
+
+    def output(self, text: str, limit: int | None = OUTPUT_LINES) -> str:
+        """The end of what a tool said; all of it without a ``limit``."""
+        lines = safe(text).rstrip().split("\n")
+        hidden = len(lines) - limit if limit is not None else 0
+        shown = lines[-limit:] if hidden > 0 and limit is not None else lines
+        if limit is not None:
+            shown = [fit(line, self.width - 4) for line in shown]
+        if hidden > 0:
+            shown.insert(0, f"... {count(hidden, 'line')} above (ctrl-o)")
+        return self.lines(Padding(Text("\n".join(shown), "dim"), (0, 0, 0, 4)))
+
+    def command(self, text: str) -> str:
+        """A command, whole, as it would run."""
+        return self.lines(Padding(Text(exact(text).rstrip(), "bold cyan"), (0, 0, 0, 2)))
+
+    def arguments(self, value: Any) -> str:
+        """The arguments of a call, whole."""
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        return self.lines(Padding(Text(exact(text)), (0, 0, 0, 2)))
+
+    def diff(self, text: str, limit: int | None = None) -> str:
+        """A unified diff, with line numbers where there is room for them; whole without a ``limit``."""
+        rows: list[Text] = []
+        old = new = 0
+        numbered = self.width >= NARROW
+        for line in exact(text).rstrip("\n").split("\n"):
+            if line.startswith(("--- ", "+++ ")) and not rows:
+                continue
+            if found := _HUNK.match(line):
+                old, new = int(found[1]), int(found[2])
+                if rows:
+                    rows.append(Text("  ...", "dim"))
+                continue
+            if line.startswith("\\"):
+                continue
+            kind, body = line[:1], line[1:]
+            number, style = (old, "red") if kind == "-" else (new, "green" if kind == "+" else "dim")
+            old, new = old + (kind != "+"), new + (kind != "-")
+            row = Text.assemble((f"  {number:>4} " if numbered else "  ", "dim"))
+            row.append(f"{kind or ' '} {body}", style)
+            rows.append(row)
+        if limit is not None and len(rows) > limit:
+            rows[limit:] = [Text(f"  ... {count(len(rows) - limit, 'more line')} (ctrl-o)", "dim")]
+        return self.lines(*rows) if rows else ""
+
+    # --- tables -------------------------------------------------------------------------------------------------
+
+    def table(self, rows: Sequence[Sequence[str]]) -> str:
+        """Rows of names and what is to be said of them; one under the other where there is little room."""
+        if self.width < NARROW:
+            lines: list[RenderableType] = []
+            for first, *others in rows:
+                lines.append(Text(f"  {one_line(first)}", "bold"))
+                lines += [Padding(Text(one_line(other), "dim"), (0, 0, 0, 4)) for other in others if other]
+            return self.lines(*lines)
+        table = Table.grid(padding=(0, 2))
+        for _ in rows[0] if rows else ():
+            table.add_column(overflow="fold")
+        for first, *others in rows:
+            table.add_row(Text(f"  {one_line(first)}", "bold"), *(Text(one_line(other)) for other in others))
+        return self.lines(table)
+
+    def choice(self, mark: str, text: str) -> str:
+        """An entry of a menu, whole, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.lines(self._beside(mark, Text(text), ""))).rstrip("\n")
+
+    def _beside(self, mark: str, text: Text, style: str) -> Table:
+        grid = Table.grid()
+        grid.add_column(width=cell_len(mark), no_wrap=True)
+        grid.add_column(overflow="fold")
+        text.stylize(style)
+        grid.add_row(Text(mark, style), text)
+        return grid
+
+
+def fit(text: str, width: int) -> str:
+    """``text`` cut to ``width`` cells, with an ellipsis where something is missing."""
+    if width < 1:
+        return ""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def main_argument(arguments: Any) -> str:
+    """What tells most of a call's arguments, on one line."""
+    if not isinstance(arguments, dict):
+        return one_line(str(arguments)) if arguments is not None else ""
+    known: dict[str, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
+    for name in _MAIN_ARGUMENTS:
+        if isinstance(known.get(name), str):
+            return one_line(known[name])
+    return one_line(json.dumps(known, ensure_ascii=False)) if known else ""
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """``12s``, ``3m 05s``."""
+    whole = int(seconds)
+    return f"{whole}s" if whole < 60 else f"{whole // 60}m {whole % 60:02}s"

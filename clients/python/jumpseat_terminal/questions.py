@@ -1,0 +1,276 @@
+"""What is put to the person at the terminal: permissions, questions of the model, forms. One at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+import anyio
+
+from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, reject
+from jumpseat_protocol.events import ElicitationRequested
+from jumpseat_protocol.permissions import (
+    CustomToolPermission,
+    HookPermission,
+    McpPermission,
+    MemoryPermission,
+    ReadPermission,
+    ShellPermission,
+    UrlPermission,
+    WritePermission,
+)
+from jumpseat_terminal.feed import Feed
+from jumpseat_terminal.options import Settings
+from jumpseat_terminal.safe import one_line, safe
+from jumpseat_terminal.screen import Option, Screen
+
+NO_ANSWER: Final = "The user does not want to answer this."
+_TITLES: Final = {
+    "shell": "Run this command?",
+    "write": "Make this change?",
+    "read": "Read this?",
+    "url": "Load this address?",
+    "memory": "Keep this beyond the session?",
+}
+
+
+class Questions:
+    """Those of one chat."""
+
+    def __init__(self, screen: Screen, feed: Feed, settings: Settings) -> None:
+        self._screen = screen
+        self._feed = feed
+        self._settings = settings
+        self._one_at_a_time = anyio.Lock()
+
+    # --- permissions --------------------------------------------------------------------------------------------
+
+    async def permission(self, request: PermissionRequest) -> PermissionDecision:
+        """A ``PermissionHandler``: what the server's rules leave open."""
+        call_id: str | None = getattr(request, "tool_call_id", None)
+        call = self._feed.calls.get(call_id or "")
+        tool = call.name if call else None
+        async with self._one_at_a_time:
+            self._feed.show(self._described(request, tool))
+            if call is not None and isinstance(request, WritePermission):
+                call.shown = True
+            return await self._ask_permission(request, as_object(call.arguments) if call else {})
+
+    async def _ask_permission(self, request: PermissionRequest, arguments: dict[str, Any]) -> PermissionDecision:
+        options = [Option("yes", "once", "y")]
+        scope = _scope(request)
+        if scope:
+            options.append(Option(f"yes, for this session: {scope}", "session", "s"))
+            options.append(Option(f"yes, in this project: {scope}", "always", "a"))
+        if arguments and not isinstance(request, UnknownPermission):
+            options.append(Option("change it first", "edit", "e"))
+        options.append(Option("no, and tell the model why", "no", "n"))
+        title = _TITLES.get(request.kind, f"Allow this ({one_line(request.kind)})?")
+        while True:
+            match await self._screen.choose(title, options):
+                case "once":
+                    return approve_once()
+                case "session":
+                    return PermissionDecision(kind="approve-for-session")
+                case "always":
+                    return PermissionDecision(kind="approve-for-location")
+                case "edit":
+                    changed = await self._edited(arguments)
+                    if changed is not None:
+                        self._feed.show(self._screen.painter().arguments(changed))
+                        return PermissionDecision(kind="approve-once", modified_args=changed)
+                case "no":
+                    feedback = await self._screen.line("What instead? (enter: just stop)")
+                    if feedback is not None:
+                        self._feed.note(f"no: {feedback}" if feedback.strip() else "no", "yellow")
+                        return reject(feedback.strip() or None)
+                case _:
+                    self._feed.note("no", "yellow")
+                    return reject()
+
+    async def _edited(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Arguments as the person wants them: of a command its line, of all else the JSON."""
+        command = arguments.get("command")
+        if isinstance(command, str) and "\n" not in command and safe(command) == command:
+            changed = await self._screen.line(
+                "The command:", command, lambda text: None if text.strip() else "empty"
+            )
+            return None if changed is None else {**arguments, "command": changed}
+        text = await self._screen.line("The arguments, as JSON:", json.dumps(arguments), _no_object)
+        return None if text is None else json.loads(text)
+
+    def _described(self, request: PermissionRequest, tool: str | None) -> str:
+        """All of what would happen: nothing that is approved may be cut off."""
+        painter = self._screen.painter()
+        name = tool or request.kind
+        match request:
+            case ShellPermission():
+                about = request.intention if request.intention != request.full_command_text else ""
+                warning = painter.warning(request.warning) if request.warning else ""
+                return painter.asked(name, about) + painter.command(request.full_command_text) + warning
+            case WritePermission():
+                return painter.asked(name, self._place(request.file_name)) + painter.diff(request.diff)
+            case ReadPermission():
+                return painter.asked(name, self._place(request.path))
+            case UrlPermission():
+                via = f"\nredirected from {request.redirected_from}" if request.redirected_from else ""
+                return painter.asked(name, "") + painter.command(request.url + via)
+            case MemoryPermission():
+                why = f"\n{request.reason}" if request.reason else ""
+                return painter.asked(name, f"{request.action} a memory") + painter.command(request.fact + why)
+            case HookPermission():
+                why = painter.warning(request.hook_message) if request.hook_message else ""
+                return painter.asked(request.tool_name, "") + painter.arguments(request.tool_args) + why
+            case McpPermission():
+                about = f"of the MCP server {request.server_name}"
+                return painter.asked(request.tool_name, about) + painter.arguments(request.args)
+            case CustomToolPermission():
+                return painter.asked(request.tool_name, "") + painter.arguments(request.args)
+            case UnknownPermission():
+                return painter.asked(name, "") + painter.arguments(request.data)
+
+    def _place(self, path: str) -> str:
+        """A path, as short as it can be told without doubt."""
+        try:
+            return str(PurePath(path).relative_to(self._settings.folder))
+        except ValueError:
+            return path
+
+    # --- questions ----------------------------------------------------------------------------------------------
+
+    async def input(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """``userInput.request``: a question of the model."""
+        question, choices = str(params.get("question", "")), [str(one) for one in as_list(params.get("choices"))]
+        free = params.get("allowFreeform") is not False or not choices
+        async with self._one_at_a_time:
+            self._feed.show(self._screen.painter().markdown(question))
+            answer = await self._answer(choices, free=free)
+        self._feed.note(f"❯ {answer}" if answer is not None else "no answer", "bold" if answer else "yellow")
+        if answer is None:
+            return {"answer": NO_ANSWER, "wasFreeform": True}
+        return {"answer": answer, "wasFreeform": answer not in choices}
+
+    async def _answer(self, choices: list[str], *, free: bool) -> str | None:
+        if not choices:
+            return await self._screen.line("Your answer:", check=lambda text: None if text.strip() else "empty")
+        options = [Option(one_line(one), number, _digit(number)) for number, one in enumerate(choices)]
+        if free:
+            options.append(Option("something else", -1, "0"))
+        while True:
+            chosen: int | None = await self._screen.choose("Your answer:", options)
+            if chosen is None:
+                return None
+            if chosen >= 0:
+                return choices[chosen]
+            if (answer := await self._screen.line("Your answer:")) and answer.strip():
+                return answer
+
+    # --- forms --------------------------------------------------------------------------------------------------
+
+    async def form(self, asked: ElicitationRequested) -> dict[str, Any]:
+        """A form, field by field; returns ``{action, content?}``."""
+        async with self._one_at_a_time:
+            source = f" (asked by {asked.elicitation_source})" if asked.elicitation_source else ""
+            self._feed.note(asked.message + source, "bold")
+            options = [Option("answer", "accept", "y"), Option("decline", "decline", "n")]
+            action = await self._screen.choose("Fill in this form?", options) or "cancel"
+            if action != "accept":
+                return {"action": action}
+            schema = asked.requested_schema or {}
+            content: dict[str, Any] = {}
+            required = as_list(schema.get("required"))
+            for name, field in as_object(schema.get("properties")).items():
+                value = await self._field(name, as_object(field), required=name in required)
+                if value is None:
+                    return {"action": "cancel"}
+                if value != "":
+                    content[name] = value
+                    self._feed.note(f"{name}: {value}")
+            return {"action": "accept", "content": content}
+
+    async def _field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
+        """A value that fits; empty where none is wanted, ``None`` where the form is to be left."""
+        title = one_line(str(field.get("title") or name))
+        if about := field.get("description"):
+            title += f": {one_line(str(about))}"
+        kind = field.get("type")
+        if kind == "boolean":
+            return await self._screen.choose(title, [Option("yes", True, "y"), Option("no", False, "n")])
+        if values := as_list(field.get("enum")):
+            names = as_list(field.get("enumNames")) or values
+            options = [
+                Option(one_line(str(label)), value, _digit(number))
+                for number, (label, value) in enumerate(zip(names, values, strict=False))
+            ]
+            return await self._screen.choose(title, [*options, *([] if required else [Option("none", "")])])
+
+        def check(text: str) -> str | None:
+            if not text.strip():
+                return "an answer is needed" if required else None
+            return None if kind not in ("integer", "number") or _number(text, kind) is not None else f"no {kind}"
+
+        default = field.get("default")
+        text = await self._screen.line(title, "" if default is None else str(default), check)
+        return _number(text, kind) if text and kind in ("integer", "number") else text
+
+
+def _scope(request: PermissionRequest) -> str:
+    """What an approval beyond this call covers, in words; empty where there is none."""
+    match request:
+        case ShellPermission():
+            names = list(dict.fromkeys(one.identifier for one in request.commands))
+            return one_line(", ".join(names)) if request.can_offer_session_approval else ""
+        case WritePermission():
+            return "all changes" if request.can_offer_session_approval else ""
+        case ReadPermission():
+            return "all reading"
+        case UrlPermission():
+            return f"all of {one_line(_host(request.url))}"
+        case MemoryPermission():
+            return "all memories"
+        case McpPermission():
+            return one_line(f"{request.tool_name} of {request.server_name}")
+        case CustomToolPermission():
+            return one_line(request.tool_name)
+        case HookPermission():
+            return ""
+        case UnknownPermission():
+            return one_line(str(request.data.get("toolName") or ""))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """``value`` where it is an object of JSON, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """``value`` where it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _no_object(text: str) -> str | None:
+    try:
+        return None if isinstance(json.loads(text), dict) else "expected an object"
+    except ValueError as error:
+        return f"no JSON: {error}"
+
+
+def _number(text: str, kind: Any) -> int | float | None:
+    try:
+        return int(text) if kind == "integer" else float(text)
+    except ValueError:
+        return None
+
+
+def _digit(number: int) -> str:
+    return str(number + 1) if number < 9 else ""

@@ -1,0 +1,162 @@
+"""A real terminal for tests: tmux, with ``jumpseat chat`` in it, keys in and screens out.
+
+Screens are compared with files under ``captures/``; ``UPDATE_CAPTURES=1`` writes them anew, for the eye to judge.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from tests.support.toolchains import require_program
+
+CAPTURES = Path(__file__).parent / "captures"
+WAIT_S = 20.0
+LINES_KEPT = 500
+
+JUMPSEAT = str(Path(sys.executable).with_name("jumpseat"))
+
+CONFIG = """\
+default_model = "play/one"
+
+[adapters.play]
+type = "scripted"
+script = "script.yaml"
+models = ["one", "two", "日本語-model"]
+"""
+
+
+class Place:
+    """A home with a scripted model, and a project to work in."""
+
+    def __init__(self, folder: Path, script: object) -> None:
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.home.mkdir()
+        self.project.mkdir()
+        (self.home / "config.toml").write_text(CONFIG)
+        (self.home / "script.yaml").write_text(script if isinstance(script, str) else yaml.safe_dump(script))
+
+    def env(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Nothing of the developer's own setting comes in."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.project.parent),
+            "COPILOT_HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            **(more or {}),
+        }
+
+    def run(
+        self,
+        *args: str,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """``jumpseat run``, through pipes."""
+        return subprocess.run(
+            [JUMPSEAT, "run", *args],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            env=self.env(env),
+            cwd=self.project,
+            timeout=40,
+            check=False,
+        )
+
+
+class Terminal:
+    """One tmux server of our own, with one window."""
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+
+    def tmux(self, *args: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-L", self._socket, "-f", os.devnull, *args],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+        return done.stdout
+
+    def type(self, text: str) -> None:
+        """Type characters as they are."""
+        self.tmux("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        """Press keys by tmux's names: ``Enter``, ``C-c``, ``Down``."""
+        self.tmux("send-keys", *keys)
+
+    def say(self, text: str) -> None:
+        """Type a prompt and send it."""
+        self.type(text)
+        self.until(f"❯ {text[:20]}")
+        self.press("Enter")
+
+    def screen(self) -> str:
+        """All that has been on the screen, what scrolled by included, without empty lines at the end."""
+        return self.tmux("capture-pane", "-p", "-S", f"-{LINES_KEPT}").rstrip() + "\n"
+
+    def until(self, *wanted: str, without: str | None = None) -> str:
+        """Wait until all of ``wanted`` (regular expressions) are there, and ``without`` is not."""
+        end = time.monotonic() + WAIT_S
+        while True:
+            screen = self.screen()
+            gone = without is None or not re.search(without, screen, re.MULTILINE)
+            if gone and all(re.search(one, screen, re.MULTILINE) for one in wanted):
+                return screen
+            assert time.monotonic() < end, f"no {wanted} (without {without!r}) on:\n{screen}"
+
+
+@contextmanager
+def chat(
+    place: Place,
+    *args: str,
+    columns: int = 80,
+    rows: int = 24,
+    env: Mapping[str, str] | None = None,
+    command: Sequence[str] = (JUMPSEAT, "chat"),
+    ready: str = r"/help lists the commands",
+) -> Generator[Terminal]:
+    """A terminal with a chat in it that has come up. Its exit code shows as ``exit code N``."""
+    require_program("tmux")
+    terminal = Terminal(f"jumpseat-test-{uuid.uuid4().hex[:12]}")
+    words = ["env", "-i", *(f"{name}={value}" for name, value in place.env(env).items())]
+    line = f"{shlex.join([*words, 'TERM=screen-256color', *command, *args])}; echo exit code $?; exec cat"
+    terminal.tmux(
+        "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(place.project), "sh", "-c", line
+    )
+    terminal.tmux("set-option", "-g", "history-limit", str(LINES_KEPT))
+    try:
+        terminal.until(ready)
+        yield terminal
+    finally:
+        terminal.tmux("kill-server")
+
+
+def check_capture(name: str, screen: str) -> None:
+    """Compare a screen with the file it was kept in, but for what differs from run to run."""
+    shown = re.sub(r"--resume [0-9a-f]{8}", "--resume 01234567", screen)
+    shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2000-01-01 00:00", shown)
+    shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)
+    shown = re.sub(rf"[{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'}] (\w+(?: \w+)?) \d+s", r"⠋ \1 0s", shown)
+    shown = re.sub(r"\d+(\.\d+)?% (of context|used)", r"1% \2", shown)
+    shown = "\n".join(line.rstrip() for line in shown.split("\n"))
+    path = CAPTURES / f"{name}.txt"
+    if os.environ.get("UPDATE_CAPTURES"):
+        path.write_text(shown)
+    assert shown == path.read_text()

@@ -1,0 +1,409 @@
+"""``jumpseat chat`` in a real terminal: the captures are what people see, and were looked at by people."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.terminal.terminal import Place, chat, check_capture
+
+MARKDOWN = """\
+# A heading
+
+Some *emphasis*, `code` and a [link](https://example.org/page).
+日本語のテキストも正しく折り返されます、幅の広い文字が混ざっていても。
+
+1. First do this, which takes a line that is long enough to be wrapped at eighty columns.
+2. Then that
+   - nested
+
+```python
+def hello(name: str) -> None:
+    print(f"hello {name}")
+```
+
+| name | what |
+|---|---|
+| view | reads a file |
+| edit | changes a file |
+
+> quoted
+
+The end.
+"""
+
+EDITS = [
+    {
+        "reasoning": "The file should hold two lines.",
+        "text": "I will **edit** the file `a.txt`.",
+        "tool_calls": [{"name": "create", "arguments": {"path": "a.txt", "file_text": "one\ntwo\n"}}],
+    },
+    {"tool_calls": [{"name": "edit", "arguments": {"path": "a.txt", "old_str": "two", "new_str": "zwei"}}]},
+    {"tool_calls": [{"name": "bash", "arguments": {"command": "seq 10", "description": "Count to ten"}}]},
+    {"tool_calls": [{"name": "bash", "arguments": {"command": "false"}}]},
+    {"text": "All done."},
+]
+
+COMMAND = [
+    {"tool_calls": [{"name": "bash", "arguments": {"command": "echo first > out.txt", "description": "Write"}}]},
+    {"text": "It said: {{last_tool_result}}"},
+]
+
+QUESTION = [
+    {
+        "tool_calls": [
+            {
+                "name": "ask_user",
+                "arguments": {
+                    "question": "Which colour should the *bike shed* have?",
+                    "choices": ["red", "green", "a long choice that does not fit on a narrow screen"],
+                },
+            }
+        ]
+    },
+    {"text": "{{last_tool_result}}"},
+]
+
+TRICK = [
+    {"tool_calls": [{"name": "bash", "arguments": {"command": "echo \x1b]0;\ntouch owned\n\x07"}}]},
+    {"text": "Done."},
+]
+
+SCRIPT = {
+    "prompts": [
+        {"when": "markdown", "turns": [{"text": MARKDOWN}]},
+        {"when": "edit", "turns": EDITS},
+        {"when": "command", "turns": COMMAND},
+        {"when": "ask", "turns": QUESTION},
+        {"when": "hang", "turns": [{"text": "Working on it.\n\nStill", "hang": True}]},
+        {"when": "fail", "turns": [{"errors": [{"status": 401, "message": "bad key"}], "text": "never"}]},
+        {"when": "evil", "turns": [{"text": "before \x1b[2J\x1b]0;owned\x07after \u202etxt.exe\x1b[31m red"}]},
+        {"when": "trick", "turns": TRICK},
+        {"turns": [{"text": "You said: {{last_user}}"}]},
+    ]
+}
+
+IMPORTS = {"PYTHONPATH": str(Path(__file__).parents[2])}
+
+SIZES = pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 20)], ids=["80x24", "40x20"])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, SCRIPT)
+
+
+@SIZES
+def test_markdown_is_shown_as_it_is_meant(place: Place, columns: int, rows: int) -> None:
+    with chat(place, columns=columns, rows=rows) as terminal:
+        terminal.say("show markdown")
+        check_capture(f"markdown-{columns}", terminal.until(r"The end\.", r"of context"))
+
+
+@SIZES
+def test_changes_are_shown_before_they_are_made(place: Place, columns: int, rows: int) -> None:
+    with chat(place, columns=columns, rows=rows) as terminal:
+        terminal.say("edit it")
+        terminal.until(r"Make this change\?")
+        assert not (place.project / "a.txt").exists()
+        check_capture(f"change-{columns}", terminal.screen())
+        terminal.press("s")
+        terminal.until(r"Run this command\?")
+        terminal.press("y")
+        terminal.until(r"● bash seq 10", r"Run this command\?")
+        terminal.press("Enter")
+        check_capture(f"tools-{columns}", terminal.until(r"All done\.", r"of context"))
+        assert (place.project / "a.txt").read_text() == "one\nzwei\n"
+
+
+@SIZES
+def test_a_question_of_the_model_can_be_answered_in_own_words(place: Place, columns: int, rows: int) -> None:
+    with chat(place, columns=columns, rows=rows) as terminal:
+        terminal.say("ask me")
+        check_capture(f"question-{columns}", terminal.until(r"0 something else"))
+        terminal.press("0")
+        terminal.until(r"Your answer:\n❯")
+        terminal.type("violet")
+        terminal.press("Enter")
+        terminal.until(r"User responded: violet")
+        terminal.say("ask again")
+        terminal.until(r"0 something else")
+        terminal.press("Down", "Enter")
+        terminal.until(r"User selected: green")
+
+
+@SIZES
+def test_the_help_fits_on_the_screen(place: Place, columns: int, rows: int) -> None:
+    with chat(place, columns=columns, rows=rows) as terminal:
+        terminal.say("/help")
+        check_capture(f"help-{columns}", terminal.until(r"complete a command"))
+
+
+def test_no_with_a_reason_is_told_to_the_model(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("a command")
+        terminal.until(r"Run this command\?")
+        terminal.press("n")
+        terminal.until(r"What instead\?")
+        terminal.type("use another file")
+        terminal.press("Enter")
+        check_capture("refused", terminal.until(r"It said: ", r"of context"))
+        assert not (place.project / "out.txt").exists()
+
+
+def test_escape_refuses_and_ends_the_turn(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("a command")
+        terminal.until(r"Run this command\?")
+        terminal.press("Escape")
+        terminal.until(r"✗ bash", r"of context", without=r"ctrl-c cancels")
+        assert "It said" not in terminal.screen()
+        assert not (place.project / "out.txt").exists()
+
+
+def test_a_command_can_be_changed_before_it_runs(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("a command")
+        terminal.until(r"Run this command\?")
+        terminal.press("e")
+        terminal.until(r"The command:\n❯ echo first > out.txt")
+        terminal.press("C-u")
+        terminal.type("echo second > out.txt")
+        terminal.press("Enter")
+        terminal.until(r"It said:")
+        assert (place.project / "out.txt").read_text() == "second\n"
+
+
+def test_arguments_that_are_no_json_are_refused_with_a_reason(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("edit it")
+        terminal.until(r"Make this change\?")
+        terminal.press("e")
+        terminal.until(r"The arguments, as JSON:")
+        terminal.press("BSpace", "Enter")
+        terminal.until(r"no JSON")
+        terminal.press("Escape")
+        terminal.until(r"Make this change\?")
+
+
+def test_keys_typed_when_a_question_comes_up_do_not_answer_it(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.type("edit it")
+        terminal.until("❯ edit it")
+        # In one go, faster than any screen: the rest is meant for the next prompt.
+        terminal.press("Enter", "y", "y", "y", "y")
+        terminal.until(r"Make this change\?")
+        assert not (place.project / "a.txt").exists()
+
+
+def test_ctrl_c_cancels_the_turn_and_twice_leaves(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("hang on")
+        check_capture("working", terminal.until(r"Still", r"ctrl-c cancels"))
+        terminal.press("C-c")
+        terminal.until(r"^cancelled", without=r"ctrl-c cancels")
+        terminal.say("hello")
+        terminal.until(r"You said: hello")
+        # Apart from the first one, which cancelled.
+        terminal.until(r"of context")
+        terminal.press("C-c", "C-c")
+        check_capture("left", terminal.until(r"exit code 0"))
+
+
+def test_a_prompt_sent_meanwhile_waits_for_its_turn(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("hang on")
+        terminal.until(r"Still", r"ctrl-c cancels")
+        terminal.say("another one")
+        terminal.until(r"1 queued")
+
+
+def test_what_fails_says_so_and_the_next_prompt_works(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("fail now")
+        terminal.until(r"✗ .*bad key")
+        terminal.say("hello")
+        check_capture("failed", terminal.until(r"You said: hello", r"of context"))
+
+
+def test_what_a_model_says_cannot_drive_the_terminal(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("evil")
+        screen = terminal.until(r"before after <U\+202E>txt\.exe red")
+        assert "❯ evil" in screen
+        assert "owned" not in terminal.tmux("display-message", "-p", "#{pane_title}")
+
+
+def test_a_command_shows_even_what_a_terminal_would_hide(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("trick me")
+        terminal.until(r"echo ␛\]0;\n  touch owned\n  ␇", r"Run this command\?")
+
+
+def test_a_form_is_filled_in_field_by_field(place: Place) -> None:
+    command = (sys.executable, "-m", "tests.terminal.form")
+    with chat(place, command=command, env=IMPORTS, ready="Fill in", columns=120) as terminal:
+        check_capture("form", terminal.screen())
+        terminal.press("y")
+        terminal.until(r"Name: What it is called")
+        terminal.press("Enter")
+        terminal.until(r"an answer is needed")
+        terminal.type("jumpseat")
+        terminal.press("Enter")
+        terminal.until(r"How many\n❯ 3")
+        terminal.type("x")
+        terminal.press("Enter")
+        terminal.until(r"no integer")
+        terminal.press("BSpace", "Enter")
+        terminal.until(r"Colour\n❯ 1 red")
+        terminal.press("2")
+        terminal.until(r"Sure\n❯ y yes")
+        terminal.press("n")
+        terminal.until(r"^note$")
+        terminal.press("Enter")
+        answer = {"name": "jumpseat", "count": 3, "colour": "g", "sure": False}
+        terminal.until(re.escape(str({"action": "accept", "content": answer})))
+
+
+def test_a_form_can_be_declined_and_left(place: Place) -> None:
+    command = (sys.executable, "-m", "tests.terminal.form")
+    for key, action in (("n", "decline"), ("Escape", "cancel")):
+        with chat(place, command=command, env=IMPORTS, ready="Fill in") as terminal:
+            terminal.press(key)
+            terminal.until(f"'action': '{action}'")
+
+
+def test_a_session_is_found_again_and_shown(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("hello there")
+        terminal.until(r"You said: hello there")
+        terminal.say("/new")
+        terminal.until(r"(?s)help lists.*help lists")
+        terminal.say("second session")
+        terminal.until(r"You said: second session")
+        terminal.press("C-d")
+        terminal.until(r"exit code 0")
+    with chat(place, "--resume", ready=r"Go on with which session\?") as terminal:
+        check_capture("picker", terminal.until(r"hello there"))
+        terminal.type("hello")
+        terminal.until(r"search: hello", without=r"second")
+        terminal.press("Enter")
+        check_capture("resumed", terminal.until(r"You said: hello there", r"one · "))
+        terminal.say("more")
+        terminal.until(r"You said: more")
+    with chat(place, "--continue") as terminal:
+        terminal.until(r"❯ more", r"You said: more")
+
+
+def test_a_session_that_is_not_there_is_a_clear_error(place: Place) -> None:
+    with chat(place, "--resume", "nothing", ready=r"exit code 1") as terminal:
+        assert "error: no session has an id that begins with 'nothing'" in terminal.screen()
+
+
+def test_the_model_can_be_chosen_from_a_list_and_by_name(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("/model")
+        check_capture("models", terminal.until(r"Which model\?"))
+        terminal.type("two")
+        terminal.until(r"search: two", without=r"日本語")
+        terminal.press("Enter")
+        terminal.until(r"model: play/two")
+        terminal.say("/model play/one")
+        terminal.until(r"model: play/one")
+        terminal.say("/model nobody/knows")
+        terminal.until(r"It is in no list")
+
+
+def test_commands_are_completed_and_unknown_ones_are_told(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.type("/us")
+        terminal.until(r"^/usage$")
+        terminal.press("Tab", "Enter")
+        terminal.until(r"changes +\+0 -0 lines")
+        terminal.say("/tools")
+        terminal.until(r"  bash +Run a command")
+        terminal.say("/nothing")
+        terminal.until(r"There is no command /nothing")
+        terminal.say("/etc/hosts what is it?")
+        terminal.until(r"You said: /etc/hosts what is it\?")
+
+
+def test_what_was_folded_can_be_seen(place: Place) -> None:
+    with chat(place, "--yolo") as terminal:
+        terminal.say("edit it")
+        terminal.until(r"All done\.")
+        screen = terminal.screen()
+        assert "∴ thought, 6 words (ctrl-o)" in screen
+        assert "The file should hold" not in screen
+        assert "... 7 lines above (ctrl-o)" in screen
+        terminal.say("/thinking on")
+        terminal.until(r"is shown whole")
+        terminal.say("edit it again")
+        terminal.until(r"∴ The file should hold two lines\.")
+
+
+def test_a_rule_denies_even_what_everything_else_allows(place: Place) -> None:
+    with chat(place, "--yolo", "--deny-tool", "shell(echo)") as terminal:
+        terminal.say("a command")
+        terminal.until(r"It said: Permission denied by a rule: shell\(echo\)")
+        assert not (place.project / "out.txt").exists()
+
+
+def test_without_colours_none_are_shown(place: Place) -> None:
+    with chat(place, env={"NO_COLOR": "1"}) as terminal:
+        terminal.say("edit it")
+        terminal.until(r"Make this change\?")
+        painted = terminal.tmux("capture-pane", "-p", "-e", "-S", "-100")
+        codes = {
+            int(code) for found in re.findall(r"\x1b\[([\d;]*)m", painted) for code in found.split(";") if code
+        }
+        # Bold, dim and their ends; 39 and 49 are the terminal's own colours.
+        assert codes <= {0, 1, 2, 3, 22, 23, 39, 49}
+    with chat(place) as terminal:
+        terminal.say("edit it")
+        terminal.until(r"Make this change\?")
+        assert "\x1b[32m" in terminal.tmux("capture-pane", "-p", "-e", "-S", "-100")
+
+
+def test_long_prompts_wrap_and_have_several_lines(place: Place) -> None:
+    with chat(place, columns=40, rows=20) as terminal:
+        terminal.type("a prompt that is much longer than one line of this screen")
+        terminal.press("C-j")
+        terminal.type("and a second line")
+        terminal.until(r"and a second line")
+        terminal.press("Enter")
+        check_capture("long-prompt-40", terminal.until(r"You said: ", r"of context"))
+
+
+def test_the_screen_is_drawn_anew_when_its_size_changes(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("a command")
+        terminal.until(r"Run this command\?")
+        terminal.tmux("resize-window", "-x", "50", "-y", "20")
+        terminal.until(r"Run this command\?", r"❯ y yes")
+        terminal.press("y")
+        terminal.until(r"It said:", r"❯")
+
+
+def test_a_server_that_dies_is_told_and_the_terminal_is_left_in_order(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("call")
+        terminal.until(r"You said: call")
+        (pid,) = terminal.tmux("list-panes", "-F", "#{pane_pid}").split()
+        server = _descendant(int(pid), "--headless")
+        terminal.tmux("run-shell", f"kill -9 {server}")
+        terminal.until(r"error: the server exited with code -9", r"exit code 1")
+
+
+def _descendant(pid: int, word: str) -> int:
+    """The process below ``pid`` whose command line has ``word`` in it."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        if word in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
+            return int(child)
+        found = _descendant(int(child), word)
+        if found:
+            return found
+    return 0

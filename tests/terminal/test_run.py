@@ -1,0 +1,245 @@
+"""``jumpseat run`` through pipes: what it writes where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.terminal.terminal import JUMPSEAT, Place
+
+WRITES = {"name": "create", "arguments": {"path": "a.txt", "file_text": "one\n"}}
+
+SCRIPT = {
+    "prompts": [
+        {
+            "when": "write",
+            "turns": [{"text": "I will.", "tool_calls": [WRITES]}, {"text": "Then: {{last_tool_result}}"}],
+        },
+        {
+            "when": "ask",
+            "turns": [
+                {"tool_calls": [{"name": "ask_user", "arguments": {"question": "What?"}}]},
+                {"text": "I did not."},
+            ],
+        },
+        {"when": "fail", "turns": [{"errors": [{"status": 401, "message": "bad key"}], "text": "never"}]},
+        {"when": "hang", "turns": [{"text": "Working on it", "hang": True}]},
+        {"when": "much", "turns": [{"text": "word " * 100_000}]},
+        {"when": "escape", "turns": [{"text": "\x1b[31mred\x1b[0m"}]},
+        {"turns": [{"text": "You said: {{last_user}}", "usage": {"input": 7, "output": 3}}]},
+    ]
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, SCRIPT)
+
+
+def test_the_answer_alone_goes_to_stdout(place: Place) -> None:
+    done = place.run("-p", "hello")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
+
+
+def test_the_prompt_can_come_from_stdin(place: Place) -> None:
+    done = place.run("-p", "-", stdin="from a pipe, with ünïcode")
+    assert (done.returncode, done.stdout) == (0, "You said: from a pipe, with ünïcode\n")
+
+
+def test_json_tells_how_it_ended_in_one_object(place: Place) -> None:
+    done = place.run("-p", "hello", "--output-format", "json")
+    result = json.loads(done.stdout)
+    assert result.pop("durationMs") > 0
+    assert result.pop("sessionId")
+    assert result == {
+        "type": "run.result",
+        "exitCode": 0,
+        "result": "You said: hello",
+        "error": None,
+        "denied": [],
+        "model": "one",
+        "usage": {"inputTokens": 7, "outputTokens": 3, "cacheReadTokens": 0, "cacheWriteTokens": 0},
+    }
+
+
+def test_stream_json_tells_every_event_and_then_the_result(place: Place) -> None:
+    done = place.run("-p", "write it", "--allow-tool", "write", "--output-format", "stream-json")
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [lines[0]["type"], lines[-1]["type"]] == ["run.started", "run.result"]
+    types = [line["type"] for line in lines]
+    for kind in ("user.message", "assistant.message_delta", "tool.execution_start", "tool.execution_complete"):
+        assert kind in types
+    assert types[-2] == "session.idle"
+    assert lines[0]["sessionId"] == lines[-1]["sessionId"]
+
+
+def test_what_nobody_can_allow_ends_the_run_and_says_what_would(place: Place) -> None:
+    done = place.run("-p", "write it")
+    assert (done.returncode, done.stdout) == (3, "I will.\n")
+    assert "denied: create wants to write" in done.stderr
+    assert "--allow-tool write" in done.stderr
+    assert not (place.project / "a.txt").exists()
+    result = json.loads(place.run("-p", "write it", "--output-format", "json").stdout)
+    assert [(one["tool"], one["kind"]) for one in result["denied"]] == [("create", "write")]
+
+
+@pytest.mark.parametrize("args", [("--yolo",), ("--allow-tool", "write"), ("--allow-tool", "create")])
+def test_what_is_allowed_runs(place: Place, args: tuple[str, ...]) -> None:
+    done = place.run("-p", "write it", *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "I will.\n\nThen: Created file a.txt with 4 characters\n"
+    assert (place.project / "a.txt").read_text() == "one\n"
+
+
+def test_what_is_denied_by_a_rule_is_told_to_the_model_which_goes_on(place: Place) -> None:
+    done = place.run("-p", "write it", "--yolo", "--deny-tool", "write(*.txt)")
+    assert done.returncode == 0
+    assert "Permission denied by a rule: write(*.txt)" in done.stdout
+    assert not (place.project / "a.txt").exists()
+
+
+def test_a_tool_that_is_denied_by_name_is_not_offered(place: Place) -> None:
+    place.home.joinpath("script.yaml").write_text("turns: [{text: x, expect: {tools: [create]}}]")
+    assert place.run("-p", "hello").returncode == 0
+    assert place.run("-p", "hello", "--deny-tool", "create").returncode == 1
+
+
+def test_a_model_cannot_ask_where_nobody_is(place: Place) -> None:
+    done = place.run("-p", "ask me")
+    assert (done.returncode, done.stdout) == (0, "I did not.\n")
+
+
+def test_a_turn_that_fails_is_exit_code_1(place: Place) -> None:
+    done = place.run("-p", "fail")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: Execution failed: HTTP 401 Unauthorized: bad key\n"
+
+
+def test_a_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
+    (place.home / "config.toml").write_text("nonsense = = 1")
+    done = place.run("-p", "hello")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "config.toml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        ((), "required: -p/--prompt"),
+        (("-p", " "), "the prompt is empty"),
+        (("-p", "-"), "stdin held no prompt"),
+        (("-p", "x", "--output-format", "xml"), "invalid choice"),
+        (("-p", "x", "--allow-tool", "shell("), "is no rule"),
+        (("-p", "x", "--resume"), "--resume needs an id"),
+        (("-p", "x", "--resume", "abc", "--continue"), "exclude each other"),
+        (("-p", "x", "--resume", "abc"), "no session has an id that begins with 'abc'"),
+        (("-p", "x", "--continue"), "there is no session of"),
+        (("-p", "x", "-C", "/nowhere/at/all"), "is no folder"),
+        (("-p", "x", "--nonsense"), "unrecognized arguments"),
+    ],
+)
+def test_wrong_arguments_are_exit_code_2_and_one_sentence(place: Place, args: tuple[str, ...], reason: str) -> None:
+    done = place.run(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_session_goes_on(place: Place) -> None:
+    first = json.loads(place.run("-p", "hello", "--output-format", "json").stdout)["sessionId"]
+    by_id = json.loads(place.run("-p", "x", "--output-format", "json", "--resume", first[:8]).stdout)
+    latest = json.loads(place.run("-p", "x", "--output-format", "json", "--continue").stdout)
+    assert by_id["sessionId"] == latest["sessionId"] == first
+
+
+def start(place: Place, *args: str, **streams: Any) -> subprocess.Popen[Any]:
+    return subprocess.Popen([JUMPSEAT, "run", *args], env=place.env(), cwd=place.project, **streams)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_cancels_the_turn_and_the_server_with_it(place: Place, number: int, code: int) -> None:
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(place, "-p", "hang", **pipes) as run:
+        assert run.stdout is not None
+        assert run.stdout.read(7) == b"Working"
+        server = int(Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text())
+        run.send_signal(number)
+        assert run.wait(20) == code
+        assert not Path(f"/proc/{server}").exists()
+    # What was there before is kept, and goes on.
+    done = place.run("-p", "hello", "--continue")
+    assert (done.returncode, done.stdout) == (0, "You said: hello\n")
+
+
+def test_a_reader_that_goes_away_ends_the_run_quietly(place: Place) -> None:
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(place, "-p", "much", **pipes) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.read(100)
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait(20) == 141
+
+
+def test_pipes_get_what_the_model_said_and_terminals_what_is_safe(place: Place) -> None:
+    assert place.run("-p", "escape").stdout == "\x1b[31mred\x1b[0m\n"
+    seen, code = in_a_terminal(place, "-p", "escape")
+    assert (code, seen) == (0, b"red\r\n")
+
+
+def test_long_work_shows_progress_to_a_person_who_keeps_the_answer(place: Place) -> None:
+    """stdout goes to a file, stderr to a terminal: the answer in one, what is being done on the other."""
+    (place.home / "script.yaml").write_text(
+        "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
+    )
+    with (place.project / "answer").open("wb") as answer:
+        seen, code = in_a_terminal(place, "-p", "go", "--yolo", stdout=answer)
+    assert (code, (place.project / "answer").read_bytes()) == (0, b"done\n")
+    assert b"bash sleep 1 ... 0 s" in seen
+    assert b"ok: bash sleep 1\r\n" in seen
+
+
+def in_a_terminal(place: Place, *args: str, stdout: Any = None) -> tuple[bytes, int]:
+    """Run with a terminal, on stderr alone where ``stdout`` goes elsewhere; returns what it showed and the code."""
+    keyboard, terminal = pty.openpty()
+    with start(place, *args, stdin=terminal, stdout=stdout or terminal, stderr=terminal) as run:
+        os.close(terminal)
+        seen = b""
+        while select.select([keyboard], [], [], 20)[0]:
+            try:
+                data = os.read(keyboard, 65536)
+            except OSError:
+                # Linux says so when the last one has closed its end.
+                break
+            if not data:
+                break
+            seen += data
+        code = run.wait(20)
+    os.close(keyboard)
+    return seen, code
+
+
+def test_chat_without_a_terminal_says_what_there_is_instead(place: Place) -> None:
+    done = subprocess.run(
+        [JUMPSEAT, "chat"], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=place.env(), check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "jumpseat run -p" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_prompt_costs_nothing_of_what_only_chat_needs() -> None:
+    code = "import sys, jumpseat_terminal.run; print({'rich', 'prompt_toolkit', 'pygments'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "set()\n", done.stderr
