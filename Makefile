@@ -2,9 +2,11 @@
 #
 # PYTHON  the interpreter .venv is made with (3.11 or newer)
 # ARGS    passed on, to pytest by `test` and to the bench by `bench`
+# JOBS    how many tests run at a time; default: one per core
 
 PYTHON ?= python3
 ARGS ?=
+JOBS ?= auto
 
 # Paths are relative, so that a checkout may lie in a folder with spaces in its name.
 VENV := .venv
@@ -24,7 +26,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-check
 	$(BIN)/python -m ruff format --check .
