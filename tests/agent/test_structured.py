@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpseat.agent.structured import MAX_PROBLEMS, problems_of
+from jumpseat.agent.json_schema import MAX_PROBLEMS
+from jumpseat.agent.structured import problems_of
 
 
 def test_problems_name_their_places_and_are_few_and_short() -> None:

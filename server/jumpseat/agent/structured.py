@@ -15,9 +15,11 @@ from typing import Any, Final
 
 import orjson
 
+from jumpseat.agent import json_schema
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, TextBlock, ToolUseBlock
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError, shortened
 from jumpseat.agent.model import (
     Capabilities,
     Completed,
@@ -38,9 +40,6 @@ from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig
 RESPONSE_FORMAT: Final = "response_format"
 """Where a message comes from that tells the model what is wrong with the form of its answer."""
 
-MAX_PROBLEMS: Final = 10
-MAX_PROBLEM_CHARACTERS: Final = 200
-
 _WRAPPED: Final = "answer"
 
 
@@ -55,19 +54,11 @@ def check_format(config: ResponseFormatConfig | None) -> None:
     """
     if not isinstance(config, JsonSchemaFormat):
         return
-    # Loaded late: most sessions never ask for a form.
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-
-    schema = config.json_schema.schema_
     try:
-        validator_for(schema, default=Draft202012Validator).check_schema(schema)
-    except SchemaError as error:
-        place = ".".join(["responseFormat.jsonSchema.schema", *map(str, error.absolute_path)])
-        raise InvalidRequestError(f"{place} is not a JSON Schema: {_short(error.message)}") from None
-    except RecursionError:
-        raise InvalidRequestError("responseFormat.jsonSchema.schema is nested too deeply") from None
+        json_schema.check_schema(config.json_schema.schema_)
+    except NotASchemaError as error:
+        place = error.place("responseFormat.jsonSchema.schema")
+        raise InvalidRequestError(f"{place} is not a JSON Schema: {error}") from None
 
 
 def format_for_call(settings: SessionSettings, prompt: Prompt) -> ResponseFormat | None:
@@ -95,26 +86,11 @@ def problems_of(text: str, schema: JsonObject) -> list[str]:
     try:
         value: Any = orjson.loads(text)
     except ValueError as error:
-        return [f"the answer is not JSON: {_short(str(error))}" if text.strip() else "the answer is empty"]
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    judge = validator_for(schema, default=Draft202012Validator)
-    problems: list[str] = []
+        return [f"the answer is not JSON: {shortened(str(error))}" if text.strip() else "the answer is empty"]
     try:
-        # An empty registry: no schema may make the server fetch another one.
-        for error in judge(schema, registry=Registry()).iter_errors(value):
-            place = "".join(f"/{part}" for part in error.absolute_path) or "the answer"
-            problems.append(f"{place}: {_short(error.message)}")
-            if len(problems) == MAX_PROBLEMS:
-                break
-    except Unresolvable as error:
-        raise ResponseFormatError(f"the schema refers to what it does not hold: {_short(str(error))}") from None
-    except RecursionError:
-        raise ResponseFormatError("the schema refers to itself without end") from None
-    return problems
+        return [f"{one.pointer or 'the answer'}: {one.text}" for one in json_schema.problems_of(value, schema)]
+    except UnusableSchemaError as error:
+        raise ResponseFormatError(str(error)) from None
 
 
 def repair_request(problems: list[str]) -> str:
@@ -124,10 +100,6 @@ def repair_request(problems: list[str]) -> str:
         f"The last answer does not fit the JSON Schema that was asked for:\n{listed}\n"
         "Give the whole answer again, as JSON that fits it, and nothing else."
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."
 
 
 # --- providers without a field for it -----------------------------------------------------------------------------

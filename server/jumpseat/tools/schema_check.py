@@ -1,6 +1,6 @@
 """Whether the arguments of a call fit the JSON Schema of its tool.
 
-The judge is ``jsonschema``, which takes a tenth of a second to load. Most calls never need it: what fits a schema
+The judge (``agent/json_schema.py``) takes a tenth of a second to load. Most calls never need it: what fits a schema
 of the usual words is told here, and only what may not is judged. Schemas come from anywhere: one that is wrong,
 that refers to what it does not hold, or that asks for too much work says nothing against a call.
 """
@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.json_schema import problems_of
 
 log = logging.getLogger(__name__)
 
-MAX_PROBLEMS: Final = 10
-MAX_PROBLEM_CHARACTERS: Final = 200
 MAX_VALUES: Final = 2000
-"""How many values may be in arguments that are judged: some words of a schema take time in their square."""
+"""How many values may be in arguments that are judged."""
 MAX_STEPS: Final = 50_000
 """How many schemas may be looked at for one call: those that refer to themselves can ask for any number."""
 
@@ -43,7 +42,8 @@ def misfits(arguments: JsonObject, schema: Mapping[str, Any]) -> list[str]:
     try:
         if _Fit(schema).certain(arguments, schema) or _values_in(arguments) > MAX_VALUES:
             return []
-        return _judged(arguments, schema)
+        found = problems_of(arguments, schema)
+        return [f"{'.'.join(map(str, one.path)) or 'arguments'}: {one.text}" for one in found]
     except Exception as error:
         # Whatever is wrong here is wrong with the schema, and the tool itself may know better.
         log.debug("a schema cannot be judged by: %s", error)
@@ -120,61 +120,6 @@ def _is_of(value: Any, name: Any) -> bool:
     return isinstance(value, _TYPES.get(name, ())) if isinstance(name, str) else False
 
 
-def _judged(arguments: JsonObject, schema: Mapping[str, Any]) -> list[str]:
-    # Loaded late: see above.
-    from jsonschema import Draft202012Validator, validators
-    from referencing import Registry
-
-    plain = _without_patterns(schema)
-    judge: Any = validators.validator_for(plain, default=Draft202012Validator)
-    judge.check_schema(plain)
-    steps = 0
-
-    def counted(follow: Any) -> Any:
-        def followed(*given: Any) -> Any:
-            nonlocal steps
-            steps += 1
-            if steps > MAX_STEPS:
-                raise RecursionError("the schema refers to itself too often")
-            return follow(*given)
-
-        return followed
-
-    references = ("$ref", "$dynamicRef", "$recursiveRef")
-    followed = {word: counted(judge.VALIDATORS[word]) for word in references if word in judge.VALIDATORS}
-    judge = cast("Any", validators).extend(judge, followed)
-    registry: Registry[Any] = Registry()
-    problems: list[str] = []
-    # An empty registry: no schema may make the server fetch another one.
-    for error in judge(plain, registry=registry).iter_errors(arguments):
-        place = ".".join(map(str, error.absolute_path)) or "arguments"
-        problems.append(f"{place}: {_short(error.message)}")
-        if len(problems) == MAX_PROBLEMS:
-            break
-    return problems
-
-
-def _without_patterns(schema: Any) -> Any:
-    """``schema`` without regular expressions: one of the unlucky kind would hold up every session."""
-    if isinstance(schema, list):
-        return [_without_patterns(one) for one in cast("_Values", schema)]
-    if not isinstance(schema, Mapping):
-        return schema
-    node = cast("Mapping[str, Any]", schema)
-    left_out = {"pattern"} if isinstance(node.get("pattern"), str) else set[str]()
-    if isinstance(node.get("patternProperties"), Mapping):
-        left_out |= {"patternProperties", "additionalProperties", "unevaluatedProperties"}
-    return {name: _inner(name, inner) for name, inner in node.items() if name not in left_out}
-
-
-def _inner(word: str, value: Any) -> Any:
-    if word in ("enum", "const", "default", "examples"):
-        return value
-    if word in ("properties", "$defs", "definitions", "dependentSchemas") and isinstance(value, Mapping):
-        return {name: _without_patterns(one) for name, one in _table(cast("Any", value)).items()}
-    return _without_patterns(value)
-
-
 def _values_in(value: Any) -> int:
     """How many values ``value`` holds, itself included; it is counted no further than needed."""
     count = 0
@@ -187,7 +132,3 @@ def _values_in(value: Any) -> int:
         elif isinstance(one, list):
             waiting += cast("_Values", one)
     return count
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."

@@ -257,6 +257,6 @@ async def test_calls_wait_for_each_other_unless_the_tool_says_otherwise(tasks: T
 async def test_parameters_that_refer_to_nowhere_end_the_call_and_fetch_nothing(tasks: TaskGroup) -> None:
     parameters = {"text": {"$ref": "http://127.0.0.1:1/schema"}}
 
-    assert "cannot be run: its parameters refer to what they do not hold" in await told(
+    assert "cannot be run: its parameters are no good: the schema refers to what it does not hold" in await told(
         tasks, {"cmds": [["true"]], "parameters": parameters}, text="x"
     )

@@ -17,14 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from jumpseat.agent import json_schema
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError
 from jumpseat.errors import ConfigError
 
 _KEYWORDS: Final = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 _ATTRIBUTES: Final = "_attr"
-
-MAX_PROBLEMS: Final = 10
-MAX_PROBLEM_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +55,11 @@ def problems_of(arguments: JsonObject, parameters: JsonObject) -> list[str]:
     Raises:
         ConfigError: the schema refers to what it does not hold, or to itself without end.
     """
-    # Loaded late: most processes never run such a tool.
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    judge = validator_for(parameters, default=Draft202012Validator)
-    problems: list[str] = []
     try:
-        # An empty registry: no schema may make the server fetch another one.
-        for error in judge(parameters, registry=Registry()).iter_errors(arguments):
-            place = "".join(f"/{part}" for part in error.absolute_path)
-            text = error.message
-            text = text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."
-            problems.append(f"{place}: {text}" if place else text)
-            if len(problems) == MAX_PROBLEMS:
-                break
-    except (Unresolvable, RecursionError):
-        raise ConfigError("its parameters refer to what they do not hold, or to themselves without end") from None
-    return problems
+        problems = json_schema.problems_of(arguments, parameters)
+    except UnusableSchemaError as error:
+        raise ConfigError(f"its parameters are no good: {error}") from None
+    return [f"{one.pointer}: {one.text}" if one.path else one.text for one in problems]
 
 
 def _of_schema(where: str, schema: Any) -> Signature:
@@ -173,14 +157,7 @@ def _text(value: Any) -> str | None:
 
 
 def _check(where: str, parameters: JsonObject) -> None:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-
     try:
-        validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
-    except SchemaError as error:
-        place = "".join(f".{part}" for part in error.absolute_path)
-        raise ConfigError(f"{where}: parameters{place} is not a JSON Schema: {error.message[:200]}") from None
-    except RecursionError:
-        raise ConfigError(f"{where}: parameters are nested too deeply") from None
+        json_schema.check_schema(parameters)
+    except NotASchemaError as error:
+        raise ConfigError(f"{where}: {error.place('parameters')} is not a JSON Schema: {error}") from None
