@@ -97,7 +97,10 @@ def test_the_auth_token_is_read_from_the_variable_that_is_named() -> None:
 def test_empty_variables_count_as_unset() -> None:
     environ = {"COPILOT_CONNECTION_TOKEN": "", "COPILOT_SDK_AUTH_TOKEN": "", "COPILOT_HOME": "", "A": "b"}
 
-    assert parse(["--auth-token-env", "COPILOT_SDK_AUTH_TOKEN"], environ) == Options(environ={"A": "b"}, port=0)
+    options = parse(["--auth-token-env", "COPILOT_SDK_AUTH_TOKEN"], environ)
+
+    assert options == Options(environ={"A": "b"}, port=0, empty=frozenset(environ) - {"A"})
+    assert options.whole_environ == environ
 
 
 def test_no_secret_is_shown_where_the_options_are() -> None:

@@ -109,7 +109,7 @@ class App:
         self.declarations = Declarations(
             config.tools.declared,
             home,
-            options.environ,
+            options.whole_environ,
             is_trusted=self.trust.is_trusted,
             built_in=(tool.name for tool in BUILTIN_TOOLS),
             always=config.default_tools,

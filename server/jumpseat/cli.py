@@ -19,10 +19,15 @@ LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the process was started with. ``port`` of ``None`` means stdio, 0 any free port."""
+    """What the process was started with. ``port`` of ``None`` means stdio, 0 any free port.
+
+    ``environ`` are the variables that are set to something, ``empty`` the names of those that are set to nothing:
+    these count as unset for the server itself, and as found where a declaration names them.
+    """
 
     environ: Mapping[str, str] = field(repr=False)
     port: int | None
+    empty: frozenset[str] = frozenset()
     log_level: str = "warning"
     connection_token: str | None = field(default=None, repr=False)
     auth_token: str | None = field(default=None, repr=False)
@@ -32,6 +37,11 @@ class Options:
     acp: bool = False
     record: str | None = None
     replay: Replay | None = None
+
+    @property
+    def whole_environ(self) -> Mapping[str, str]:
+        """All variables, for values of declarations."""
+        return {**self.environ, **dict.fromkeys(self.empty, "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +123,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     known.stdio = known.stdio or known.acp
     if known.stdio and known.port is not None:
         parser.error("--stdio and --port exclude each other")
-    options = _options(known, {name: value for name, value in environ.items() if value})
+    options = _options(known, *_parted(environ))
     if options.record and options.replay:
         parser.error("recording and replaying exclude each other")
     if not options.replay and (known.replay_in_order or known.replay_delays):
@@ -139,11 +149,12 @@ def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | 
     else:
         parser.add_argument("--json", action="store_true", help="print JSON")
     known = parser.parse_args(argv[1:])
-    found = {variable: value for variable, value in environ.items() if value}
+    found, empty = _parted(environ)
     replay = found.get("JUMPSEAT_REPLAY")
     options = Options(
         environ=found,
         port=None,
+        empty=empty,
         record=found.get("JUMPSEAT_RECORD"),
         replay=Replay(replay) if replay else None,
     )
@@ -170,12 +181,19 @@ def wants_schema(argv: Sequence[str]) -> bool:
     return True
 
 
-def _options(known: Any, environ: Mapping[str, str]) -> Options:
-    # An empty variable counts as unset everywhere, so empty ones are gone by now.
+def _parted(environ: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
+    """The variables that are set to something, and the names of the others."""
+    return {name: value for name, value in environ.items() if value}, frozenset(
+        name for name, value in environ.items() if not value
+    )
+
+
+def _options(known: Any, environ: Mapping[str, str], empty: frozenset[str]) -> Options:
     replay = known.replay or environ.get("JUMPSEAT_REPLAY")
     return Options(
         environ=environ,
         port=None if known.stdio else known.port or 0,
+        empty=empty,
         log_level=known.log_level,
         connection_token=None if known.stdio else environ.get("COPILOT_CONNECTION_TOKEN"),
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,

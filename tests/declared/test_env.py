@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
@@ -94,6 +95,27 @@ async def test_a_file_that_is_not_there_is_named_when_its_value_is_needed(tmp_pa
 
     with pytest.raises(MissingValueError, match="the file 'nowhere' cannot be read: No such file or directory"):
         found.text("${key}")
+
+
+async def test_a_pipe_that_nobody_writes_to_and_a_file_without_an_end_have_no_value(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    pipe = {"value": f"file:{tmp_path}/pipe", "timeout_s": 0.05}
+    found = await values({"pipe": pipe, "zeros": "file:/dev/zero", "nothing": "file:/dev/null"})
+
+    assert {name: one.reason for name, one in found.missing.items()} == {
+        "pipe": f"the file '{tmp_path}/pipe' gave nothing within 0.05 s",
+        "zeros": "the file '/dev/zero' cannot be read: it holds too much",
+        "nothing": "the file '/dev/null' is empty",
+    }
+
+
+async def test_a_secret_may_be_served_in_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = await anyio.open_process(["sh", "-c", f"printf 'the ' > {tmp_path}/pipe"])
+    async with writer:
+        found = await values({"key": f"file:{tmp_path}/pipe"})
+
+    assert found.values == {"key": "the"}
 
 
 async def test_a_variable_that_is_set_to_nothing_counts_as_found() -> None:

@@ -554,3 +554,13 @@ async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_all
 
     assert (endpoint["type"], endpoint["wireApi"], endpoint["apiKey"]) == ("openai", "completions", KEY)
     assert (endpoint["baseUrl"], endpoint["headers"]) == ("http://127.0.0.1:1/special", {"X-Team": "blue"})
+
+
+async def test_a_variable_that_is_set_to_nothing_is_found_by_a_declaration(tmp_path: Path) -> None:
+    async with ModelServer(said("hello")) as provider:
+        lines = 'extends = "openai_compatible"\nparameters = {user = "u-${team}"}\nschema.model.default = "m"\n'
+        write(tmp_path, "work.toml", f'{lines}env = {{base_url = "{provider.url}", team = "WORK_TEAM"}}\n')
+        async with running_server(tmp_path, env={"WORK_TEAM": ""}) as server:
+            assert await ask(server, model="work/m") == "hello"
+
+    assert provider.requests[0].json["user"] == "u-"

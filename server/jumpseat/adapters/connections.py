@@ -42,6 +42,7 @@ class Connections:
         """
         self.tunnel: Tunnel | None = None
         self._environ = options.environ
+        self._whole_environ = options.whole_environ
         self._make_detour = _detour(options, mask)
         self._transport: HttpTransport | None = None
         self._scripts: dict[str, ScriptedModel] = {}
@@ -150,7 +151,7 @@ class Connections:
     def _resolver(self) -> EnvResolver:
         from jumpseat.declared.env import EnvResolver
 
-        return EnvResolver(self._environ)
+        return EnvResolver(self._whole_environ)
 
 
 def user_agent(client_name: str | None) -> str:

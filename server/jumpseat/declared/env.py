@@ -3,7 +3,7 @@
 Each entry of ``env`` is one of these; the first that fits counts:
 
 1. ``"cmd:COMMAND"``: what the command prints, run by the shell of the system;
-2. ``"file:PATH"``: what the file holds (``~`` and paths relative to the working directory are fine);
+2. ``"file:PATH"``: what the file or named pipe holds (``~`` and paths relative to the working directory are fine);
 3. the name of an environment variable that is set, even to nothing;
 4. a function: what it returns for the adapter or tool, awaited where it is asynchronous;
 5. a dotted path into it (``schema.model.default``, ``args.file``);
@@ -22,6 +22,7 @@ import inspect
 import os
 import re
 import signal
+import stat
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -39,7 +40,10 @@ from jumpseat.errors import ConfigError, validation_problems
 COMMAND_TIMEOUT_S: Final = 20.0
 
 OUTPUT_LIMIT: Final = 1024 * 1024
-"""Bytes that a command may print."""
+"""Bytes that a command may print, and a file may hold."""
+
+PIPE_POLL_S: Final = 0.02
+"""How often a pipe is asked whether somebody has written to it."""
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
@@ -188,7 +192,7 @@ class EnvResolver:
             if value.startswith("cmd:"):
                 return await self._printed(value[4:].strip(), entry.timeout_s), True
             if value.startswith("file:"):
-                return await self._read(value[5:].strip()), True
+                return await self._read(value[5:].strip(), entry.timeout_s), True
             if value in self._environ:
                 return self._environ[value], True
             found = lookup(value)
@@ -214,11 +218,14 @@ class EnvResolver:
         text = output.decode("utf-8", "replace").rstrip()
         return text or Missing("its command printed nothing")
 
-    async def _read(self, path: str) -> Any:
+    async def _read(self, path: str, timeout_s: float) -> Any:
         try:
             whole = (self._cwd or Path()) / await anyio.Path(path).expanduser()
-            text = (await anyio.Path(whole).read_text(encoding="utf-8")).rstrip()
-        except (OSError, RuntimeError, UnicodeDecodeError) as error:
+            with anyio.fail_after(timeout_s):
+                text = (await _content(whole)).decode("utf-8").rstrip()
+        except TimeoutError:
+            return Missing(f"the file {path!r} gave nothing within {timeout_s:g} s")
+        except (OSError, RuntimeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else type(error).__name__
             return Missing(f"the file {path!r} cannot be read: {reason}")
         return text or Missing(f"the file {path!r} is empty")
@@ -287,6 +294,35 @@ async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeo
             if process.returncode is None:
                 _kill_group(process.pid)
             await process.aclose()
+
+
+async def _content(path: Path) -> bytes:
+    """What a file holds. Password managers serve secrets in named pipes: those are waited for, and give way.
+
+    Raises:
+        OSError: it cannot be read, or holds too much.
+    """
+    # Opening a pipe that nobody writes to waits for ever, in a thread that nobody can stop.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    try:
+        waits = stat.S_ISFIFO(os.fstat(handle).st_mode)
+        content = bytearray()
+        while True:
+            try:
+                piece = os.read(handle, OUTPUT_LIMIT)
+            except BlockingIOError:
+                pass
+            else:
+                content += piece
+                if len(content) > OUTPUT_LIMIT:
+                    raise OSError(errno.EFBIG, "it holds too much")
+                if not piece and (content or not waits):
+                    return bytes(content)
+                if piece:
+                    continue
+            await anyio.sleep(PIPE_POLL_S)
+    finally:
+        os.close(handle)
 
 
 def _kill_group(pid: int) -> None:

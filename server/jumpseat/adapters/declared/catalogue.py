@@ -351,7 +351,8 @@ class Catalogue:
         if extends is not None:
             step = f"{extends}@{below}"
             if step in path:
-                raise ConfigError(f"{found.where}: it extends itself: {' -> '.join([*path, step])}")
+                names = (one.rpartition("@")[0] for one in [*path, step])
+                raise ConfigError(f"{found.where}: it extends itself: {' -> '.join(names)}")
             base = self._resolve(extends, below, (*path, step))
         wire = raw.get("wire")
         own = _written_out(found.where, raw, base) if found.origin == CONFIGURATION else dict(raw)
