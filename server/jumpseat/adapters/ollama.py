@@ -158,6 +158,7 @@ class OllamaDecoder:
         self._thinking: list[str] = []
         self._calls: list[ToolUseBlock] = []
         self._model: str | None = None
+        self._begun = False
         self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
@@ -169,7 +170,7 @@ class OllamaDecoder:
 
     def finish(self) -> list[ModelEvent]:
         if not self._completed:
-            said = "in the middle of its answer" if self._model else "before it said anything"
+            said = "in the middle of its answer" if self._begun else "before it said anything"
             raise ProviderProtocolError(f"the provider ended the stream {said}")
         return []
 
@@ -185,6 +186,7 @@ class OllamaDecoder:
     def _take(self, chunk: JsonObject, events: list[ModelEvent]) -> None:
         message = chunk.get("message")
         if message:
+            self._begun = True
             thinking = message.get("thinking")
             if thinking and isinstance(thinking, str):
                 self._thinking.append(thinking)
