@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.events import PlanAction
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 from jumpseat_protocol.tools import ToolResultObject
 from jumpseat_protocol.wire import WireModel
@@ -89,6 +90,25 @@ class UserInputRequestParams(WireModel):
 class UserInputResponse(WireModel):
     answer: str
     was_freeform: StrictBool = True
+
+
+class ExitPlanModeParams(WireModel):
+    """``plan_content`` is the plan as it is written down, empty where it is not."""
+
+    session_id: str
+    summary: str
+    plan_content: str
+    actions: list[PlanAction]
+    recommended_action: PlanAction
+
+
+class ExitPlanModeResponse(WireModel):
+    """``feedback`` is for the model. Without ``selected_action`` an approval means what was recommended."""
+
+    approved: StrictBool
+    selected_action: PlanAction | None = None
+    auto_approve_edits: StrictBool | None = None
+    feedback: str | None = None
 
 
 class SectionContent(WireModel):
@@ -197,6 +217,7 @@ class Callback(NamedTuple):
 SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "hooks.invoke": Callback(HooksInvokeParams, HooksInvokeResult),
     "userInput.request": Callback(UserInputRequestParams, UserInputResponse),
+    "exitPlanMode.request": Callback(ExitPlanModeParams, ExitPlanModeResponse),
     "systemMessage.transform": Callback(SystemMessageTransformParams, SystemMessageTransformResult),
     "providerToken.getToken": Callback(ProviderTokenParams, ProviderTokenResult),
     "gitHubToken.getToken": Callback(GitHubTokenParams, GitHubTokenResult),

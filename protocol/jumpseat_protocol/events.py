@@ -20,6 +20,7 @@ from jumpseat_protocol.wire import WireDataclass, to_wire
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
 AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
+PlanAction: TypeAlias = Literal["exit_only", "interactive", "autopilot", "autopilot_fleet"]
 Delivery: TypeAlias = Literal["idle", "queued", "steering"]
 
 
@@ -675,6 +676,32 @@ class UserInputCompleted(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class ExitPlanModeRequested(Payload):
+    """``plan_content`` is the plan as it is written down, empty where it is not."""
+
+    type: ClassVar[str] = "exit_plan_mode.requested"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    summary: str
+    plan_content: str
+    actions: list[PlanAction]
+    recommended_action: PlanAction
+
+
+@dataclass(slots=True, kw_only=True)
+class ExitPlanModeCompleted(Payload):
+    """Without ``approved`` the question ended without an answer."""
+
+    type: ClassVar[str] = "exit_plan_mode.completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    approved: bool | None = None
+    selected_action: PlanAction | None = None
+    auto_approve_edits: bool | None = None
+    feedback: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class ElicitationRequested(Payload):
     type: ClassVar[str] = "elicitation.requested"
     persisted: ClassVar[bool] = False
@@ -909,6 +936,8 @@ EventPayload: TypeAlias = (
     | HookEnd
     | UserInputRequested
     | UserInputCompleted
+    | ExitPlanModeRequested
+    | ExitPlanModeCompleted
     | ElicitationRequested
     | ElicitationCompleted
     | CapabilitiesChanged

@@ -239,6 +239,7 @@ def _state_requests() -> Mapping[str, Method]:
         "session.ui.unregisterDirectAutoModeSwitchHandler": Method(
             sessions.ReleaseInterestParams, state.UnregisteredResult
         ),
+        "session.ui.handlePendingExitPlanMode": Method(state.HandlePendingExitPlanModeParams, server.SuccessResult),
         "session.ui.handlePendingUserInput": Method(state.HandlePendingUserInputParams, server.SuccessResult),
         "llmInference.setProvider": Method(server.EmptyParams, server.SuccessResult),
         "llmInference.httpResponseStart": Method(

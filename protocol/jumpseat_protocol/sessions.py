@@ -293,6 +293,7 @@ class SessionOptions(WireModel):
     request_permission: StrictBool | None = None
     request_elicitation: StrictBool | None = None
     request_user_input: StrictBool | None = None
+    request_exit_plan_mode: StrictBool | None = None
     hooks: StrictBool | None = None
     streaming: StrictBool | None = None
     working_directory: str | None = None

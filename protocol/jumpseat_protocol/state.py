@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.callbacks import ExitPlanModeResponse, UserInputResponse
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.wire import WireModel
 
@@ -424,6 +424,12 @@ class HandlePendingUserInputParams(WireModel):
     session_id: str
     request_id: str
     response: UserInputResponse
+
+
+class HandlePendingExitPlanModeParams(WireModel):
+    session_id: str
+    request_id: str
+    response: ExitPlanModeResponse
 
 
 class SteerableParams(WireModel):

@@ -37,6 +37,7 @@ from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.store.approvals import StoredApprovals
+from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.memories import MemoryStore
@@ -48,6 +49,7 @@ from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat.tools.builtin import FixedTools
 from jumpseat.tools.declarations import Declarations
+from jumpseat.tools.exit_plan_mode import PlanTools
 from jumpseat.tools.memory import MemoryTools, remembered
 from jumpseat.tools.orchestrator import Environment
 from jumpseat.tools.skills import SkillTools
@@ -132,6 +134,7 @@ class App:
                 sources=(
                     self.mcp.source,
                     lambda session: FixedTools(sql(session, store.folder(session.id).database)),
+                    lambda session: PlanTools(session, store.folder(session.id).plan_path, read_text),
                     lambda session: SkillTools(session, self.skills.of(session)),
                     lambda session: MemoryTools(session, memories),
                     self.declarations.source,

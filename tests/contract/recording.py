@@ -43,6 +43,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             calls("create", "call-refused", path="secret.txt", file_text="x"),
             {"tool_calls": [{"id": "call-broken", "name": "view", "arguments": '{"path": '}]},
             calls("look_up", "call-error", key="error"),
+            calls("exit_plan_mode", "call-plan", summary="In short"),
             calls("ask_user", "call-ask", question="Which one?", choices=["this", "that"]),
             # A prompt arrives while this one runs, and that is what the model answers from then on.
             calls("look_up", "call-look-up", key="steer"),
@@ -61,6 +62,7 @@ OPTIONS: JsonObject = {
     "streaming": True,
     "requestPermission": True,
     "requestUserInput": True,
+    "requestExitPlanMode": True,
     "requestElicitation": True,
     "hooks": True,
     "tools": [{"name": "look_up"}],
@@ -208,6 +210,8 @@ class _Client:
                 return {"result": answer}
             case "userInput.request":
                 return {"result": {"answer": "this", "wasFreeform": False}}
+            case "exitPlanMode.request":
+                return {"result": {"approved": True, "selectedAction": "interactive", "feedback": "Go on."}}
             case "hooks.invoke":
                 return _hook(params["hookType"], params["input"])
             case _:

@@ -51,6 +51,8 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "commands.changed": ["commands.name"],
     "elicitation.completed": ["requestId", "action"],
     "elicitation.requested": ["requestId", "message", "requestedSchema"],
+    "exit_plan_mode.completed": ["requestId", "approved", "selectedAction", "feedback"],
+    "exit_plan_mode.requested": ["requestId", "summary", "actions", "recommendedAction"],
     "external_tool.completed": ["requestId"],
     "external_tool.requested": ["requestId", "toolCallId", "toolName", "arguments"],
     "hook.end": ["hookInvocationId", "hookType", "success", "error.message"],

@@ -192,10 +192,10 @@ class Wire:
         """``session.create``; returns the session's id."""
         return (await self.call("session.create", {"provider": provider, **options}))["sessionId"]
 
-    async def prompt(self, session: str, text: str = "go") -> list[JsonObject]:
+    async def prompt(self, session: str, text: str = "go", **more: Any) -> list[JsonObject]:
         """Send a prompt and wait for the end of its run; returns the events of the session since then."""
         since = len(self.messages)
-        await self.call("session.send", {"sessionId": session, "prompt": text})
+        await self.call("session.send", {"sessionId": session, "prompt": text, **more})
         await self.event("session.idle", session=session, since=since)
         return self.events(session, since=since)
 

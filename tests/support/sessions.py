@@ -42,6 +42,8 @@ from jumpseat.tools.orchestrator import Environment, MakeSource, ToolOrchestrato
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
     GitHubTokenParams,
     GitHubTokenResult,
     HttpRequestChunkParams,
@@ -97,6 +99,9 @@ class RecordingClient:
         if not self.user_answers:
             raise ClientCallError("nobody answers")
         return self.user_answers.pop(0)
+
+    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+        raise ClientCallError("nobody answers")
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         self.to_transform.append(sections)

@@ -20,6 +20,8 @@ from jumpseat.rpc.connection import DELTAS, PATIENCE_S
 from jumpseat.rpc.pygls_seam import Dialect, Seam
 from jumpseat.rpc.transport import LINES, Wire
 from jumpseat_protocol.callbacks import (
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
     GitHubTokenParams,
     GitHubTokenResult,
     HttpRequestChunkParams,
@@ -108,6 +110,9 @@ class AcpConnection:
 
     async def invoke_hook(self, session_id: str, hook_type: str, hook_input: dict[str, Any]) -> None:
         _nothing("hooks")
+
+    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+        _nothing("a say in plans")
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         _nothing("a say in the system message")

@@ -247,6 +247,8 @@ class Translator:
                 | events.ExternalToolCompleted()
                 | events.UserInputRequested()
                 | events.UserInputCompleted()
+                | events.ExitPlanModeRequested()
+                | events.ExitPlanModeCompleted()
                 | events.CommandQueued()
                 | events.CommandExecute()
                 | events.CommandCompleted()

@@ -8,6 +8,8 @@ from typing import Protocol
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat_protocol.callbacks import (
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
     GitHubTokenParams,
     GitHubTokenResult,
     HttpRequestChunkParams,
@@ -43,6 +45,10 @@ class Client(Protocol):
         """Put a question to the person behind the client."""
         ...
 
+    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+        """Put a plan to the person behind the client."""
+        ...
+
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         """Let the client rewrite sections of the system message."""
         ...
@@ -72,6 +78,7 @@ class Attachment:
     handles_permissions: bool = False
     handles_elicitation: bool = False
     handles_user_input: bool = False
+    handles_plans: bool = False
     has_hooks: bool = False
     has_transforms: bool = False
     has_tokens: bool = False

@@ -15,7 +15,7 @@ from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.callbacks import ExitPlanModeResponse, UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
 from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
 from jumpseat_protocol.tools import HandlePendingToolCallParams
@@ -47,6 +47,7 @@ class Clients:
         self.on_fewer_interests: list[Callable[[], None]] = []
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
+        self.plans = PendingRequests[str, ExitPlanModeResponse]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
         # Answered with what went wrong, if anything.
         self.command_calls = PendingRequests[CommandCall, str | None]()
@@ -168,6 +169,10 @@ class Clients:
     def user_input_client(self) -> Client | None:
         """Who can put a question to a person: the client that came last of those that can."""
         return next((one.client for one in self._latest_first() if one.handles_user_input), None)
+
+    def plan_client(self) -> Client | None:
+        """Who can put a plan to a person, likewise."""
+        return next((one.client for one in self._latest_first() if one.handles_plans), None)
 
     def hook_client(self) -> Client | None:
         """Who runs hooks: the client that came last of those that have any."""

@@ -282,6 +282,20 @@ class Session:
     def running(self) -> bool:
         return not self._stopped.is_set()
 
+    @property
+    def agent_mode(self) -> events.AgentMode:
+        """How the prompt that runs is to be worked on: as it says itself, else as the session does."""
+        asked = self._current.agent_mode if isinstance(self._current, Prompt) else None
+        return asked or self.settings.mode
+
+    def change_mode(self, mode: events.SessionMode) -> None:
+        """Work on in another mode, the prompt that runs included."""
+        if isinstance(self._current, Prompt):
+            self._current.agent_mode = mode
+        previous, self.settings.mode = self.settings.mode, mode
+        if mode != previous:
+            self.emit(events.SessionModeChanged(new_mode=mode, previous_mode=previous))
+
     def send(self, prompt: Prompt, mode: Literal["enqueue", "immediate"] = "enqueue") -> None:
         """Queue a prompt and return at once. ``immediate`` slips it into the prompt that runs now."""
         if self._closed:

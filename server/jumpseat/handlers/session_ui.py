@@ -7,7 +7,11 @@ from jumpseat.handlers.context import Context
 from jumpseat_protocol.elicitation import ElicitationParams, ElicitationResult, HandlePendingElicitationParams
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import InterestResult, ReleaseInterestParams, SessionParams
-from jumpseat_protocol.state import HandlePendingUserInputParams, UnregisteredResult
+from jumpseat_protocol.state import (
+    HandlePendingExitPlanModeParams,
+    HandlePendingUserInputParams,
+    UnregisteredResult,
+)
 
 DIRECT_AUTO_MODE_SWITCH = "auto_mode_switch.requested"
 
@@ -16,6 +20,12 @@ def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams
     """The first answer to a question wins; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.user_inputs.answer(params.request_id, params.response))
+
+
+def handle_pending_exit_plan_mode(ctx: Context, params: HandlePendingExitPlanModeParams) -> SuccessResult:
+    """The first answer to a plan wins; a late or unknown one is told so."""
+    session = ctx.registry.live(params.session_id)
+    return SuccessResult(success=session.clients.plans.answer(params.request_id, params.response))
 
 
 async def elicitation(ctx: Context, params: ElicitationParams) -> ElicitationResult:

@@ -17,6 +17,8 @@ from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
     EmptyAnswer,
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
     GitHubTokenParams,
     GitHubTokenResult,
     HooksInvokeParams,
@@ -131,6 +133,9 @@ class Connection:
             session_id=session_id, question=question, choices=choices, allow_freeform=allow_freeform
         )
         return await self._ask("userInput.request", params, UserInputResponse)
+
+    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+        return await self._ask("exitPlanMode.request", params, ExitPlanModeResponse)
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         params = SystemMessageTransformParams(

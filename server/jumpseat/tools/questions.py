@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import anyio
 
+from jumpseat.agent.client import Client
+from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.session import Session
 from jumpseat.errors import ClientCallError
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse, UserInputResponse
+
+A = TypeVar("A")
 
 
 async def ask_user(
@@ -21,9 +28,10 @@ async def ask_user(
     Raises:
         ClientCallError: no client can ask, or the one that was asked failed.
     """
-    if session.clients.user_input_client() is None:
+    clients = session.clients
+    if clients.user_input_client() is None:
         raise ClientCallError("no attached client can ask its user")
-    pending = session.clients.user_inputs.ask(question)
+    pending = clients.user_inputs.ask(question)
     completed = events.UserInputCompleted(request_id=pending.id)
     try:
         session.emit(
@@ -35,28 +43,78 @@ async def ask_user(
                 tool_call_id=call_id,
             )
         )
-        failed: list[ClientCallError] = []
-        async with anyio.create_task_group() as tasks:
-
-            async def ask() -> None:
-                while (client := session.clients.user_input_client()) is not None:
-                    try:
-                        answer = await client.ask_user(session.id, question, choices, allow_freeform=allow_freeform)
-                    except ClientCallError as error:
-                        failed.append(error)
-                        if client in session.clients:
-                            break
-                    else:
-                        session.clients.user_inputs.answer(pending.id, answer)
-                        return
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(ask)
-            response = await pending.answer()
-            tasks.cancel_scope.cancel()
-            completed.answer, completed.was_freeform = response.answer, response.was_freeform
-            return response
-        raise failed[-1] if failed else ClientCallError("the question was withdrawn")
+        response = await _first_answer(
+            session,
+            clients.user_inputs,
+            pending,
+            clients.user_input_client,
+            lambda client: client.ask_user(session.id, question, choices, allow_freeform=allow_freeform),
+        )
+        completed.answer, completed.was_freeform = response.answer, response.was_freeform
+        return response
     finally:
-        session.clients.user_inputs.close(pending)
+        clients.user_inputs.close(pending)
         session.emit(completed)
+
+
+async def ask_about_plan(session: Session, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+    """Put a plan to the client that declared it can show one, in the same manner.
+
+    Raises:
+        ClientCallError: no client can show it, or the one that was asked failed.
+    """
+    clients = session.clients
+    if clients.plan_client() is None:
+        raise ClientCallError("no attached client can show a plan")
+    pending = clients.plans.ask(params.summary)
+    completed = events.ExitPlanModeCompleted(request_id=pending.id)
+    try:
+        session.emit(
+            events.ExitPlanModeRequested(
+                request_id=pending.id,
+                summary=params.summary,
+                plan_content=params.plan_content,
+                actions=params.actions,
+                recommended_action=params.recommended_action,
+            )
+        )
+        response = await _first_answer(
+            session, clients.plans, pending, clients.plan_client, lambda client: client.exit_plan_mode(params)
+        )
+        completed.approved, completed.selected_action = response.approved, response.selected_action
+        completed.auto_approve_edits, completed.feedback = response.auto_approve_edits, response.feedback
+        return response
+    finally:
+        clients.plans.close(pending)
+        session.emit(completed)
+
+
+async def _first_answer(
+    session: Session,
+    requests: PendingRequests[str, A],
+    pending: Pending[str, A],
+    who: Callable[[], Client | None],
+    ask: Callable[[Client], Awaitable[A]],
+) -> A:
+    """What the client that can be asked answers, or what somebody else does before it."""
+    failed: list[ClientCallError] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def ask_one_by_one() -> None:
+            while (client := who()) is not None:
+                try:
+                    answer = await ask(client)
+                except ClientCallError as error:
+                    failed.append(error)
+                    if client in session.clients:
+                        break
+                else:
+                    requests.answer(pending.id, answer)
+                    return
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(ask_one_by_one)
+        response = await pending.answer()
+        tasks.cancel_scope.cancel()
+        return response
+    raise failed[-1] if failed else ClientCallError("the question was withdrawn")
