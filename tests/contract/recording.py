@@ -310,10 +310,10 @@ async def _use_servers(wire: Wire, session: str) -> None:
     # Comes after the new list was read.
     await wire.event("mcp.tools.list_changed", session=session)
     named = {"sessionId": session, "serverName": "testing"}
-    for stop, start, status_then in (("stopServer", "startServer", "stopped"), ("disable", "enable", "disabled")):
+    for stop, start in (("stopServer", "startServer"), ("disable", "enable")):
         since = len(wire.messages)
         await wire.call(f"session.mcp.{stop}", named)
-        await status(wire, session, "testing", status_then, since=since)
+        await status(wire, session, "testing", "disabled", since=since)
         await wire.call(f"session.mcp.{start}", named)
         await status(wire, session, "testing", "connected", since=since)
 

@@ -76,7 +76,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.error": ["errorType", "message"],
     "session.idle": [],
     "session.info": ["infoType", "message"],
-    "session.mcp_server_status_changed": ["serverName", "status", "error"],
+    "session.mcp_server_status_changed": ["serverName", "status"],
     "session.mcp_servers_loaded": ["servers.name", "servers.status", "servers.source", "servers.error"],
     "session.mode_changed": ["newMode", "previousMode"],
     "session.model_change": ["newModel", "previousModel"],
