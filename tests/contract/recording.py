@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Literal
 
 import anyio
 
+from tests.support.guarded_mcp_server import guarded
+from tests.support.mcp_servers import rude, status, stdio
+from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, RunningServer, Wire, calls, frame, running_server
 
 Protocol = Literal[2, 3]
@@ -45,11 +49,26 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             calls("look_up", "call-error", key="error"),
             calls("exit_plan_mode", "call-plan", summary="In short"),
             calls("ask_user", "call-ask", question="Which one?", choices=["this", "that"]),
+            calls("sql", "call-sql", query="INSERT INTO todos (id, title) VALUES ('a', 'First')"),
+            calls("skill", "call-skill", skill="tea"),
+            calls("tool_search_tool", "call-search", query="echo"),
             # A prompt arrives while this one runs, and that is what the model answers from then on.
             calls("look_up", "call-look-up", key="steer"),
         ],
     ),
     ("also this", [{"text": "All done."}]),
+    (
+        "use the servers",
+        [
+            calls("testing-work", "call-work"),
+            calls("testing-learn", "call-learn"),
+            calls("testing-ask", "call-form"),
+            calls("testing-think", "call-think"),
+            calls("far-go", "call-far"),
+            {"text": "All served."},
+        ],
+    ),
+    ("What is 2", [{"text": "four"}]),
     ("fail", [{"errors": [{"status": 400, "message": "a bad request", "code": "bad"}], "text": "-"}]),
     ("wait", [{"text": "It was a dark and stormy", "hang": True}]),
     ("later", [{"text": "Later it is."}]),
@@ -66,6 +85,8 @@ OPTIONS: JsonObject = {
     "requestElicitation": True,
     "hooks": True,
     "tools": [{"name": "look_up"}],
+    # Few enough that there are tools to be searched for.
+    "toolSearch": {"deferThreshold": 5},
     "commands": [{"name": "deploy", "description": "Deploy the app"}],
 }
 
@@ -82,25 +103,39 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
     """Run the session. With protocol 2 its client greets with ``ping``, as the SDKs from before 1.0 do."""
     workspace = folder / "workspace"
     _make_repository(workspace)
-    async with running_server(folder, tcp=True) as server, _connection(server, protocol) as wire:
-        opened = await wire.call(
-            "session.create", OPTIONS | {"model": "scripted-model", "workingDirectory": str(workspace)}
-        )
+    async with (
+        ModelServer(answer=guarded) as far,
+        running_server(folder, tcp=True, config=_own_server()) as server,
+        _connection(server, protocol) as wire,
+    ):
+        options: JsonObject = {
+            "model": "scripted-model",
+            "workingDirectory": str(workspace),
+            "skillDirectories": [str(_make_skill(folder / "skills"))],
+            "mcpServers": {"testing": stdio(), "far": {"url": f"{far.url}/mcp"}},
+        }
+        opened = await wire.call("session.create", OPTIONS | options)
         session: str = opened["sessionId"]
         client = _Client(wire, session, protocol)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.answer)
+            for asked in ("mcp.oauth_required", "sampling.requested"):
+                await wire.call("session.eventLog.registerInterest", {"sessionId": session, "eventType": asked})
+            for name, wanted in (("testing", "connected"), ("far", "connected"), ("dying", "failed")):
+                await status(wire, session, name, wanted)
             prompt = {"prompt": "use every tool", "agentMode": "plan"}
             prompt |= {"attachments": _attachments(workspace, protocol)}
             await wire.call("session.send", {"sessionId": session, **prompt})
             await client.idle(1)
-            await wire.call("session.send", {"sessionId": session, "prompt": "fail"})
+            await _use_servers(wire, session)
             await client.idle(2)
+            await wire.call("session.send", {"sessionId": session, "prompt": "fail"})
+            await client.idle(3)
             await _change_settings(server, wire, session, workspace)
             await _run_commands(wire, session)
-            await client.idle(3)
-            await _abort(wire, session)
             await client.idle(4)
+            await _abort(wire, session)
+            await client.idle(5)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
@@ -116,6 +151,19 @@ def _make_repository(folder: Path) -> None:
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.com/one/two.git\n')
     (folder / "read.txt").write_text("a line\n")
+
+
+def _make_skill(folder: Path) -> Path:
+    (folder / "tea").mkdir(parents=True)
+    front = "name: tea\ndescription: How to make tea\nallowed-tools: view, bash\nargument-hint: '[kind]'"
+    (folder / "tea" / "SKILL.md").write_text(f"---\n{front}\n---\nWarm the pot.\n")
+    return folder
+
+
+def _own_server() -> str:
+    """A configuration of the user with an MCP server, which fails."""
+    server = rude("dying")
+    return f"[mcp.servers.dying]\ncommand = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}\n"
 
 
 def _attachments(workspace: Path, protocol: Protocol) -> list[JsonObject]:
@@ -194,8 +242,18 @@ class _Client:
                 answer = {"result": {"handled": True}}
                 await self.wire.ask("session.commands.respondToQueuedCommand", asked | answer)
             case "elicitation.requested":
-                answer = {"result": {"action": "accept", "content": {"name": "Ada"}}}
+                fields = data["requestedSchema"]["properties"]
+                answer = {"result": {"action": "accept", "content": dict.fromkeys(fields, "Ada")}}
                 await self.wire.ask("session.ui.handlePendingElicitation", asked | answer)
+            case "mcp.oauth_required":
+                # The first token is not good enough for calls.
+                token = "one" if data["reason"] == "initial" else "two"
+                answer = {"result": {"kind": "token", "accessToken": token}}
+                await self.wire.ask("session.mcp.oauth.handlePendingRequest", asked | answer)
+            case "sampling.requested":
+                question = {name: data[name] for name in ("serverName", "mcpRequestId", "request")}
+                ran = await self.wire.call("session.mcp.executeSampling", asked | question)
+                await self.wire.ask("session.ui.handlePendingSampling", asked | {"response": ran["result"]})
             case _:
                 pass
 
@@ -248,6 +306,20 @@ def _hook(kind: str, given: JsonObject) -> JsonObject:
             return {"result": {"output": {"additionalContext": "be brief"}}}
         case _:
             return {"result": {"output": None}}
+
+
+async def _use_servers(wire: Wire, session: str) -> None:
+    """Have the model call tools of MCP servers, and stop and start one."""
+    await wire.prompt(session, "use the servers")
+    # Comes after the new list was read.
+    await wire.event("mcp.tools.list_changed", session=session)
+    named = {"sessionId": session, "serverName": "testing"}
+    for stop, start in (("stopServer", "startServer"), ("disable", "enable")):
+        since = len(wire.messages)
+        await wire.call(f"session.mcp.{stop}", named)
+        await status(wire, session, "testing", "disabled", since=since)
+        await wire.call(f"session.mcp.{start}", named)
+        await status(wire, session, "testing", "connected", since=since)
 
 
 async def _change_settings(server: RunningServer, wire: Wire, session: str, workspace: Path) -> None:

@@ -356,14 +356,11 @@ async def test_servers_are_stopped_started_disabled_and_enabled(tmp_path: Path) 
         wire = server.wire
         session = await session_with(wire, "testing", stdio())
         named = {"sessionId": session, "serverName": "testing"}
-        for stop, start, stopped in (
-            ("stopServer", "startServer", "stopped"),
-            ("disable", "enable", "disabled"),
-        ):
+        for stop, start in (("stopServer", "startServer"), ("disable", "enable")):
             since = len(wire.messages)
             await wire.call(f"session.mcp.{stop}", named)
             assert await wire.call("session.mcp.isServerRunning", named) == {"running": False}
-            await status(wire, session, "testing", stopped, since=since)
+            await status(wire, session, "testing", "disabled", since=since)
             assert "not connected" in (await wire.refused("session.mcp.listTools", named))["message"]
             await wire.call(f"session.mcp.{start}", named)
             await status(wire, session, "testing", "connected", since=since)

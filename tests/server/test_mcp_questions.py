@@ -7,44 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.callbacks import answering
+from tests.support.guarded_mcp_server import guarded
 from tests.support.mcp_servers import call, session_with, status, stdio, turn
-from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 YOLO = ("--yolo",)
-METADATA = {"resource": "here", "scopes_supported": ["read"]}
 
 
 # --- tokens -------------------------------------------------------------------------------------------------------
-
-
-def guarded(request: SeenRequest) -> Reply:
-    """A server that wants a token: ``one`` for all but calls, which want ``two``."""
-    if request.path == "/.well-known/oauth-protected-resource":
-        return json_reply(METADATA)
-    token = request.headers.get("authorization", "").removeprefix("Bearer ")
-    message: JsonObject = request.json if request.method == "POST" else {}
-    if token not in ("one", "two"):
-        header = f'Bearer resource_metadata="http://{request.headers["host"]}/.well-known/oauth-protected-resource"'
-        return json_reply({}, status=401, headers={"WWW-Authenticate": f'{header}, scope="read"'})
-    match message.get("method"):
-        case "initialize":
-            result: JsonObject = {
-                "protocolVersion": message["params"]["protocolVersion"],
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "guarded", "version": "1"},
-            }
-        case "tools/list":
-            result = {"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}
-        case "tools/call" if token != "two":
-            header = 'Bearer scope="write", error="insufficient_scope"'
-            return json_reply({}, status=403, headers={"WWW-Authenticate": header})
-        case "tools/call":
-            result = {"content": [{"type": "text", "text": "gone"}]}
-        case _:
-            return json_reply({}, status=202 if request.method == "POST" else 405)
-    return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
 
 async def asked_for_token(wire: Wire, session: str, answer: JsonObject, *, since: int = 0) -> JsonObject:

@@ -19,9 +19,11 @@ from typing import Any
 import anyio
 import uvicorn
 from mcp.server.fastmcp import Context, FastMCP, Image
+from mcp.server.fastmcp.prompts import Prompt
+from mcp.server.fastmcp.resources import TextResource
 from mcp.server.session import ServerSession
 from mcp.types import SamplingMessage, TextContent
-from pydantic import BaseModel
+from pydantic import AnyUrl, BaseModel
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -91,9 +93,13 @@ async def work(ctx: Ctx) -> str:
 
 @server.tool()
 async def learn(ctx: Ctx) -> str:
-    """Have a tool more from now on."""
+    """Have a tool, a resource and a prompt more from now on."""
     server.add_tool(lambda: "new", name="learnt", description="What was learnt.")
     await ctx.session.send_tool_list_changed()
+    server.add_resource(TextResource(uri=AnyUrl("test://learnt"), text="new"))
+    await ctx.session.send_resource_list_changed()
+    server.add_prompt(Prompt.from_function(lambda: "new", name="learnt"))
+    await ctx.session.send_prompt_list_changed()
     return "learnt"
 
 

@@ -72,7 +72,7 @@ async def enable(ctx: Context, params: McpServerParams) -> None:
 
 async def disable(ctx: Context, params: McpServerParams) -> None:
     """End a server for this session, until it is enabled again."""
-    await host_of(ctx, params.session_id, "No MCP host initialized").stop(params.server_name, "disabled")
+    await host_of(ctx, params.session_id, "No MCP host initialized").stop(params.server_name)
 
 
 async def reload(ctx: Context, params: SessionParams) -> None:

@@ -131,12 +131,12 @@ class Connection:
         finally:
             self._ended.set()
 
-    async def stop(self, status: McpStatus) -> None:
+    async def stop(self) -> None:
         """End the server and wait until nothing of it is left."""
         self._scope.cancel()
         await self._ended.wait()
         self.tools = []
-        self._set(status)
+        self._set("disabled")
 
     def retry_auth(self) -> None:
         """Try again where a token was missing: there may be one now."""

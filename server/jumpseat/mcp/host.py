@@ -235,20 +235,21 @@ class McpHost:
         """
         state = self._states.get(name)
         if config is not None:
-            if state is not None and state.connection is not None:
-                await self._stop(state, "stopped")
-            state = self._states[name] = State(ServerEntry(name, config, literal=True))
+            if state is not None:
+                await self._drop(state)
+            state = self._states[name] = State(ServerEntry(name, config, literal=True), status="disabled")
         if state is None:
             raise InvalidRequestError(f"MCP server {name!r} is not configured")
         if state.connection is not None and state.status in ("connected", "pending"):
             raise InvalidRequestError(f"MCP server {name!r} runs already")
-        if state.connection is not None:
-            await self._stop(state, "stopped")
+        await self._drop(state)
         self._mark(state, "pending")
         self._later(self._start, state)
 
-    async def stop(self, name: str, status: McpStatus = "stopped") -> None:
+    async def stop(self, name: str) -> None:
         """End a server; its tools go with it.
+
+        Its status is ``disabled`` whoever ended it: SDKs up to 1.0.6 fail on ``stopped``, in events and in lists.
 
         Raises:
             InvalidRequestError: there is no such server.
@@ -256,7 +257,8 @@ class McpHost:
         state = self._states.get(name)
         if state is None:
             raise InvalidRequestError(f"MCP server {name!r} is not configured")
-        await self._stop(state, status)
+        await self._drop(state)
+        self._mark(state, "disabled")
 
     async def _start(self, state: State) -> None:
         from jumpseat.mcp.connection import Connection, Surface
@@ -296,15 +298,11 @@ class McpHost:
         state.connection = Connection(state.entry, surface)
         self._tasks.start_soon(state.connection.run)
 
-    async def _stop(self, state: State, status: McpStatus) -> None:
+    async def _drop(self, state: State) -> None:
+        """End a server and tell nobody."""
         connection, state.connection = state.connection, None
         if connection is not None:
-            await connection.stop(status)
-        self._mark(state, status)
-
-    async def _drop(self, state: State) -> None:
-        if state.connection is not None:
-            await state.connection.stop("stopped")
+            await connection.stop()
 
     # --- tokens -------------------------------------------------------------------------------------------------
 
