@@ -76,6 +76,7 @@ class McpHosts:
         """Whether there can be servers; cheap, and no promise."""
         return bool(
             settings.mcp_servers
+            or settings.lost_mcp_servers
             or self._servers
             or settings.config_discovery
             or settings.plugin_directories
@@ -89,6 +90,7 @@ class McpHosts:
         discovers = settings.config_discovery and self._trusted(settings.cwd)
         return find_servers(
             settings.mcp_servers,
+            lost=settings.lost_mcp_servers,
             user=self._servers,
             user_file=self.user.servers(),
             disabled=self.user.disabled(),
