@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "script": {"adapters", "agent", "errors"},
     "testing": {"adapters", "script"},
     "console": {"adapters", "agent", "cli", "config", "errors"},
+    "mcp_console": {"config", "errors", "mcp", "store"},
     "cli": set[str](),
     "errors": set[str](),
 }

@@ -288,6 +288,7 @@ class SessionOptions(WireModel):
     mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
     disabled_mcp_servers: list[str] | None = None
     plugin_directories: list[str] | None = None
+    mcp_o_auth_token_storage: Literal["persistent", "in-memory"] | None = None
     request_mcp_apps: StrictBool | None = None
     session_limits: SessionLimitsConfig | None = None
     request_permission: StrictBool | None = None

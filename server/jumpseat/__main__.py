@@ -31,6 +31,10 @@ def main() -> None:
         from jumpseat_terminal.command import run as run_prompt
 
         sys.exit(run_prompt(sys.argv[2:]))
+    if sys.argv[1:2] == ["mcp"]:
+        from jumpseat.mcp_console import main as look_after_servers
+
+        sys.exit(look_after_servers(sys.argv[2:], os.environ))
     if (command := parse_command(sys.argv[1:], os.environ)) is not None:
         from jumpseat.console import run as run_command
 

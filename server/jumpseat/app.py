@@ -31,6 +31,7 @@ from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.handlers.context import Context
 from jumpseat.mcp.hosts import McpHosts
+from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.registry import SessionRegistry
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
@@ -40,6 +41,7 @@ from jumpseat.store.approvals import StoredApprovals
 from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.mcp_config import McpConfigFile
+from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.memories import MemoryStore
 from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
@@ -124,6 +126,7 @@ class App:
             self.mcp_config,
             trusted=self.trust.is_trusted,
             reserved=frozenset(tool.name for tool in BUILTIN_TOOLS),
+            logins=LoginTokens(McpTokenFile(home)),
         )
         self.registry = SessionRegistry(
             store,

@@ -89,8 +89,9 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         epilog="'jumpseat chat' talks with an agent at this terminal, 'jumpseat run -p PROMPT' runs one prompt;"
         " 'jumpseat acp' is 'jumpseat --acp', for editors;"
         " 'jumpseat adapters', 'jumpseat models' and 'jumpseat check ADAPTER' tell what can be used and"
-        " whether it works; 'jumpseat script FILE' plays a script with a server; 'jumpseat schema' prints the"
-        " protocol as JSON Schema.",
+        " whether it works; 'jumpseat mcp' lists MCP servers and logs in to them;"
+        " 'jumpseat script FILE' plays a script with a server; 'jumpseat schema' prints the protocol as"
+        " JSON Schema.",
     )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
     parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")

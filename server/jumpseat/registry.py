@@ -244,7 +244,7 @@ class SessionRegistry:
     def keep_options(self, session: Session) -> None:
         """Write down how a session is set up, and where it works, for its resume."""
         folder, settings = self._folders[session.id], session.settings
-        write_options(folder.path, settings)
+        write_options(folder.path, settings, self._around.secrets)
         if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
             folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 

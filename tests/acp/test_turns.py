@@ -230,3 +230,32 @@ async def test_an_editor_that_hangs_up_in_mid_turn_leaves_nothing_behind(tmp_pat
         await server.close_stdin()
         # Within half a second, and with no process left: leaving the server checks both.
         assert await server.exited() == 0
+
+
+async def test_the_todos_of_the_model_are_its_plan_and_come_back_with_the_session(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    noted = (
+        "INSERT INTO todos (id, title, status) VALUES ('a', 'Look', 'in_progress');"
+        "INSERT INTO todos (id, title) VALUES ('b', 'Write');"
+    )
+    turns = [
+        calls("sql", query=noted),
+        calls("sql", "call-2", query="UPDATE todos SET status = 'done' WHERE id = 'a'"),
+        calls("sql", "call-3", query="SELECT * FROM todos"),
+        {"text": "ok"},
+    ]
+    looking = [
+        {"content": "Look", "priority": "medium", "status": "in_progress"},
+        {"content": "Write", "priority": "medium", "status": "pending"},
+    ]
+    looked = [{**looking[0], "status": "completed"}, looking[1]]
+    async with running_editor(tmp_path, schemas, *turns) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        plans = [one["entries"] for one in editor.updates(session, "plan")]
+        assert plans[-1] == looked
+        assert all(one in (looking, looked) for one in plans)
+    async with running_editor(tmp_path, schemas, {"text": "ok"}) as (_, editor):
+        await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        await editor.update("plan", entries=looked)

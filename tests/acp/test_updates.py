@@ -14,7 +14,7 @@ from jumpseat.acp.diffs import contents_of
 from jumpseat.acp.options import State, mode_of, options_of
 from jumpseat.acp.params import ResourceLinkBlock, TextBlock
 from jumpseat.acp.permissions import options_for
-from jumpseat.acp.plans import entries_of
+from jumpseat.acp.plans import entries_of, entries_of_todos
 from jumpseat.acp.updates import Notice, OptionsChanged, Translator, Update, Withdraw
 from jumpseat.agent.model import ModelInfo
 from jumpseat.tools.files import unified_diff
@@ -187,4 +187,22 @@ def test_a_plan_is_its_list() -> None:
         ("look", "completed"),
         ("think", "in_progress"),
         ("write", "pending"),
+    ]
+
+
+def test_a_todo_that_is_not_done_and_not_being_done_is_to_be() -> None:
+    rows = [
+        {"id": "a", "title": "First", "status": "done"},
+        {"id": "b", "title": "Second", "status": "in_progress"},
+        {"id": "c", "title": "Third", "status": "blocked"},
+        {"id": "d", "title": None},
+        {"name": "the model has made another table of it"},
+        {"id": 5, "title": 6, "status": 7},
+    ]
+    assert [(one["content"], one["status"]) for one in entries_of_todos(rows)] == [
+        ("First", "completed"),
+        ("Second", "in_progress"),
+        ("Third", "pending"),
+        ("d", "pending"),
+        ("6", "pending"),
     ]

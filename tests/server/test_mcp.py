@@ -439,3 +439,34 @@ async def test_what_another_client_brings_on_resume_takes_the_place_of_what_was(
         await status(wire, session, "second", "connected")
         listed = await wire.call("session.mcp.list", {"sessionId": session})
     assert [one["name"] for one in listed["servers"]] == ["second"]
+
+
+async def test_the_servers_of_a_session_come_back_with_it_but_no_secret_does(tmp_path: Path) -> None:
+    home, plugin = tmp_path / "home", tmp_path / "plugin"
+    plugin.mkdir()
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {"plugged": stdio()}}))
+    servers: JsonObject = {"open": stdio(), "off": stdio(), "closed": stdio(env={"KEY": "hunter2-of-ada"})}
+    options = {"disabledMcpServers": ["off"], "pluginDirectories": [str(plugin)]}
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"text": "hi"}), mcpServers=servers, **options)
+        await server.wire.prompt(session)
+    for _ in range(2):
+        # The second time, what was lost the first time is still told.
+        async with running_server(tmp_path) as server:
+            wire = server.wire
+            await wire.call("session.resume", {"sessionId": session})
+            await status(wire, session, "open", "connected")
+            await status(wire, session, "plugged", "connected")
+            await wire.event("session.mcp_servers_loaded")
+            listed = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        states = {one["name"]: one["status"] for one in listed}
+        assert states == {"open": "connected", "off": "disabled", "plugged": "connected", "closed": "failed"}
+        assert "env KEY" in next(one["error"] for one in listed if one["name"] == "closed")
+    for file in home.rglob("*"):
+        assert not file.is_file() or b"hunter2" not in file.read_bytes()
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("session.resume", {"sessionId": session, "mcpServers": {"closed": servers["closed"]}})
+        await status(wire, session, "closed", "connected")
+        listed = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        assert [one["name"] for one in listed] == ["closed", "plugged"]

@@ -198,7 +198,7 @@ class Translator:
                 yield OptionsChanged()
             case events.CommandsChanged():
                 yield CommandsChanged()
-            case events.SessionPlanChanged():
+            case events.SessionPlanChanged() | events.SessionTodosChanged():
                 yield PlanChanged()
             case events.SessionWarning():
                 yield Notice("warning", payload.message)
@@ -229,7 +229,6 @@ class Translator:
                 | events.ModelCallFailure()
                 | events.HookStart()
                 | events.HookEnd()
-                | events.SessionTodosChanged()
                 | events.SkillInvoked()
                 | events.SessionSkillsLoaded()
                 | events.ToolSearchActivated()

@@ -11,7 +11,7 @@ import anyio
 
 from jumpseat.acp import questions
 from jumpseat.acp.options import State, mode_id, modes_of, options_of
-from jumpseat.acp.plans import entries_of
+from jumpseat.acp.plans import entries_of, entries_of_todos
 from jumpseat.acp.updates import (
     AskForm,
     AskPermission,
@@ -52,6 +52,9 @@ class SessionView:
         self._asked: dict[str, anyio.CancelScope] = {}
         self._told: list[dict[str, Any]] | None = None
         self._commands: set[anyio.CancelScope] = set()
+        self._plan: list[dict[str, Any]] = []
+        self._plan_is_old = False
+        self._plan_lock = anyio.Lock()
 
     @property
     def session(self) -> Session:
@@ -86,7 +89,8 @@ class SessionView:
             case CommandsChanged():
                 self.tell_commands()
             case PlanChanged():
-                self.tell_plan()
+                self._plan_is_old = True
+                self._door.connection.tasks.start_soon(self.tell_plan)
             case AskPermission():
                 self._ask(step.request_id, lambda: questions.ask_permission(self._door, self, step))
             case AskForm():
@@ -105,6 +109,8 @@ class SessionView:
             workspace = self._door.ctx.registry.folder(self.session).workspace
             if workspace is not None and (title := workspace.name or workspace.summary):
                 self.tell({"sessionUpdate": "session_info_update", "title": title})
+        self._plan_is_old = True
+        await self.tell_plan()
 
     def show_terminal(self, call_id: str, terminal_id: str) -> None:
         """Have the editor show a tool call's output by its own terminal."""
@@ -129,10 +135,23 @@ class SessionView:
     def commands(self) -> list[SlashCommandInfo]:
         return available(self.session, builtins=True, clients=True)
 
-    def tell_plan(self) -> None:
-        """Send the plan, as far as it is a list."""
-        text = read_text(self._door.ctx.registry.folder(self.session).plan_path)
-        self.tell({"sessionUpdate": "plan", "entries": entries_of(text or "")})
+    async def tell_plan(self) -> None:
+        """Send the plan where it may have changed: the todos, or else the page, as far as it is a list."""
+        # One at a time, so that what was read first is not sent last.
+        async with self._plan_lock:
+            if not self._plan_is_old:
+                return
+            self._plan_is_old = False
+            try:
+                folder = self._door.ctx.registry.folder(self.session)
+                entries = entries_of_todos((await folder.database.todos()).todos)
+                entries = entries or entries_of(read_text(folder.plan_path) or "")
+            except JumpseatError as error:
+                log.info("session %s: its plan cannot be read: %s", self.session_id, error)
+                return
+            if entries != self._plan:
+                self._plan = entries
+                self.tell({"sessionUpdate": "plan", "entries": entries})
 
     def replay(self, history: Iterable[events.EventPayload | events.UnknownPayload]) -> None:
         """Send all that has been said so far."""

@@ -35,7 +35,9 @@ class SessionSettings:
     decides.
     ``adapter_settings`` are values for the ``schema`` of the model's adapter.
     ``config_discovery`` lets what lies in the working directory count, where the folder is trusted.
-    ``provider``, ``providers``, ``login`` and ``mcp_servers`` hold secrets: they live here and in no file.
+    ``provider``, ``providers``, ``login`` and ``mcp_servers`` hold secrets, which live here and in no file;
+    ``stored_mcp_logins`` tells whether MCP servers get the tokens that the user has logged in for.
+    ``lost_mcp_servers`` are servers that a resumed session had, with what of them was therefore not kept.
     """
 
     cwd: Path
@@ -65,7 +67,9 @@ class SessionSettings:
     mcp_servers: dict[str, McpServerConfig] = field(
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )
+    lost_mcp_servers: dict[str, str] = field(default_factory=dict[str, str])
     disabled_mcp_servers: list[str] = field(default_factory=list[str])
+    stored_mcp_logins: bool = True
     mcp_apps: bool = False
     plugin_directories: list[str] = field(default_factory=list[str])
     host_git: bool = True

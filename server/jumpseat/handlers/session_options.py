@@ -106,6 +106,9 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         from jumpseat.mcp.catalogue import check_servers
 
         settings.mcp_servers = check_servers(options.mcp_servers)
+        settings.lost_mcp_servers = {}
+    if (storage := options.mcp_o_auth_token_storage) is not None:
+        settings.stored_mcp_logins = storage == "persistent"
     if options.request_mcp_apps is not None:
         settings.mcp_apps = options.request_mcp_apps
     if options.models is not None:

@@ -51,7 +51,9 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         try:
             session.attach(attachment)
             # What the session was set up with, then what is asked for here.
-            apply_options(session.settings, read_options(registry.folder(session).path))
+            kept = read_options(registry.folder(session).path)
+            apply_options(session.settings, kept)
+            session.settings.lost_mcp_servers = kept.lost_mcp_servers
             apply_options(session.settings, params)
             check_choice(params.tool_choice, session.tools.names())
             if not params.continue_pending_work:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
@@ -32,23 +32,24 @@ class NeedsLoginError(Exception):
 @dataclass(frozen=True, slots=True)
 class AuthQuestion:
     """``challenge`` are the parameters of ``WWW-Authenticate``; ``metadata`` is what the server publishes of itself
-    (RFC 9728), as compact JSON."""
+    (RFC 9728), as compact JSON. ``refused`` is the token that did not do, if there was one."""
 
     reason: AuthReason
     challenge: dict[str, str]
     metadata: str | None
+    refused: str | None = field(default=None, repr=False)
 
 
 AskToken: TypeAlias = Callable[[AuthQuestion], Awaitable[str | None]]
 
 
 class ClientTokens(httpx.Auth):
-    """The token of one server. ``ask`` gives one, or ``None`` where nobody has one to give."""
+    """The token of one server. ``ask`` gives one, or ``None`` where nobody has one; ``token`` is the first."""
 
-    def __init__(self, url: str, ask: AskToken) -> None:
+    def __init__(self, url: str, ask: AskToken, token: str | None = None) -> None:
         self._url = httpx.URL(url)
         self._ask = ask
-        self._token: str | None = None
+        self._token = token
         self._metadata: str | None = None
         self._lock = anyio.Lock()
 
@@ -70,9 +71,9 @@ class ClientTokens(httpx.Auth):
                     # A request of its own: it carries nothing of the one that was refused.
                     found = yield httpx.Request("GET", place, headers={"Accept": "application/json"})
                     self._metadata = await _document(found) or self._metadata
-                given = await self._ask(AuthQuestion(reason, challenge, self._metadata))
+                given = await self._ask(AuthQuestion(reason, challenge, self._metadata, sent))
                 if given is None and reason == "refresh":
-                    given = await self._ask(AuthQuestion("reauth", challenge, self._metadata))
+                    given = await self._ask(AuthQuestion("reauth", challenge, self._metadata, sent))
                 if given is None:
                     # Just to end here would make the answer to a request of ours that of the server.
                     raise NeedsLoginError

@@ -74,6 +74,7 @@ def check_server(name: str, raw: Any) -> McpServerConfig:
 def find_servers(
     own: Mapping[str, McpServerConfig],
     *,
+    lost: Mapping[str, str] | None = None,
     user: Mapping[str, Any],
     user_file: Mapping[str, Any],
     disabled: frozenset[str],
@@ -83,10 +84,14 @@ def find_servers(
 ) -> dict[str, ServerEntry]:
     """All servers, by name.
 
+    ``lost`` tells of the session's own that came back without their secrets what is missing.
     ``user_file`` has servers that are ``disabled`` for all sessions; what is ``off`` is so for this one.
     ``project`` is a folder whose files count, ``None`` where it is not trusted.
     """
     found: dict[str, ServerEntry] = {name: ServerEntry(name, config, literal=True) for name, config in own.items()}
+    for name, missing in (lost or {}).items():
+        problem = f"{missing} is not stored, as it may be secret: give mcpServers again when the session is resumed"
+        found.setdefault(name, ServerEntry(name, None, literal=True, problem=problem))
 
     def add(entries: Iterator[ServerEntry]) -> None:
         for entry in entries:

@@ -94,6 +94,8 @@ class Connection:
     def __init__(self, entry: ServerEntry, surface: Surface) -> None:
         self.entry = entry
         self.config = entry.config
+        # With the values of this start.
+        self.resolved_config: McpServerConfig | None = None
         self.status: McpStatus = "pending"
         self.error: str | None = None
         self.tools: list[types.Tool] = []
@@ -188,6 +190,7 @@ class Connection:
         if self.config is None:
             raise ServerFailedError(self.entry.problem or "it is not configured")
         config = resolved(self.entry, self.config, surface.environ, indirect=surface.indirect())
+        self.resolved_config = config
         self._secrets = _secrets_of(config)
         ended = anyio.Event()
         async with (

@@ -18,8 +18,8 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.session import Session
-from jumpseat.errors import InvalidRequestError, StoreError, UnsupportedError
-from jumpseat.mcp.catalogue import ServerEntry
+from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import McpTool
 from jumpseat_protocol import events
@@ -62,6 +62,19 @@ class State:
     error: str | None = None
     connection: Connection | None = None
     tokens: dict[str, ClientTokens] = field(default_factory=lambda: dict[str, "ClientTokens"]())
+
+
+class _Told:
+    """What a login that has begun has told so far."""
+
+    def __init__(self) -> None:
+        self.address: str | None = None
+        self.problem: str | None = None
+        self.known = anyio.Event()
+
+    async def show(self, address: str) -> None:
+        self.address = address
+        self.known.set()
 
 
 class McpHost:
@@ -158,11 +171,14 @@ class McpHost:
         self._collect()
 
     def _later(self, do: Callable[[State], Awaitable[None]], state: State) -> None:
+        self._begin_task()
+        # In the host's own task, which may have to load the package first.
+        self.session.around.tasks.start_soon(self._when_ready, do, state)
+
+    def _begin_task(self) -> None:
         if not self._begun:
             self._begun = True
             self.session.around.tasks.start_soon(self._run)
-        # In the host's own task, which may have to load the package first.
-        self.session.around.tasks.start_soon(self._when_ready, do, state)
 
     async def _when_ready(self, do: Callable[[State], Awaitable[None]], state: State) -> None:
         await self._ready.wait()
@@ -322,7 +338,62 @@ class McpHost:
         client_secret: str | None,
         success: str | None,
     ) -> str | None:
-        raise UnsupportedError("session.mcp.oauth.login")
+        """Log in to a server; returns the address that the user is to open, ``None`` where no login is wanted.
+
+        Raises:
+            InvalidRequestError: nobody can log in there.
+        """
+        state = self._states[name]
+        if not self._stored_logins:
+            raise InvalidRequestError(
+                "a login is kept on the disk, and this session wants its tokens in memory only"
+            )
+        if state.entry.config is None:
+            raise InvalidRequestError(f"MCP server {name!r} is not configured")
+        try:
+            config = resolved(state.entry, state.entry.config, self._shared.environ)
+        except MissingVariableError as error:
+            raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
+        url = config.url or ""
+        if not again and await self._shared.logins.current(url) is not None:
+            self.retry_auth(name)
+            return None
+        self._begin_task()
+        await self._ready.wait()
+        if self._tasks is None or self._closed:
+            raise InvalidRequestError("the session ends")
+        told = _Told()
+
+        async def log_in_and_on() -> None:
+            from jumpseat.mcp.login import LoginFailedError, log_in
+
+            try:
+                login = await log_in(
+                    url,
+                    told.show,
+                    client_id=client_id or config.oauth_client_id,
+                    client_secret=client_secret,
+                    client_name=client_name,
+                    done=success,
+                )
+                if login is not None:
+                    await self._shared.logins.keep(url, login)
+                self.retry_auth(name)
+            except LoginFailedError as error:
+                log.warning("MCP server %s: %s", name, error)
+                told.problem = str(error)
+            finally:
+                told.known.set()
+
+        self._tasks.start_soon(log_in_and_on)
+        await told.known.wait()
+        if told.address is None and told.problem is not None:
+            raise InvalidRequestError(f"MCP server {name!r}: {told.problem}")
+        return told.address
+
+    @property
+    def _stored_logins(self) -> bool:
+        return self.session.settings.stored_mcp_logins
 
     def _release(self) -> None:
         """Let no server wait for what no client answers any more."""
@@ -338,10 +409,16 @@ class McpHost:
         url = config.url or ""
         # It keeps the token while the server comes and goes.
         if (known := state.tokens.get(url)) is None:
-            known = state.tokens[url] = ClientTokens(url, ask)
+            stored = await self._shared.logins.current(url) if self._stored_logins else None
+            known = state.tokens[url] = ClientTokens(url, ask, stored)
         return known
 
     async def _ask_token(self, connection: Connection, question: AuthQuestion) -> str | None:
+        if self._stored_logins and question.reason in ("initial", "refresh"):
+            config = connection.resolved_config
+            token = await self._shared.logins.renewed((config.url if config else None) or "", question.refused)
+            if token is not None:
+                return token
         if not self.session.clients.has_interest(OAUTH):
             return None
         config = connection.config

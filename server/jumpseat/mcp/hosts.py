@@ -17,6 +17,7 @@ from jumpseat.tools.tool import Tool
 if TYPE_CHECKING:
     from jumpseat.mcp.catalogue import ServerEntry
     from jumpseat.mcp.host import McpHost
+    from jumpseat.mcp.tokens import LoginTokens
 
 
 class UserServers(Protocol):
@@ -32,7 +33,8 @@ class UserServers(Protocol):
 class McpHosts:
     """``servers`` are those of the configuration file; ``trusted`` tells which folders may bring servers.
 
-    ``environ`` is what servers may be given of ours, ``reserved`` are names of tools that no server may take.
+    ``environ`` is what servers may be given of ours, ``reserved`` are names of tools that no server may take,
+    ``logins`` are the tokens of servers that the user has logged in to.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class McpHosts:
         user: UserServers,
         trusted: Callable[[Path], bool],
         reserved: frozenset[str],
+        logins: LoginTokens,
     ) -> None:
         self.environ = environ
         self.reserved = reserved
         self.user = user
+        self.logins = logins
         self._servers = servers
         self._trusted = trusted
         # Weakly: a session whose opening fails is never closed.
@@ -76,6 +80,7 @@ class McpHosts:
         """Whether there can be servers; cheap, and no promise."""
         return bool(
             settings.mcp_servers
+            or settings.lost_mcp_servers
             or self._servers
             or settings.config_discovery
             or settings.plugin_directories
@@ -89,6 +94,7 @@ class McpHosts:
         discovers = settings.config_discovery and self._trusted(settings.cwd)
         return find_servers(
             settings.mcp_servers,
+            lost=settings.lost_mcp_servers,
             user=self._servers,
             user_file=self.user.servers(),
             disabled=self.user.disabled(),

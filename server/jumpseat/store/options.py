@@ -1,17 +1,18 @@
 """Options of a session that outlive its process: ``options.json`` in the session's folder.
 
 A client that resumes need not say again how the session was set up; what it says wins. Only options without
-secrets are kept: no provider, no token, no header.
+secrets are kept: no provider, no token, no header; of MCP servers, those that hold none (``kept_servers.py``).
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol.sessions import MemoryOptions, SessionOptions
@@ -21,9 +22,29 @@ log = logging.getLogger(__name__)
 FILE: Final = "options.json"
 
 
-def write_options(folder: Path, settings: SessionSettings) -> None:
-    """Keep the options of a session; a disk that refuses costs the options, not the session."""
-    options = SessionOptions(
+class KeptOptions(SessionOptions):
+    """``lost_mcp_servers`` tells of servers that hold secrets what was not kept of them, by their names."""
+
+    lost_mcp_servers: dict[str, str] = Field(default_factory=dict)
+
+
+def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
+    """Keep the options of a session; a disk that refuses costs the options, not the session.
+
+    ``mask`` changes texts that are known to hold secrets.
+    """
+    servers, lost = {}, {}
+    if settings.mcp_servers:
+        # Loaded late: most sessions have none.
+        from jumpseat.store.kept_servers import split_servers
+
+        servers, lost = split_servers(settings.mcp_servers, mask)
+    options = KeptOptions(
+        mcp_servers=servers or None,
+        lost_mcp_servers={**settings.lost_mcp_servers, **lost},
+        disabled_mcp_servers=settings.disabled_mcp_servers or None,
+        plugin_directories=settings.plugin_directories or None,
+        mcp_o_auth_token_storage=None if settings.stored_mcp_logins else "in-memory",
         client_name=settings.client_name,
         system_message=settings.system_message,
         available_tools=settings.available_tools,
@@ -55,9 +76,24 @@ def write_options(folder: Path, settings: SessionSettings) -> None:
         log.exception("%s cannot be written", folder / FILE)
 
 
-def read_options(folder: Path) -> SessionOptions:
+def read_options(folder: Path) -> KeptOptions:
     """The options that were kept; none where the file is missing or not ours."""
     try:
-        return SessionOptions.model_validate(orjson.loads((folder / FILE).read_bytes()))
+        options = KeptOptions.model_validate(orjson.loads((folder / FILE).read_bytes()))
     except (OSError, ValueError, ValidationError):
-        return SessionOptions()
+        return KeptOptions()
+    if options.mcp_servers:
+        options.mcp_servers = {name: one for name, one in options.mcp_servers.items() if _usable(folder, name, one)}
+    return options
+
+
+def _usable(folder: Path, name: str, server: dict[str, Any]) -> bool:
+    """Whether a server is one; a file that somebody has changed costs its servers, not the session."""
+    from jumpseat_protocol.mcp import McpServerConfig
+
+    try:
+        McpServerConfig.model_validate(server)
+    except ValidationError:
+        log.warning("%s: the MCP server %r cannot be used", folder / FILE, name)
+        return False
+    return True

@@ -59,6 +59,8 @@ async def _answer(view: SessionView, run: Run) -> dict[str, Any]:
         with anyio.CancelScope(shield=True):
             await view.cancel()
         raise
+    # An answer is the last word of its turn.
+    await view.tell_plan()
     if run.aborted:
         return {"stopReason": "cancelled", "usage": view.translator.spent.wire()}
     if run.error is not None and isinstance(run.error.payload, SessionError):

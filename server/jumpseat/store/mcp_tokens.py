@@ -1,0 +1,40 @@
+"""The tokens of logins to MCP servers: ``mcp-tokens.json`` in the home folder, mode 0600, by the server's URL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, cast
+
+from jumpseat.store.private import PrivateFile
+
+FILE: Final = "mcp-tokens.json"
+
+
+class McpTokenFile:
+    """Read anew each time: other processes log in, refresh and log out, too."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = PrivateFile(home / FILE)
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """The logins, by URL."""
+        return {url: cast("dict[str, Any]", one) for url, one in self._file.read().items() if isinstance(one, dict)}
+
+    def get(self, url: str) -> dict[str, Any] | None:
+        return self.all().get(url)
+
+    def put(self, url: str, login: dict[str, Any]) -> None:
+        """Keep a login.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        self._file.change(lambda logins: logins.update({url: login}))
+
+    def remove(self, url: str) -> bool:
+        """Forget a login; whether there was one.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        return self._file.change(lambda logins: logins.pop(url, None)) is not None

@@ -1,0 +1,270 @@
+"""Logins to MCP servers, from the terminal and by clients, against an authorization server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.support.login_server import LoginServer
+from tests.support.mcp_servers import call, status, turn
+from tests.support.model_server import ModelServer
+from tests.support.server import JsonObject, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+YOLO = ("--yolo",)
+
+
+class Terminal:
+    """``jumpseat mcp`` in a process of its own; what it has said so far is in ``said``."""
+
+    def __init__(self, process: anyio.abc.Process) -> None:
+        self.said = ""
+        self._process = process
+
+    async def address(self) -> str:
+        """The address that a person is to open."""
+        assert self._process.stdout is not None
+        while not (found := re.search(r"^(http\S+)\n", self.said, re.MULTILINE)):
+            self.said += (await self._process.stdout.receive()).decode()
+        return found[1]
+
+    async def end(self) -> tuple[int, str]:
+        """Its exit code, and all that it has said."""
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        for stream in (self._process.stdout, self._process.stderr):
+            async for chunk in stream:
+                self.said += chunk.decode()
+        assert "Traceback" not in self.said
+        return await self._process.wait(), self.said
+
+
+@asynccontextmanager
+async def terminal(home: Path, *argv: str, **environ: str) -> AsyncGenerator[Terminal]:
+    await anyio.Path(home).mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "jumpseat", "mcp", *argv]
+    env = {"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home), **environ}
+    process = await anyio.open_process(command, stdout=PIPE, stderr=PIPE, env=env, cwd=home)
+    try:
+        with anyio.fail_after(20):
+            yield Terminal(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.aclose()
+
+
+def configured(home: Path, url: str) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "mcp-config.json").write_text(json.dumps({"mcpServers": {"far": {"url": f"{url}/mcp"}}}))
+
+
+async def browse(address: str) -> httpx.Response:
+    async with httpx.AsyncClient(follow_redirects=True) as client:
+        return await client.get(address)
+
+
+async def log_in(home: Path, *argv: str, **environ: str) -> None:
+    async with terminal(home, "login", *argv, **environ) as at:
+        page = await browse(await at.address())
+        assert (page.status_code, "You are logged in" in page.text) == (200, True)
+        code, said = await at.end()
+    assert code == 0, said
+    assert "Logged in to" in said
+    assert "access-" not in said
+
+
+async def run(home: Path, *argv: str, **environ: str) -> tuple[int, str]:
+    async with terminal(home, *argv, **environ) as at:
+        return await at.end()
+
+
+def stored(home: Path) -> dict[str, Any]:
+    return json.loads((home / "mcp-tokens.json").read_text())
+
+
+# --- from the terminal --------------------------------------------------------------------------------------------
+
+
+async def test_who_has_logged_in_at_the_terminal_has_the_servers_tools_in_each_session(tmp_path: Path) -> None:
+    home, guard = tmp_path / "home", LoginServer()
+    async with ModelServer(answer=guard) as far:
+        configured(home, far.url)
+        await log_in(home, "far")
+        assert (home / "mcp-tokens.json").stat().st_mode & 0o777 == 0o600
+        assert "yes" in (await run(home, "list"))[1]
+        async with running_server(tmp_path, args=YOLO) as server:
+            wire = server.wire
+            session = await wire.create(scripted(*turn("far-go"), *turn("far-go")))
+            await status(wire, session, "far", "connected")
+            assert (await call(wire, session))[1] == "gone"
+            # It ends in the middle of the session, and is renewed without anybody being asked.
+            guard.valid = "another"
+            assert (await call(wire, session))[1] == "gone"
+            assert not [one for one in wire.events(session) if one["type"] == "mcp.oauth_required"]
+            assert "access-" not in json.dumps(wire.messages)
+        assert [one["grant_type"] for one in guard.grants] == ["authorization_code", "refresh_token"]
+        assert stored(home)[f"{far.url}/mcp"]["access_token"] == "access-2"
+        code, said = await run(home, "logout", "far")
+        assert (code, said) == (0, "Logged out of far.\n")
+        assert stored(home) == {}
+        assert (await run(home, "logout", "far"))[1] == "There was no login to far.\n"
+        async with running_server(tmp_path) as server:
+            session = await server.wire.create(scripted({"text": "hi"}))
+            await status(server.wire, session, "far", "needs-auth")
+
+
+async def test_a_token_that_is_about_to_end_is_renewed_before_it_is_sent(tmp_path: Path) -> None:
+    home, guard = tmp_path / "home", LoginServer(expires_in=5)
+    async with ModelServer(answer=guard) as far:
+        configured(home, far.url)
+        await log_in(home, "far")
+        guard.expires_in = 3600
+        assert "renewed at its next use" in (await run(home, "list"))[1]
+        async with running_server(tmp_path) as server:
+            session = await server.wire.create(scripted({"text": "hi"}))
+            await status(server.wire, session, "far", "connected")
+        sent = [one.headers.get("authorization") for one in far.requests if one.path == "/mcp"]
+    assert "Bearer access-1" not in sent
+
+
+async def test_a_login_that_cannot_be_renewed_leaves_it_to_the_client(tmp_path: Path) -> None:
+    home, guard = tmp_path / "home", LoginServer()
+    async with ModelServer(answer=guard) as far:
+        configured(home, far.url)
+        await log_in(home, "far")
+        guard.valid = guard.refresh = "revoked"
+        async with running_server(tmp_path) as server:
+            session = await server.wire.create(scripted({"text": "hi"}))
+            await status(server.wire, session, "far", "needs-auth")
+            await server.wire.until(lambda one: "it wants a login" in str(one))
+            # The person logs in again elsewhere, and the client says so.
+            await log_in(home, f"{far.url}/mcp")
+            await server.wire.call("session.mcp.oauth.authenticationStateChanged", {"sessionId": session})
+            await status(server.wire, session, "far", "connected")
+
+
+async def test_a_session_that_wants_its_tokens_in_memory_gets_no_stored_one(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with ModelServer(answer=LoginServer()) as far:
+        configured(home, far.url)
+        await log_in(home, "far")
+        async with running_server(tmp_path) as server:
+            wire = server.wire
+            session = await wire.create(scripted({"text": "hi"}), mcpOAuthTokenStorage="in-memory")
+            await status(wire, session, "far", "needs-auth")
+            error = await wire.refused("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
+    assert "in memory" in error["message"]
+
+
+async def test_a_token_goes_to_the_url_it_was_given_for_and_to_no_other(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with ModelServer(answer=LoginServer()) as far, ModelServer(answer=LoginServer()) as other:
+        configured(home, far.url)
+        await log_in(home, "far")
+        async with running_server(tmp_path) as server:
+            servers: JsonObject = {"far": {"url": f"{other.url}/mcp"}}
+            session = await server.wire.create(scripted({"text": "hi"}), mcpServers=servers)
+            await status(server.wire, session, "far", "needs-auth")
+        assert all("authorization" not in one.headers for one in other.requests)
+
+
+async def test_only_the_browser_that_was_sent_to_the_login_is_believed(tmp_path: Path) -> None:
+    home, guard = tmp_path / "home", LoginServer()
+    async with ModelServer(answer=guard) as far, terminal(home, "login", f"{far.url}/mcp") as at:
+        address = await at.address()
+        callback = next(iter(guard.clients.values()))[0]
+        for query in ("?code=stolen&state=guessed", "?code=stolen", "?error=access_denied&state=", ""):
+            assert (await browse(callback + query)).status_code == 404
+        assert (await browse(callback.replace("/callback", "/other"))).status_code == 404
+        assert (await browse(address)).status_code == 200
+        assert (await at.end())[0] == 0
+    assert [one["code"] for one in guard.grants] == ["code-1"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "told"),
+    [
+        (LoginServer(denies=True), "access_denied"),
+        (LoginServer(token_endpoint="http://thief.example/token"), "not private"),
+        (LoginServer(registers=False), "--client-id"),
+    ],
+)
+async def test_a_login_that_fails_says_why_and_keeps_nothing(tmp_path: Path, guard: LoginServer, told: str) -> None:
+    async with ModelServer(answer=guard) as far, terminal(tmp_path, "login", f"{far.url}/mcp") as at:
+        if guard.denies:
+            assert (await browse(await at.address())).status_code == 400
+        code, said = await at.end()
+    assert code == 1
+    assert told in said
+    assert not (tmp_path / "mcp-tokens.json").exists()
+
+
+async def test_a_client_that_was_registered_by_hand_logs_in_with_its_secret(tmp_path: Path) -> None:
+    home, guard = tmp_path / "home", LoginServer(registers=False)
+    async with ModelServer(answer=guard) as far:
+        configured(home, far.url)
+        await log_in(home, "far", "--client-id", "ours", "--client-secret-env", "SECRET", SECRET="shh-it-is")
+    (grant,) = guard.grants
+    assert (grant["client_id"], grant["client_secret"]) == ("ours", "shh-it-is")
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["login", "nowhere"], "there is no MCP server 'nowhere'"),
+        (["login", "program"], "it is a program"),
+        (["login"], "required"),
+        (["nonsense"], "invalid choice"),
+        (["login", "https://example.com", "--client-secret-env", "UNSET"], "UNSET is not set"),
+    ],
+)
+async def test_what_cannot_be_logged_in_to_is_told(tmp_path: Path, argv: list[str], told: str) -> None:
+    config = {"mcpServers": {"program": {"command": "x"}}}
+    (tmp_path / "mcp-config.json").write_text(json.dumps(config))
+    code, said = await run(tmp_path, *argv)
+    assert code == 2
+    assert said.startswith("error: ")
+    assert told.removeprefix("it ") in said
+
+
+# --- by a client --------------------------------------------------------------------------------------------------
+
+
+async def test_a_client_has_its_user_log_in_and_the_server_comes_up(tmp_path: Path) -> None:
+    guard = LoginServer()
+    async with ModelServer(answer=guard) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await wire.create(scripted(*turn("far-go")), mcpServers={"far": {"url": f"{far.url}/mcp"}})
+        await status(wire, session, "far", "needs-auth")
+        await wire.until(lambda one: "it wants a login" in str(one))
+        params: JsonObject = {"sessionId": session, "serverName": "far", "callbackSuccessMessage": "<b>Welcome</b>"}
+        address = (await wire.call("session.mcp.oauth.login", params))["authorizationUrl"]
+        assert "&lt;b&gt;Welcome" in (await browse(address)).text
+        await status(wire, session, "far", "connected")
+        assert (await call(wire, session))[1] == "gone"
+        # What is logged in to already needs no browser, unless that is wanted.
+        assert await wire.call("session.mcp.oauth.login", params) == {}
+        again = await wire.call("session.mcp.oauth.login", {**params, "forceReauth": True})
+        assert again["authorizationUrl"] != address
+
+
+async def test_a_login_that_cannot_begin_is_an_error(tmp_path: Path) -> None:
+    async with ModelServer(answer=LoginServer(registers=False)) as far, running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "hi"}), mcpServers={"far": {"url": f"{far.url}/mcp"}})
+        await status(wire, session, "far", "needs-auth")
+        error = await wire.refused("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
+        await wire.alive()
+    assert "client" in error["message"]

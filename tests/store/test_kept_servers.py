@@ -1,0 +1,83 @@
+"""Which MCP servers of a session are written to the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.store.kept_servers import split_servers
+from jumpseat.store.options import FILE, read_options, write_options
+from jumpseat_protocol.mcp import McpServerConfig
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/srv/my data"]},
+        {
+            "command": "/usr/bin/python3.11",
+            "args": ["-m", "tickets", "--port=8080", "--root=/srv/2024"],
+            "cwd": "/",
+        },
+        {"command": "uvx", "args": ["mcp-server-git==0.6.2", "--at", "http://localhost:9000/v1"], "timeout": 500},
+        {"command": "python3", "args": ["serve", "--level", "3"], "env": {"TOKEN": "${TICKETS}", "EMPTY": ""}},
+        {"type": "http", "url": "https://auth.example.com:8443/v1/mcp", "tools": ["*"], "excludeTools": ["drop"]},
+        {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "oauthClientId": "us"},
+    ],
+)
+def test_a_server_without_secrets_is_kept_as_it_is(config: dict[str, Any]) -> None:
+    kept, lost = split_servers({"one": McpServerConfig.model_validate(config)}, Secrets())
+    assert (kept, lost) == ({"one": config}, {})
+
+
+@pytest.mark.parametrize(
+    ("config", "missing"),
+    [
+        ({"command": "x", "env": {"MODE": "fast"}}, "env MODE"),
+        ({"command": "x", "env": {"KEY": "${KEY:-hunter2}"}}, "env KEY"),
+        ({"url": "https://h/mcp", "headers": {"X-Key": "abc", "A": "Bearer abc"}}, "headers X-Key, headers A"),
+        ({"url": "https://ada:hunter2@h/mcp"}, "url"),
+        ({"url": "https://h/mcp?key=abc"}, "url"),
+        ({"url": "https://h/s/Zm9vYmFyYmF6cXV4MTIz/mcp"}, "url"),
+        ({"command": "x", "args": ["--api-key", "abc"]}, "args"),
+        ({"command": "x", "args": ["--api-key=abc"]}, "args"),
+        ({"command": "x", "args": ["ghp_16C7e42F292c6912E7710c838347Ae178B4a"]}, "args"),
+        ({"command": "x", "args": ["-u", "ada:hunter"]}, "args"),
+        ({"command": "x", "args": ["-p", "hunter2"]}, "args"),
+        ({"command": "x", "args": ["postgresql://ada:abc@localhost/db"]}, "args"),
+        ({"command": "x", "args": ["--db=postgresql://ada:abc@localhost/db"]}, "args"),
+        ({"command": "sh", "args": ["-c", "KEY=abc serve"]}, "args"),
+        ({"command": "x", "args": ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3"]}, "args"),
+        ({"command": "KEY=hunter2 serve"}, "command"),
+        ({"command": "x", "args": ["correcthorse"]}, "args"),
+    ],
+)
+def test_what_may_be_a_secret_is_not_kept_and_told_by_name(config: dict[str, Any], missing: str) -> None:
+    secrets = Secrets()
+    secrets.add(["correcthorse"])
+    kept, lost = split_servers({"one": McpServerConfig.model_validate(config)}, secrets)
+    assert (kept, lost) == ({}, {"one": missing})
+
+
+def test_fields_that_are_not_understood_are_not_kept() -> None:
+    config = McpServerConfig.model_validate({"command": "x", "auth": {"clientSecret": "abc"}})
+    assert split_servers({"one": config}, Secrets()) == ({"one": {"command": "x"}}, {})
+
+
+def test_a_file_that_was_changed_costs_its_servers_and_nothing_else(tmp_path: Path) -> None:
+    settings = SessionSettings(
+        cwd=tmp_path,
+        mcp_servers={"good": McpServerConfig(command="x"), "bad": McpServerConfig(command="y")},
+        disabled_mcp_servers=["good"],
+        plugin_directories=["/plugins"],
+    )
+    write_options(tmp_path, settings)
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace('"command":"y"', '"command":""'))
+    options = read_options(tmp_path)
+    assert options.mcp_servers == {"good": {"command": "x"}}
+    assert (options.disabled_mcp_servers, options.plugin_directories) == (["good"], ["/plugins"])

@@ -1,0 +1,120 @@
+"""An MCP server that wants a login, and the server that gives it, on loopback and in one.
+
+It checks what it is sent as the specifications say: PKCE, the redirect, the resource, each code once.
+``valid`` is the one token that it takes; a test that changes it makes the token that is out there expire.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+
+from tests.support.model_server import Reply, SeenRequest, json_reply, text_reply
+
+
+@dataclass
+class LoginServer:
+    """``registers`` tells whether clients can register themselves; ``expires_in`` is in seconds."""
+
+    registers: bool = True
+    denies: bool = False
+    expires_in: int | None = 3600
+    token_endpoint: str | None = None
+    valid: str = ""
+    refresh: str = ""
+    clients: dict[str, Any] = field(default_factory=dict[str, Any])
+    grants: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    _codes: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    _given: int = 0
+
+    def __call__(self, request: SeenRequest) -> Reply:
+        url = f"http://{request.headers['host']}"
+        parts = urlsplit(request.path)
+        match parts.path:
+            case "/.well-known/oauth-protected-resource/mcp" | "/.well-known/oauth-protected-resource":
+                return json_reply(
+                    {"resource": f"{url}/mcp", "authorization_servers": [url], "scopes_supported": ["all"]}
+                )
+            case "/.well-known/oauth-authorization-server":
+                return json_reply(self._metadata(url))
+            case "/register" if self.registers:
+                return self._register(request.json)
+            case "/authorize":
+                return self._authorize(dict(parse_qsl(parts.query)), url)
+            case "/token":
+                return self._token({name: one[0] for name, one in parse_qs(request.body.decode()).items()})
+            case "/mcp":
+                return self._mcp(request, url)
+            case _:
+                return text_reply("nothing here", status=404)
+
+    def _metadata(self, url: str) -> dict[str, Any]:
+        return {
+            "issuer": url,
+            "authorization_endpoint": f"{url}/authorize",
+            "token_endpoint": self.token_endpoint or f"{url}/token",
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+            **({"registration_endpoint": f"{url}/register"} if self.registers else {}),
+        }
+
+    def _register(self, wanted: dict[str, Any]) -> Reply:
+        client_id = f"client-{len(self.clients) + 1}"
+        self.clients[client_id] = wanted["redirect_uris"]
+        return json_reply({**wanted, "client_id": client_id}, status=201)
+
+    def _authorize(self, asked: dict[str, str], url: str) -> Reply:
+        assert asked["response_type"] == "code"
+        assert asked["code_challenge_method"] == "S256"
+        assert asked["resource"] == f"{url}/mcp"
+        assert asked["client_id"] in self.clients or not self.registers
+        answer = {"state": asked["state"]}
+        if self.denies:
+            answer["error"] = "access_denied"
+        else:
+            answer["code"] = f"code-{len(self._codes) + 1}"
+            self._codes[answer["code"]] = asked
+        return text_reply("", status=302, headers={"Location": f"{asked['redirect_uri']}?{urlencode(answer)}"})
+
+    def _token(self, form: dict[str, str]) -> Reply:
+        self.grants.append(form)
+        if form["grant_type"] == "authorization_code":
+            asked = self._codes.pop(form["code"])
+            digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+            assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == asked["code_challenge"]
+            assert (form["client_id"], form["redirect_uri"]) == (asked["client_id"], asked["redirect_uri"])
+            assert form["resource"] == asked["resource"]
+        elif form.get("refresh_token") != self.refresh:
+            return json_reply({"error": "invalid_grant"}, status=400)
+        self._given += 1
+        self.valid, self.refresh = f"access-{self._given}", f"refresh-{self._given}"
+        answer: dict[str, Any] = {
+            "access_token": self.valid,
+            "token_type": "bearer",
+            "refresh_token": self.refresh,
+            "expires_in": self.expires_in,
+        }
+        return json_reply({name: value for name, value in answer.items() if value is not None})
+
+    def _mcp(self, request: SeenRequest, url: str) -> Reply:
+        if not self.valid or request.headers.get("authorization") != f"Bearer {self.valid}":
+            where = f"{url}/.well-known/oauth-protected-resource/mcp"
+            return json_reply({}, status=401, headers={"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
+        message: dict[str, Any] = request.json if request.method == "POST" else {}
+        match message.get("method"):
+            case "initialize":
+                result: dict[str, Any] = {
+                    "protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "guarded", "version": "1"},
+                }
+            case "tools/list":
+                result = {"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}
+            case "tools/call":
+                result = {"content": [{"type": "text", "text": "gone"}]}
+            case _:
+                return json_reply({}, status=202 if request.method == "POST" else 405)
+        return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
