@@ -48,7 +48,7 @@ from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
-from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools import BUILTIN_NAMES, BUILTIN_TOOLS
 from jumpseat.tools.builtin import FixedTools
 from jumpseat.tools.declarations import Declarations
 from jumpseat.tools.exit_plan_mode import PlanTools
@@ -115,7 +115,7 @@ class App:
             home,
             options.whole_environ,
             is_trusted=self.trust.is_trusted,
-            built_in=(tool.name for tool in BUILTIN_TOOLS),
+            built_in=BUILTIN_NAMES,
             always=config.default_tools,
         )
         environ = {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
@@ -125,7 +125,7 @@ class App:
             config.mcp.servers,
             self.mcp_config,
             trusted=self.trust.is_trusted,
-            reserved=frozenset(tool.name for tool in BUILTIN_TOOLS),
+            reserved=BUILTIN_NAMES,
             logins=LoginTokens(McpTokenFile(home)),
         )
         self.registry = SessionRegistry(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from jumpseat.tools import BUILTIN_NAMES
 from tests.support.server import JsonObject, RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
@@ -32,8 +33,7 @@ async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi"
         await wire.call("session.create", {"sessionId": session, **script(), **options})
     await wire.call("session.sendAndWait", {"sessionId": session, "prompt": prompt})
     listed = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]
-    built_in = {one["name"] for one in (await wire.call("tools.list", {}))["tools"]}
-    return sorted(one["name"] for one in listed if one["name"] not in built_in)
+    return sorted(one["name"] for one in listed if one["name"] not in BUILTIN_NAMES)
 
 
 async def result_of(server: RunningServer, tool: str, args: JsonObject, **options: Any) -> str:
@@ -71,6 +71,7 @@ async def test_one_that_is_wrong_hides_no_other_and_is_told(tmp_path: Path) -> N
     write(tools / "worst.py", "raise SystemExit(1)\n")
     write(tools / "none.py", "TOOL = 3\n")
     write(tools / "bash.toml")
+    write(tools / "sql.toml")
     write(tools / "odd name.toml")
     async with running_server(tmp_path, config='[tools.empty]\ndescription = "x"\n') as server:
         assert await tools_of(server) == ["say"]

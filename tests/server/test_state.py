@@ -418,7 +418,7 @@ async def test_the_permission_mode_decides_whether_calls_are_asked_about(tmp_pat
         }
         assert "permission.requested" not in kinds(await server.wire.prompt(at.session))
         assert at.answers()[-1].startswith("ran")
-        assert "assisted" in await at.refused("permissions.setMode", mode="assisted")
+        assert "mode" in await at.refused("permissions.setMode", mode="unheard")
         assert await at.call("permissions.getMode") == {"mode": "allow-all"}
         await at.call("permissions.setMode", mode="manual")
         assert await at.call("permissions.getMode") == {"mode": "manual"}

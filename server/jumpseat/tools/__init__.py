@@ -17,7 +17,7 @@ from jumpseat.tools.tool import BuiltinTool
 from jumpseat.tools.view import VIEW
 from jumpseat.tools.write_bash import WRITE_BASH
 
-__all__ = ["BUILTIN_TOOLS"]
+__all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS"]
 
 BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = (
     BASH,
@@ -32,3 +32,14 @@ BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = (
     GLOB,
     ASK_USER,
 )
+
+BUILTIN_NAMES: Final = frozenset(tool.name for tool in BUILTIN_TOOLS) | {
+    "exit_plan_mode",
+    "skill",
+    "sql",
+    "store_memory",
+    "vote_memory",
+    "web_fetch",
+    "web_search",
+}
+"""What no declared tool may be called unsaid: also tools that belong to one session, or need a setting."""

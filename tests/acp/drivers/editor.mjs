@@ -45,16 +45,21 @@ const seen = await app.connectWith(stream, async (ctx) => {
   const { sessionId } = opened;
   await ctx.request(session.setMode, { sessionId, modeId: opened.modes.availableModes[1].id });
   const answer = await ctx.request(session.prompt, { sessionId, prompt: text("please edit") });
-  const thinking = new Promise((resolve) => {
-    onUpdate = (update) => update.sessionUpdate === "agent_message_chunk" && resolve();
-  });
+  const message = () =>
+    new Promise((resolve) => {
+      onUpdate = (update) => update.sessionUpdate === "agent_message_chunk" && resolve();
+    });
+  const thinking = message();
   const hanging = ctx.request(session.prompt, { sessionId, prompt: text("please hang") });
   await thinking;
   await ctx.notify(session.cancel, { sessionId });
   const cancelled = await hanging;
   const listed = await ctx.request(session.list, {});
   const before = updates.length;
+  // This client may hand on the answer before the updates that came first.
+  const replayed = message();
   await ctx.request(session.load, { sessionId, cwd, mcpServers: [] });
+  await replayed;
   return {
     version: hello.protocolVersion,
     options: opened.configOptions.map((one) => one.id),
