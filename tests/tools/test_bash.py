@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from jumpseat.tools import shells as shells_module
-from jumpseat.tools.shells import OutputBuffer, Shells
+from jumpseat.tools.shell import OutputBuffer
+from jumpseat.tools.shells import Shells
 from tests.tools.session import call, permission, process_runs, tool_session, until
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ import anyio
 from pydantic import Field
 
 from jumpseat.tools.files import describe
+from jumpseat.tools.shell import Shell
 from jumpseat.tools.shell_permission import shell_permission
-from jumpseat.tools.shells import Shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 
 PARTIAL_INTERVAL_S: Final = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.tools.shells import Shell
+from jumpseat.tools.shell import Shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 
 

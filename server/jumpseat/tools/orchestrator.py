@@ -29,7 +29,8 @@ from jumpseat.tools.deferral import TOOL_SEARCH, ToolSearch, activate, deferred,
 from jumpseat.tools.filters import offered
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
-from jumpseat.tools.shells import GRACE_S, Shells
+from jumpseat.tools.shell import GRACE_S
+from jumpseat.tools.shells import Shells
 from jumpseat.tools.tool import (
     BuiltinTool,
     Instructing,

@@ -1,0 +1,321 @@
+"""One shell command: its process, its output and its end.
+
+A command leads a process group of its own, and nothing of that group outlives :meth:`Shell.stop` or the
+cancellation of the task that supervises it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import Process
+
+OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
+"""Output kept per command; the oldest goes first."""
+
+GRACE_S: Final = 1.0
+"""Between SIGTERM and SIGKILL."""
+
+KILL_WAIT_S: Final = 1.0
+"""Patience with processes that even SIGKILL does not end at once (uninterruptible I/O)."""
+
+DRAIN_S: Final = 0.25
+"""Wait for the end of the output after the command's own exit: a background child may hold the pipe open."""
+
+QUIET: Final = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+"""What keeps programs from waiting for a person."""
+
+
+class Shell:
+    """One command. ``finished``: the command itself has exited; ``alive``: something of its group has not."""
+
+    def __init__(self, shell_id: str, command: str, process: Process, output_fd: int, input_fd: int | None) -> None:
+        self._begin(shell_id, command)
+        self._process = process
+        self._output_fd = output_fd
+        self._input_fd = input_fd
+
+    def _begin(self, shell_id: str, command: str) -> None:
+        self.id = shell_id
+        self.command = command
+        self.exit_code: int | None = None
+        self._output = OutputBuffer()
+        self._started_at = time.monotonic()
+        self._news = anyio.Event()
+        self._finished = anyio.Event()
+        self._eof = anyio.Event()
+        self._closed = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._writing = False
+
+    @property
+    def finished(self) -> bool:
+        return self._finished.is_set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process of the group still runs, background children of a finished command included."""
+        return self._process.returncode is None or group_runs(self._process.pid)
+
+    @property
+    def has_stdin(self) -> bool:
+        return self._input_fd is not None and not self.finished
+
+    @property
+    def age_s(self) -> float:
+        return time.monotonic() - self._started_at
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes written so far, dropped ones included: changes exactly when there is something new."""
+        return self._output.total
+
+    @property
+    def unread_bytes(self) -> int:
+        return self._output.unread
+
+    def output(self, limit: int | None = None) -> str:
+        """All output so far, or its last ``limit`` bytes."""
+        return self._output.text(limit, final=self.finished)
+
+    def unread(self) -> str:
+        """The output since the last call."""
+        return self._output.take(final=self.finished)
+
+    async def wait(self) -> None:
+        """Until the command itself has exited."""
+        await self._finished.wait()
+
+    async def news(self, seen: int) -> None:
+        """Until there is more than ``seen`` bytes of output, or the command has exited."""
+        while self._output.total == seen and not self.finished:
+            await self._news.wait()
+
+    async def write(self, text: str, *, eof: bool = False) -> None:
+        """Write to the command's standard input, and close it after that with ``eof``.
+
+        Raises:
+            OSError: the command does not read any more, or has no standard input.
+        """
+        if self._input_fd is None or self.finished or self._writing:
+            raise BrokenPipeError
+        rest = memoryview(text.encode("utf-8", "replace"))
+        self._writing = True
+        try:
+            while rest:
+                try:
+                    rest = rest[os.write(self._input_fd, rest) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._input_fd)
+        finally:
+            self._writing = False
+            if eof or self._closed.is_set():
+                self._close_input()
+
+    async def stop(self, grace_s: float = GRACE_S) -> None:
+        """End the whole process group: SIGTERM, then SIGKILL. Not interruptible, but bounded."""
+        with anyio.CancelScope(shield=True):
+            await self._end_group(grace_s)
+            with anyio.move_on_after(DRAIN_S):
+                await self._finished.wait()
+            # A process that left the group may hold the pipe open for ever.
+            self._scope.cancel()
+            await self._closed.wait()
+
+    async def supervise(self) -> None:
+        """Read the output and wait for the end; kills what is left when it is cancelled."""
+        try:
+            with self._scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._pump)
+                    await self._process.wait()
+                    with anyio.move_on_after(DRAIN_S):
+                        await self._eof.wait()
+                    self._finish()
+                    await self._eof.wait()
+                    # Background children that write elsewhere must still die with the session.
+                    await self._group_end(1, 1)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end_group(GRACE_S)
+                with anyio.move_on_after(KILL_WAIT_S):
+                    await self._process.wait()
+            self._finish()
+            os.close(self._output_fd)
+            self._closed.set()
+            if not self._writing:
+                self._close_input()
+
+    async def _pump(self) -> None:
+        while True:
+            await anyio.wait_readable(self._output_fd)
+            try:
+                data = os.read(self._output_fd, 65536)
+            except BlockingIOError:
+                continue
+            if not data:
+                self._eof.set()
+                return
+            self._output.append(data)
+            self._tell()
+
+    def _finish(self) -> None:
+        if self.finished:
+            return
+        code = self._process.returncode
+        # As a shell reports the end by a signal; a process that survived SIGKILL counts as killed.
+        self._finish_with(137 if code is None else 128 - code if code < 0 else code)
+
+    def _finish_with(self, exit_code: int) -> None:
+        self.exit_code = exit_code
+        self._finished.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    async def _end_group(self, grace_s: float) -> None:
+        for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, KILL_WAIT_S)):
+            if not self.alive:
+                return
+            try:
+                os.killpg(self._process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                # Gone meanwhile, or (sudo) not ours to end.
+                return
+            with anyio.move_on_after(patience_s):
+                await self._group_end(0.005, 0.05)
+
+    async def _group_end(self, pause_s: float, longest_pause_s: float) -> None:
+        """Until nothing of the group runs; the system tells nobody but the parents, so this polls."""
+        while self.alive:
+            await anyio.sleep(pause_s)
+            pause_s = min(2 * pause_s, longest_pause_s)
+
+    def _close_input(self) -> None:
+        if self._input_fd is not None:
+            os.close(self._input_fd)
+            self._input_fd = None
+
+
+class OutputBuffer:
+    """The last :data:`OUTPUT_LIMIT_BYTES` of a command's output and how much of it has been read."""
+
+    def __init__(self, limit: int = OUTPUT_LIMIT_BYTES) -> None:
+        self.total = 0
+        self._limit = limit
+        self._kept = bytearray()
+        self._read = 0
+
+    @property
+    def unread(self) -> int:
+        return self.total - self._read
+
+    def append(self, data: bytes) -> None:
+        self._kept += data
+        self.total += len(data)
+        if len(self._kept) > self._limit:
+            del self._kept[: len(self._kept) - self._limit]
+
+    def text(self, limit: int | None = None, *, final: bool) -> str:
+        start = 0 if limit is None else max(0, self.total - limit)
+        return self._from(start, final=final)[0]
+
+    def take(self, *, final: bool) -> str:
+        text, self._read = self._from(self._read, final=final)
+        return text
+
+    def _from(self, start: int, *, final: bool) -> tuple[str, int]:
+        """The text from offset ``start`` on and the offset where it ends, before any half character."""
+        first_kept = self.total - len(self._kept)
+        begin = max(start, first_kept)
+        text, used = codecs.utf_8_decode(self._kept[begin - first_kept :], "replace", final)
+        if begin > start:
+            text = f"[{begin - start} bytes of earlier output dropped]\n{text}"
+        return text, begin + used
+
+
+async def spawn(
+    command: str, cwd: Path, environ: dict[str, str], *, stdin: bool
+) -> tuple[Process, int, int | None]:
+    """The process, the descriptor to read its output from and the one to write its input to.
+
+    The pipes are our own: the event loop's pipe transports would keep waiting for background children that
+    inherited them, and cannot be closed reliably while such children live.
+    """
+    output_read, output_write = os.pipe()
+    opened = [output_read, output_write]
+    try:
+        input_read, input_write = os.pipe() if stdin else (subprocess.DEVNULL, None)
+        if input_write is not None:
+            opened += [input_read, input_write]
+            os.set_blocking(input_write, False)
+        os.set_blocking(output_read, False)
+        process = await anyio.open_process(
+            ["bash", "--noprofile", "--norc", "-c", command],
+            stdin=input_read,
+            stdout=output_write,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env=_non_interactive(environ),
+            start_new_session=True,
+        )
+    except BaseException:
+        for fd in opened:
+            os.close(fd)
+        raise
+    os.close(output_write)
+    if input_write is not None:
+        os.close(input_read)
+    return process, output_read, input_write
+
+
+def _non_interactive(environ: dict[str, str]) -> dict[str, str]:
+    """``environ`` such that no program waits for a person. ``BASH_ENV`` would run a start-up script."""
+    quiet = {name: value for name, value in environ.items() if name not in ("BASH_ENV", "ENV", "PROMPT_COMMAND")}
+    return quiet | {"TERM": "dumb"} | QUIET
+
+
+def group_runs(leader: int) -> bool:
+    """Whether the process group of the reaped process ``leader`` still has a running member."""
+    try:
+        os.kill(leader, 0)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        return False
+    else:
+        # The kernel gives a number away again only when its group is empty: this is a stranger.
+        return False
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    # Where nothing reaps orphans (a container without an init), a group of zombies answers for ever.
+    try:
+        return any(_runs_in_group(entry, leader) for entry in os.listdir("/proc") if entry.isdigit())
+    except OSError:
+        return True
+
+
+def _runs_in_group(pid: str, group: int) -> bool:
+    try:
+        stat = Path("/proc", pid, "stat").read_bytes()
+    except OSError:
+        return False
+    # pid (name) state parent group ...: the name may hold anything, parentheses included.
+    state, _, member_of = stat[stat.rindex(b")") + 2 :].split(b" ", 3)[:3]
+    return int(member_of) == group and state not in (b"Z", b"X")
