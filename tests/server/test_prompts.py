@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.model_server import SeenRequest, json_reply
 from tests.support.provided import asked, at, says, serving
-from tests.support.server import frame
+from tests.support.server import frame, running_server
 
 pytestmark = pytest.mark.anyio
 
@@ -377,6 +377,17 @@ async def test_an_abort_forgets_what_waits_and_not_what_is_sent_behind_it(tmp_pa
         "session.idle",
     ]
     assert said(provider.requests[-1])[::2] == ["stuck", "behind"]
+
+
+async def test_a_turn_that_never_waits_for_anything_can_be_aborted(tmp_path: Path) -> None:
+    script = {"turns": [{"tool_calls": [{"name": "unheard-of", "arguments": {}}]}], "after_last": "repeat"}
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create({"type": "scripted", "script": script})
+        asking = await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": "go"})
+        await wire.event("tool.execution_complete", session=session)
+        await wire.call("session.abort", {"sessionId": session})
+        assert (await wire.response(asking))["result"]["aborted"] is True
 
 
 async def test_a_failed_prompt_does_not_take_the_waiting_one_with_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from jumpseat.agent import limits, tokens
 from jumpseat.agent.arguments import mended
@@ -79,6 +80,8 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         stopped_before = False
         turn = 0
         while True:
+            # A model that answers at once and tools that fail at once would leave no moment for anybody else.
+            await anyio.lowlevel.checkpoint()
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
