@@ -36,8 +36,8 @@ from anyio.streams.stapled import StapledByteStream
 
 JsonObject: TypeAlias = dict[str, Any]
 
-EXIT_S: Final = 0.5
-"""How long the server may take to exit, by its contract."""
+EXIT_S: Final = 5.0
+"""When a server that is to exit counts as hanging. Its contract is half a second, which the benchmarks measure."""
 WAIT_S: Final = 10.0
 """How long a test waits for one message before it fails."""
 
