@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
@@ -508,9 +509,30 @@ class ReleaseInterestParams(WireModel):
     handle: str
 
 
+_TAKEN_BACK: Final[Mapping[str, Any]] = {
+    "responseFormat": {"type": "text"},
+    "toolChoice": {"mode": "auto"},
+    "hostedTools": [],
+    "adapterSettings": {},
+}
+
+
 class OptionsUpdateParams(SessionOptions):
-    """``session.options.update``: the same names as in create, changed for what comes next."""
+    """``session.options.update``: the same names as in create, changed for what comes next.
+
+    ``null`` takes back what a session says of all its messages: ``responseFormat``, ``toolChoice``,
+    ``hostedTools``, ``adapterSettings``. Everywhere else it means the same as absent.
+    """
 
     session_id: str
     enable_streaming: StrictBool | None = None
     model_capabilities_overrides: ModelCapabilities | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        values = cast("dict[str, Any]", data)
+        given = {key: _TAKEN_BACK.get(key) if value is None else value for key, value in values.items()}
+        return {key: value for key, value in given.items() if value is not None}

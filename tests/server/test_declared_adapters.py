@@ -282,9 +282,15 @@ async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
         error = await server.wire.refused("session.create", {"model": "work/small", "adapterSettings": settings})
         provider = {"type": "work", "baseUrl": "http://127.0.0.1:1"}
         other = await server.wire.refused("session.create", {"provider": provider, "adapterSettings": settings})
-        assert expected in error["message"]
-        assert expected in other["message"]
-        assert expected in await failure(server, {"adapterSettings": settings})
+        unnamed = await server.wire.refused("session.create", {"adapterSettings": settings})
+        session = (await server.wire.call("session.create", {}))["sessionId"]
+        prompt = {"sessionId": session, "prompt": "hi", "adapterSettings": settings}
+        sent = await server.wire.refused("session.send", prompt)
+        history = (await server.wire.call("session.getMessages", {"sessionId": session}))["events"]
+
+    for refusal in (error, other, unnamed, sent):
+        assert expected in refusal["message"]
+    assert not [event for event in history if event["type"] == "user.message"]
 
 
 async def test_adapters_of_which_nothing_is_declared_have_the_settings_of_their_wires(tmp_path: Path) -> None:
