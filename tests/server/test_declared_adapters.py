@@ -552,6 +552,46 @@ ADAPTER = {{
     assert "No." in error["message"]
 
 
+async def test_a_single_call_of_an_adapter_that_streams_asks_for_a_whole_answer(tmp_path: Path) -> None:
+    pieces = [f'data: {{"piece": "{word}"}}\n\n'.encode() for word in ("It ", "streams ", "all the same.")]
+    async with ModelServer(json_reply({"whole": "Whole."}), event_stream(*pieces)) as model:
+        write(
+            tmp_path,
+            "mine.py",
+            f"""
+import json
+
+def setup(adapter):
+    adapter.parameters["wants"] = "events" if adapter.opts["stream"] else "all"
+
+def parse_chat(adapter, data, tools):
+    return {{"status": "success", "output": {{"content": json.loads(data.partition(": ")[2])["piece"]}}}}
+
+def parse_inline(adapter, data, context):
+    return {{"status": "success", "output": json.loads(data["body"])["whole"]}}
+
+ADAPTER = {{
+    "url": "{model.url}",
+    "opts": {{"stream": True}},
+    "parameters": {{"stream": True}},
+    "handlers": {{
+        "lifecycle": {{"setup": setup}},
+        "request": {{"build_messages": lambda adapter, messages: {{"question": messages[-1]["content"]}}}},
+        "response": {{"parse_chat": parse_chat, "parse_inline": parse_inline}},
+    }},
+}}
+""",
+        )
+        async with running_server(tmp_path) as server:
+            params = {"adapter": "mine", "model": "m", "prompt": "hi"}
+            whole = await server.wire.call("jumpseat.complete", params)
+            streamed = await server.wire.call("jumpseat.complete", params)
+
+    assert model.requests[0].json == {"wants": "all", "stream": False, "question": "hi"}
+    assert whole["text"] == "Whole."
+    assert streamed["text"] == "It streams all the same."
+
+
 async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_allows_it(tmp_path: Path) -> None:
     env = {"WORK_KEY": KEY, "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
     async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env=env) as server:

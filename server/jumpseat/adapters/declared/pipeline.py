@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Network, Outcome
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, Exchange, HttpRequest, Network, Outcome
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
@@ -116,6 +116,12 @@ class DeclaredCaller:
         """
         declaration = self.declaration
         view = AdapterView(declaration, request.model)
+        if self._reads_inline(request):
+            # Before ``setup``, which looks at it.
+            view.opts["stream"] = False
+            for declared in (view.parameters, view.body):
+                if declared.get("stream") is True:
+                    declared["stream"] = False
         if view.opts.get("stream") is False:
             request = replace(request, stream=False)
         request = apply_settings(view, request)
@@ -275,10 +281,18 @@ class DeclaredCaller:
 
     # --- the answer -----------------------------------------------------------------------------------------------
 
-    def _decoder(self, view: AdapterView, request: ModelRequest) -> Any:
+    def _decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
         handlers = self.declaration.handlers
-        if self.inline and "parse_inline" in handlers:
-            return InlineDecoder(view, handlers)
+        if self._reads_inline(request):
+            return InlineDecoder(view, handlers, self._chat_decoder(view, request))
+        return self._chat_decoder(view, request)
+
+    def _reads_inline(self, request: ModelRequest) -> bool:
+        """Whether ``parse_inline`` reads the answer; it knows of no calls."""
+        return self.inline and not request.tools and self.declaration.handler("parse_inline") is not None
+
+    def _chat_decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
+        handlers = self.declaration.handlers
         if "parse_chat" in handlers:
             return HandlerDecoder(view, handlers, request)
         if self.wire is None:
