@@ -343,8 +343,11 @@ async def _facts(
 
     model = resolved.model
     key, address = None, name
+    proxies = tuple(one for one in _PROXIES if environ.get(one))
     if isinstance(model, HttpModel):
-        endpoint, _ = await model.caller.whereabouts()
+        endpoint, network = await model.caller.whereabouts()
+        if network is not None and network.proxy:
+            proxies = ("the adapter's --proxy",)
         key = endpoint.api_key or endpoint.bearer_token
         address = _place(endpoint.base_url) or name
     return Facts(
@@ -354,7 +357,7 @@ async def _facts(
         key_env=next((one.key_env for one in known if one.name == name), None),
         has_key=bool(key),
         odd_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
-        proxy_envs=tuple(one for one in _PROXIES if environ.get(one)),
+        proxy_envs=proxies,
     )
 
 

@@ -115,6 +115,17 @@ async def test_a_key_that_is_nowhere_ends_the_run_with_its_name(tmp_path: Path) 
     assert "WORK_KEY" in text
 
 
+async def test_a_key_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path, "late.py", 'ADAPTER = {"extends": "openai", "env": {"api_key": lambda adapter: True}}')
+    text = '[adapters.early]\ntype = "openai"\nenv = {api_key = true}\n'
+    async with running_server(tmp_path, config=text) as server:
+        early = await failure(server, model="early/m")
+        late = await failure(server, model="late/m")
+
+    assert early.endswith("adapters.early.env.api_key: expected a text, got bool")
+    assert late.endswith("adapter 'late': ${api_key} has no value: expected a text, got bool")
+
+
 async def test_short_keys_and_those_of_a_declaration_go_together(tmp_path: Path) -> None:
     async with ModelServer(said("Hello.")) as model:
         table = (

@@ -334,6 +334,11 @@ def _kill_group(pid: int) -> None:
             os.kill(pid, signal.SIGTERM)
 
 
+def is_text(value: Any) -> bool:
+    """Whether a value can stand for a key or an address: a text, a number without quotes, or ``None`` for none."""
+    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+
+
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -16,14 +16,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, Exchange, HttpRequest, Network, Outcome
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
 from jumpseat.adapters.declared.declaration import (
+    API_KEY,
+    BASE_URL,
     RAW_FLAGS,
+    TEXTS,
     TIMEOUTS,
     Declaration,
     merged,
@@ -36,14 +39,11 @@ from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError
+from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_text
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.request_function import RequestFunction
-
-BASE_URL: Final = "base_url"
-API_KEY: Final = "api_key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,13 @@ class DeclaredCaller:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
         if self.wire is not None:
             # A wire would call without.
-            for name in (BASE_URL, API_KEY):
+            for name in TEXTS:
                 missing = values.missing.get(name)
                 if missing is not None and not missing.optional:
                     raise MissingValueError(values.owner, name, missing.reason)
+                if name in values.values and not is_text(found := values.values[name]):
+                    # What a function returned, or a path led to.
+                    raise MissingValueError(values.owner, name, f"expected a text, got {type(found).__name__}")
         # Keys that come out of files bring their last line break along.
         key = str(key).strip() if key else self.endpoint.api_key
         return replace(
