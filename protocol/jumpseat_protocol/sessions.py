@@ -87,7 +87,8 @@ class ProviderConfig(WireModel):
     """Where to find the session's model, with the caller's own key. Never stored, never logged.
 
     ``type`` is the name of an adapter; ``openai`` is the default. ``script`` goes with the scripted adapter.
-    With ``has_bearer_token_provider`` the client is asked for a bearer token before every request.
+    With ``has_bearer_token_provider`` the client is asked for a bearer token before every request; else
+    ``api_key_command`` is run by the server's shell before every request, and what it prints is the key.
     ``tool_protocol`` is how its models call tools: as the provider has it, or as XML in their text.
     """
 
@@ -95,6 +96,7 @@ class ProviderConfig(WireModel):
     wire_api: Literal["completions", "responses"] | None = None
     base_url: OneLine | None = None
     api_key: OneLine | None = Field(default=None, repr=False)
+    api_key_command: OneLine | None = Field(default=None, min_length=1, repr=False)
     bearer_token: OneLine | None = Field(default=None, repr=False)
     has_bearer_token_provider: StrictBool | None = None
     headers: Headers = Field(default_factory=dict, repr=False)

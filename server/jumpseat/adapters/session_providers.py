@@ -193,6 +193,8 @@ class SessionProviders:
         if kind == SCRIPTED:
             return self.connections.scripted(provider.script)
         token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
+        command = provider.api_key_command if token is None and provider.bearer_token is None else None
+        key = self.connections.printed_key(name, command) if command is not None else None
         endpoint = Endpoint(
             base_url="",
             api_key=provider.api_key,
@@ -207,7 +209,8 @@ class SessionProviders:
             base_url = (provider.base_url or load_adapter(kind).default_base_url or "").rstrip("/")
             # What one named provider has signed is not for another one behind the same wire.
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
-            return self.connections.plain(kind, replace(endpoint, base_url=base_url), token, signs_as=signs_as)
+            endpoint = replace(endpoint, base_url=base_url)
+            return self.connections.plain(kind, endpoint, token, key=key, signs_as=signs_as)
         # A declared adapter, of which the session says what it wants otherwise.
         known = self.adapters.callable(kind, await self.adapters.catalogue_in(settings.cwd).ready(kind))
         given: dict[str, Any] = {}
@@ -219,7 +222,7 @@ class SessionProviders:
         if provider.api_key:
             given["api_key"] = provider.api_key
         endpoint = replace(endpoint, options={**known.declaration.options, **endpoint.options})
-        return self.connections.declared(known, given, endpoint, token)
+        return self.connections.declared(known, given, endpoint, token, key)
 
 
 def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | None:

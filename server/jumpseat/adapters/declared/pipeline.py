@@ -51,7 +51,8 @@ class DeclaredCaller:
     """Calls the models of one declared adapter. ``wire`` is ``None`` where handlers do everything.
 
     ``given`` are values of ``env`` that a session brings; ``endpoint`` holds what else it says: headers, options,
-    the user agent. ``token`` is asked before every call for what then goes instead of the key.
+    the user agent. ``token`` is asked before every call for what then goes instead of the key, else ``key`` for
+    the key.
     ``kind`` is the name by which the wire comes with the server. ``inline`` calls want a text and nothing else,
     which ``parse_inline`` reads where there is one.
     """
@@ -64,6 +65,7 @@ class DeclaredCaller:
     token: Callable[[], Awaitable[str]] | None = None
     kind: str | None = None
     inline: bool = False
+    key: Callable[[], Awaitable[str]] | None = None
 
     @property
     def adapter_name(self) -> str:
@@ -130,6 +132,8 @@ class DeclaredCaller:
         given, token = self.given, self.endpoint.bearer_token
         if self.token is not None:
             token = await self.token()
+        elif self.key is not None and token is None:
+            given = {**given, API_KEY: await self.key()}
         if token is not None:
             # Where a handler or a header wants the key, the token is it.
             given = {**given, API_KEY: token}
