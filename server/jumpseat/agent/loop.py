@@ -26,6 +26,8 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.hosted_tools import beside_hosted, hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
+    CREDITS_PER_DOLLAR,
+    NANO,
     Completed,
     ModelRequest,
     ReasoningDelta,
@@ -472,6 +474,8 @@ def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
     """What the call cost in US dollars: as its provider says, else by the known prices."""
     if usage is None or usage.cost is not None:
         return usage.cost if usage is not None else None
+    if usage.nano_aiu:
+        return round(usage.nano_aiu / NANO / CREDITS_PER_DOLLAR, 9)
     price = resolved.known.price
     return round(price.of(usage), 9) if price is not None and usage.input_tokens else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
@@ -105,6 +105,13 @@ class ModelRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     session_id: str | None = None
     interaction_id: str | None = None
+
+
+CREDITS_PER_DOLLAR: Final = 100
+"""GitHub's AI credits, in which the wire counts money:
+https://docs.github.com/en/copilot/concepts/billing/usage-based-billing-for-individuals"""
+
+NANO: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
