@@ -351,6 +351,7 @@ async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path)
         assert "limit of 30 AI credits is used up" in await failed(wire, session)
         error = await wire.event("session.error", session=session)
         started = await wire.event("session.start", session=session)
+        usage = await wire.event("assistant.usage", session=session)
         snapshot = await wire.call("session.metadata.snapshot", here)
         metrics = await wire.call("session.usage.getMetrics", here)
         await wire.call("session.detach", here)
@@ -368,6 +369,7 @@ async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path)
     assert started["data"]["sessionLimits"] == snapshot["sessionLimits"] == kept["sessionLimits"]
     assert snapshot["sessionLimits"] == {"maxAiCredits": 30}
     assert metrics["totalNanoAiu"] == 31_250_000_000
+    assert usage["data"]["costUsd"] == 0.0125
 
 
 async def test_a_session_without_limits_is_told_of_none(tmp_path: Path) -> None:

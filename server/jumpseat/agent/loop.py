@@ -251,11 +251,13 @@ def _needed(session: Session, prompt: Prompt) -> str | None:
 
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
     """Tell the user what the model cannot be given as it was, where that is new."""
-    found = check_portability(request.messages, resolved.model.signs_as, vision=request.vision)
-    if found and found != session.portability:
+    family = resolved.model.signs_as
+    found = check_portability(request.messages, family, vision=request.vision)
+    # Another provider that is given as little is news too.
+    if found and (family, found) != session.portability:
         text = found.sentence(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
-    session.portability = found
+    session.portability = family, found
 
 
 def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
@@ -502,7 +504,7 @@ def _publish_answer(
             interaction_id=prompt.interaction_id,
             output_tokens=output_tokens,
             reasoning_text=reasoning or None,
-            citations=citations_of(message),
+            citations=citations_of(message, resolved),
             provider_blocks=provider_blocks(message),
             originating_message_id=prompt.id,
         )
