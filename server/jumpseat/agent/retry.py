@@ -9,7 +9,6 @@ from typing import Final
 
 from jumpseat.errors import ProviderError, ProviderTransportError
 
-
 LONGEST_SCATTER_S: Final = 1.0
 """How much a wait that a provider asks for is lengthened at most."""
 
