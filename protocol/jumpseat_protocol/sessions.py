@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
@@ -86,7 +87,8 @@ class ProviderConfig(WireModel):
     """Where to find the session's model, with the caller's own key. Never stored, never logged.
 
     ``type`` is the name of an adapter; ``openai`` is the default. ``script`` goes with the scripted adapter.
-    With ``has_bearer_token_provider`` the client is asked for a bearer token before every request.
+    With ``has_bearer_token_provider`` the client is asked for a bearer token before every request; else
+    ``api_key_command`` is run by the server's shell before every request, and what it prints is the key.
     ``tool_protocol`` is how its models call tools: as the provider has it, or as XML in their text.
     """
 
@@ -94,6 +96,7 @@ class ProviderConfig(WireModel):
     wire_api: Literal["completions", "responses"] | None = None
     base_url: OneLine | None = None
     api_key: OneLine | None = Field(default=None, repr=False)
+    api_key_command: OneLine | None = Field(default=None, min_length=1, repr=False)
     bearer_token: OneLine | None = Field(default=None, repr=False)
     has_bearer_token_provider: StrictBool | None = None
     headers: Headers = Field(default_factory=dict, repr=False)
@@ -508,9 +511,30 @@ class ReleaseInterestParams(WireModel):
     handle: str
 
 
+_TAKEN_BACK: Final[Mapping[str, Any]] = {
+    "responseFormat": {"type": "text"},
+    "toolChoice": {"mode": "auto"},
+    "hostedTools": [],
+    "adapterSettings": {},
+}
+
+
 class OptionsUpdateParams(SessionOptions):
-    """``session.options.update``: the same names as in create, changed for what comes next."""
+    """``session.options.update``: the same names as in create, changed for what comes next.
+
+    ``null`` takes back what a session says of all its messages: ``responseFormat``, ``toolChoice``,
+    ``hostedTools``, ``adapterSettings``. Everywhere else it means the same as absent.
+    """
 
     session_id: str
     enable_streaming: StrictBool | None = None
     model_capabilities_overrides: ModelCapabilities | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        values = cast("dict[str, Any]", data)
+        given = {key: _TAKEN_BACK.get(key) if value is None else value for key, value in values.items()}
+        return {key: value for key, value in given.items() if value is not None}

@@ -145,10 +145,11 @@ def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | 
         parser.add_argument("adapter", nargs="?", help="only those of this adapter")
     if name == "check":
         parser.add_argument("adapter", help="as 'jumpseat adapters' names it")
-        parser.add_argument("model", nargs="?", help="default: the first that the adapter declares")
+        parser.add_argument(
+            "model", nargs="?", help="default: the first that the adapter declares, else that its provider lists"
+        )
         parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds; default 60")
-    else:
-        parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     known = parser.parse_args(argv[1:])
     found, empty = _parted(environ)
     replay = found.get("JUMPSEAT_REPLAY")

@@ -36,6 +36,7 @@
     first_wait_s = 0.5                  # doubles with every attempt
     longest_wait_s = 8.0
     longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
+    jitter = 0.5                        # the share of each wait that chance decides, from 0 to 1
 
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
@@ -215,6 +216,7 @@ class RetryConfig(_Section):
     first_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     longest_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     longest_asked_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    jitter: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
 class HooksConfig(_Section):

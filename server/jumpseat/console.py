@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Command
 from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, home_folder, load_config
-from jumpseat.errors import ConfigError, JumpseatError, ProviderError
+from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Known
@@ -274,24 +274,41 @@ async def _check(command: Command, models: Models, config: Config) -> int:
     assert command.adapter is not None
     name, environ = command.adapter, command.options.environ
     facts = Facts(name, command.model or "", name)
+    answer: str | None = None
     try:
         resolved = await _to_check(models, name, command.model, environ)
         facts = await _facts(name, resolved, known_adapters(models, config, environ), environ)
         with anyio.move_on_after(command.timeout_s) as limit:
+            if not resolved.wire_name:
+                resolved = await _first_listed(models, name)
+                facts = replace(facts, model=resolved.wire_name)
             answer = await _ask(resolved)
-            _print(f"{_called(facts)} works: asked for one word, it said {answer!r}.")
-            return WORKS
-        assert limit.cancelled_caught
-        diagnosis = Diagnosis(
-            NOT_REACHED,
-            f"{facts.address} gave no whole answer within {command.timeout_s:g} seconds. It may be slow: try "
-            "--timeout with more; or a firewall swallows the requests.",
-        )
+        diagnosis = Diagnosis(WORKS, f"Asked for one word, it said {answer!r}.")
+        if limit.cancelled_caught:
+            diagnosis = Diagnosis(
+                NOT_REACHED,
+                f"{facts.address} gave no whole answer within {command.timeout_s:g} seconds. It may be slow: try "
+                "--timeout with more; or a firewall swallows the requests.",
+            )
     except JumpseatError as error:
         diagnosis = diagnose(error, facts)
     finally:
         await models.connections.close()
-    _print(f"{_called(facts)} does not work. {diagnosis.text}")
+    if command.json:
+        told = {
+            "adapter": facts.adapter,
+            "model": facts.model or None,
+            "address": facts.address if facts.address != facts.adapter else None,
+            "works": diagnosis.exit_code == WORKS,
+            "answer": answer,
+            "explanation": diagnosis.text,
+            "exitCode": diagnosis.exit_code,
+        }
+        _print_json({key: value for key, value in told.items() if value is not None})
+    elif diagnosis.exit_code == WORKS:
+        _print(f"{_called(facts)} works: asked for one word, it said {answer!r}.")
+    else:
+        _print(f"{_called(facts)} does not work. {diagnosis.text}")
     return diagnosis.exit_code
 
 
@@ -300,6 +317,8 @@ def _called(facts: Facts) -> str:
 
 
 async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
+    """The model to ask; one without a name where that is for the provider's list to say."""
+    settings = SessionSettings(cwd=Path.cwd())
     configured = models.adapters.configured()
     if name in configured:
         adapter, declared = configured[name]
@@ -310,14 +329,33 @@ async def _to_check(models: Models, name: str, model: str | None, environ: Mappi
         if model is None and (adapter.type or name) == SCRIPTED:
             model = SCRIPTED
         if model is None:
-            raise ConfigError(f"adapter {name!r} declares no models: say which, as in jumpseat check {name} MODEL")
+            return await models.of_adapter(name, "", settings)
         model = f"{name}/{model}"
     elif name == COPILOT:
         if model is None:
             model = next((one.id for one in await _of_copilot(models) if one.enabled), None)
     else:
         raise _not_configured(name, environ)
-    return await models.resolve(SessionSettings(cwd=Path.cwd(), model=model))
+    return await models.resolve(replace(settings, model=model))
+
+
+async def _first_listed(models: Models, name: str) -> ResolvedModel:
+    """The first model that the provider lists, of those that something is known of if there are any.
+
+    Raises:
+        ConfigError: it lists none, or has no list.
+        ProviderError: it was not reached, or refused the key.
+    """
+    problem = f"adapter {name!r} declares no models: say which, as in jumpseat check {name} MODEL"
+    try:
+        found = await models.catalogue.listed(name)
+    except (ProviderRequestError, ProviderProtocolError) as error:
+        # Not every server has a list.
+        raise ConfigError(f"{problem}, for its provider gives no list of them ({error})") from None
+    if not found:
+        raise ConfigError(problem)
+    chosen = next((one for one in found if one.context_window is not None), found[0])
+    return await models.resolve(SessionSettings(cwd=Path.cwd(), model=chosen.id))
 
 
 async def _ask(resolved: ResolvedModel) -> str:
@@ -343,8 +381,11 @@ async def _facts(
 
     model = resolved.model
     key, address = None, name
+    proxies = tuple(one for one in _PROXIES if environ.get(one))
     if isinstance(model, HttpModel):
-        endpoint, _ = await model.caller.whereabouts()
+        endpoint, network = await model.caller.whereabouts()
+        if network is not None and network.proxy:
+            proxies = ("the adapter's --proxy",)
         key = endpoint.api_key or endpoint.bearer_token
         address = _place(endpoint.base_url) or name
     return Facts(
@@ -354,7 +395,7 @@ async def _facts(
         key_env=next((one.key_env for one in known if one.name == name), None),
         has_key=bool(key),
         odd_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
-        proxy_envs=tuple(one for one in _PROXIES if environ.get(one)),
+        proxy_envs=proxies,
     )
 
 

@@ -20,7 +20,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
+from jumpseat.agent.model import Completed, ModelInfo, ModelRequest, Price
 from jumpseat.errors import ProviderAuthError, ProviderProtocolError
 from tests.adapters.conversations import REQUESTS
 from tests.support.model_server import ModelServer, json_reply
@@ -166,6 +166,40 @@ async def test_models_are_kept_until_a_refresh_and_asked_for_once_by_all_who_wan
                 multiplier=0.33,
             ),
         ),
+        (
+            {
+                "id": "t",
+                "billing": {
+                    "token_prices": {
+                        "batch_size": 1_000_000,
+                        "default": {
+                            "input_price": 500,
+                            "output_price": 2500,
+                            "cache_price": 50,
+                            "cache_write_price": 625,
+                            "context_max": 200_000,
+                        },
+                        "long_context": {"input_price": 1000, "output_price": 3750},
+                    }
+                },
+            },
+            ModelInfo("t", "t", price=Price(5.0, 25.0, 0.5, 6.25)),
+        ),
+        (
+            {
+                "id": "u",
+                "billing": {
+                    "token_prices": {
+                        "batch_size": 2_000_000,
+                        "input_price": 500_000_000_000,
+                        "output_price": 2_500_000_000_000,
+                        "cache_price": 0,
+                    }
+                },
+            },
+            ModelInfo("u", "u", price=Price(2.5, 12.5, 0.0)),
+        ),
+        ({"id": "v", "billing": {"token_prices": {"input_price": "free"}}}, ModelInfo("v", "v")),
         ({"id": "p", "policy": {"state": "disabled"}}, ModelInfo("p", "p", enabled=False)),
         ({"id": "h", "model_picker_enabled": False}, ModelInfo("h", "h", enabled=False)),
         (

@@ -295,6 +295,8 @@ def test_an_error_inside_an_answer_becomes_the_error_that_it_means(
         ({"retry_after": "30", "retry_after_ms": "250"}, 0.25),
         ({"retry_after": "Fri, 15 Jan 2027 08:01:00 GMT"}, 60.0),
         ({"retry_after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0.0),
+        ({"retry_after": "Fri, 15 Jan 2027 08:01:00"}, 60.0),
+        ({"retry_after": "30", "x_ms_retry_after_ms": "250"}, 0.25),
         ({"retry_after": "soon"}, None),
         ({"retry_after": "-1"}, None),
         ({"retry_after": "inf"}, None),

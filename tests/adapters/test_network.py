@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import ssl
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
 import httpx
 import pytest
 
-from jumpseat.adapters.adapter import Network
+from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.http import HttpTransport
 from jumpseat.adapters.network import Proxies
 from jumpseat.errors import ProviderTransportError
@@ -167,3 +169,47 @@ async def test_a_proxy_that_is_none_is_reported_without_its_password(monkeypatch
             await transport.get_json("http://model.invalid/", {})
     assert "hidden" not in str(caught.value)
     assert not caught.value.retryable
+
+
+def _closed_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_is_not_there_is_named_without_its_password(scheme: str) -> None:
+    port = _closed_port()
+    async with HttpTransport() as transport:
+        proxied = transport.by(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
+        with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
+            await proxied.get_json(f"{scheme}://model.invalid/x", {})
+
+    peer = f"the proxy http://127.0.0.1:{port} on the way to {scheme}://model.invalid/x"
+    assert str(caught.value) == f"cannot connect to {peer}: connection refused"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("by_proxy", [False, True])
+async def test_whoever_takes_no_connection_is_given_up_on_after_the_limit_for_it(by_proxy: bool) -> None:
+    with ExitStack() as held:
+        listener = held.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        # Whoever comes once the queue of a listener is full gets no answer at all.
+        for _ in range(8):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        url = f"http://127.0.0.1:{address[1]}"
+        async with HttpTransport() as transport:
+            way = transport.by(Network(proxy=url)) if by_proxy else transport
+            target = "http://model.invalid" if by_proxy else url
+            with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
+                await way.get_json(target, {}, timeouts=Timeouts(connect=0.2))
+
+    peer = f"the proxy {url} on the way to {target}" if by_proxy else url
+    assert str(caught.value) == f"cannot connect to {peer} within 0.2 s"
+    assert caught.value.retryable

@@ -45,13 +45,10 @@ class Recorder:
     def __init__(self, *answers: Sequence[ModelEvent | ProviderError]) -> None:
         self.requests: list[ModelRequest] = []
         self._answers = list(answers)
+        self.signs_as = "recorder"
 
     @property
     def adapter_name(self) -> str:
-        return "recorder"
-
-    @property
-    def signs_as(self) -> str:
         return "recorder"
 
     def capabilities(self, model: str) -> Capabilities:
@@ -462,15 +459,20 @@ async def test_nobody_is_warned_of_a_model_of_which_nothing_is_known() -> None:
         assert made.client.payloads(events.SessionWarning) == []
 
 
-async def test_the_user_is_told_once_what_another_provider_cannot_be_given() -> None:
+async def test_the_user_is_told_once_what_each_other_provider_cannot_be_given() -> None:
     signed = Completed(
         AssistantMessage([ReasoningBlock("Hm.", "elsewhere", {"signature": "MQ=="}), TextBlock("So.")]), "end_turn"
     )
-    model = Recorder([signed], [said("one")], [said("two")])
+    model = Recorder([signed], [said("one")], [said("two")], [said("three")], [said("four")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         for _ in range(3):
             await made.ask("?")
-        (warning,) = made.client.payloads(events.SessionWarning)
-        assert warning.warning_type == "portability"
-        assert warning.message.endswith("Left out: 1 reasoning block.")
+        assert len(made.client.payloads(events.SessionWarning)) == 1
+        # It can be given no more than the first, and is somebody else.
+        model.signs_as = "third"
+        for _ in range(2):
+            await made.ask("?")
+        warnings = made.client.payloads(events.SessionWarning)
+        assert [warning.warning_type for warning in warnings] == ["portability", "portability"]
+        assert all(warning.message.endswith("Left out: 1 reasoning block.") for warning in warnings)

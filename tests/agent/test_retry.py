@@ -20,7 +20,7 @@ from jumpseat.errors import (
 
 def waits(error: ProviderError, policy: RetryPolicy | None = None) -> list[float]:
     """All waits until the policy gives up."""
-    policy = policy or RetryPolicy()
+    policy = policy or RetryPolicy(jitter=0)
     out: list[float] = []
     while (wait_s := policy.wait_s(error, len(out) + 1)) is not None:
         out.append(wait_s)
@@ -59,7 +59,7 @@ def test_a_refused_connection_is_given_up_early() -> None:
 
 
 def test_waits_do_not_grow_beyond_the_longest() -> None:
-    assert waits(ProviderOverloadedError("x"), RetryPolicy(attempts=8)) == [0.5, 1, 2, 4, 8, 8, 8]
+    assert waits(ProviderOverloadedError("x"), RetryPolicy(attempts=8, jitter=0)) == [0.5, 1, 2, 4, 8, 8, 8]
 
 
 def test_the_wait_that_a_provider_asks_for_takes_the_place_of_ours() -> None:
@@ -70,3 +70,20 @@ def test_the_wait_that_a_provider_asks_for_takes_the_place_of_ours() -> None:
 
 def test_a_provider_that_asks_for_a_very_long_wait_is_not_waited_for() -> None:
     assert waits(ProviderRateLimitError("x", retry_after_s=60.1)) == []
+
+
+def test_sessions_that_were_turned_away_together_do_not_come_back_together() -> None:
+    chances = iter([0.0, 1.0, 0.5, 0.25])
+    policy = RetryPolicy(chance=lambda: next(chances))
+
+    assert waits(ProviderOverloadedError("x"), policy) == [0.5, 0.5, 1.5, 3.5]
+    assert waits(ProviderOverloadedError("x"), RetryPolicy()) != waits(ProviderOverloadedError("x"), RetryPolicy())
+
+
+@pytest.mark.parametrize(("asked", "longest"), [(0, 0), (0.5, 0.75), (20, 20.5)])
+def test_chance_only_lengthens_a_wait_that_the_provider_asks_for(asked: float, longest: float) -> None:
+    error = ProviderRateLimitError("x", retry_after_s=asked)
+
+    assert waits(error, RetryPolicy(chance=lambda: 0.0)) == [asked] * 4
+    assert waits(error, RetryPolicy(chance=lambda: 1.0)) == [longest] * 4
+    assert RetryPolicy(chance=lambda: 1.0).pause_s(error, 1) == longest

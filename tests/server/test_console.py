@@ -214,10 +214,60 @@ def test_a_check_of_a_key_variable_that_is_not_set_names_it(tmp_path: Path) -> N
     assert "'WORK_KEY' is not set" in out
 
 
-def test_a_check_without_a_model_asks_for_one_where_none_is_declared(tmp_path: Path) -> None:
+def test_a_check_without_a_model_is_told_at_once_that_nobody_is_there_to_list_any(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "check", "bare", config=CONFIG)
-    assert code == 3
-    assert "jumpseat check bare MODEL" in out
+    assert code == 5
+    assert "Nothing listens at that address" in out
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("replies", "code", "said"),
+    [
+        ([json_reply({"data": [{"id": "odd-one"}, {"id": "gpt-5"}]}), says("Ready")], 0, "openai/gpt-5 works"),
+        ([json_reply({"data": [{"id": "odd-one"}]}), says("Ready")], 0, "openai/odd-one works"),
+        ([json_reply({"data": []})], 3, "say which, as in jumpseat check openai MODEL"),
+        (
+            [text_reply("no lists here", status=404)],
+            3,
+            "as in jumpseat check openai MODEL, for its provider gives no",
+        ),
+        ([json_reply({"error": {"message": "bad key"}}, status=401)], 4, "refused the key"),
+    ],
+    ids=["known", "unknown", "empty", "none", "key"],
+)
+async def test_a_check_without_a_model_asks_the_provider_which_it_has(
+    tmp_path: Path, replies: list[Reply], code: int, said: str
+) -> None:
+    async with ModelServer(*replies) as provider:
+        base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
+        found, out, _ = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "check", "openai", **base))
+    assert said in out
+    assert found == code
+
+
+@pytest.mark.anyio
+async def test_a_check_is_told_to_programs_as_json(tmp_path: Path) -> None:
+    refusal = json_reply({"error": {"message": "bad key"}}, status=401)
+    async with ModelServer(says("Ready"), refusal) as provider:
+        base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
+
+        def commands() -> list[tuple[int, str, str]]:
+            return [jumpseat(tmp_path, "check", "openai", "gpt-5", "--json", **base) for _ in range(2)]
+
+        works, fails = await anyio.to_thread.run_sync(commands)
+    told = {"adapter": "openai", "model": "gpt-5", "address": f"{provider.url}/v1"}
+    assert json.loads(works[1]) == {
+        **told,
+        "works": True,
+        "answer": "Ready",
+        "explanation": "Asked for one word, it said 'Ready'.",
+        "exitCode": 0,
+    }
+    failure = json.loads(fails[1])
+    assert failure.pop("explanation").startswith(f"{provider.url}/v1 was reached and refused the key")
+    assert failure == {**told, "works": False, "exitCode": 4}
+    assert (works[0], fails[0]) == (0, 4)
 
 
 @pytest.mark.anyio

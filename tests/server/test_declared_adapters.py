@@ -115,6 +115,17 @@ async def test_a_key_that_is_nowhere_ends_the_run_with_its_name(tmp_path: Path) 
     assert "WORK_KEY" in text
 
 
+async def test_a_key_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path, "late.py", 'ADAPTER = {"extends": "openai", "env": {"api_key": lambda adapter: True}}')
+    text = '[adapters.early]\ntype = "openai"\nenv = {api_key = true}\n'
+    async with running_server(tmp_path, config=text) as server:
+        early = await failure(server, model="early/m")
+        late = await failure(server, model="late/m")
+
+    assert early.endswith("adapters.early.env.api_key: expected a text, got bool")
+    assert late.endswith("adapter 'late': ${api_key} has no value: expected a text, got bool")
+
+
 async def test_short_keys_and_those_of_a_declaration_go_together(tmp_path: Path) -> None:
     async with ModelServer(said("Hello.")) as model:
         table = (
@@ -282,9 +293,15 @@ async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
         error = await server.wire.refused("session.create", {"model": "work/small", "adapterSettings": settings})
         provider = {"type": "work", "baseUrl": "http://127.0.0.1:1"}
         other = await server.wire.refused("session.create", {"provider": provider, "adapterSettings": settings})
-        assert expected in error["message"]
-        assert expected in other["message"]
-        assert expected in await failure(server, {"adapterSettings": settings})
+        unnamed = await server.wire.refused("session.create", {"adapterSettings": settings})
+        session = (await server.wire.call("session.create", {}))["sessionId"]
+        prompt = {"sessionId": session, "prompt": "hi", "adapterSettings": settings}
+        sent = await server.wire.refused("session.send", prompt)
+        history = (await server.wire.call("session.getMessages", {"sessionId": session}))["events"]
+
+    for refusal in (error, other, unnamed, sent):
+        assert expected in refusal["message"]
+    assert not [event for event in history if event["type"] == "user.message"]
 
 
 async def test_adapters_of_which_nothing_is_declared_have_the_settings_of_their_wires(tmp_path: Path) -> None:
@@ -544,6 +561,46 @@ ADAPTER = {{
 
     assert (result["text"], result["usage"]["inputTokens"]) == ("Inline.", 5)
     assert "No." in error["message"]
+
+
+async def test_a_single_call_of_an_adapter_that_streams_asks_for_a_whole_answer(tmp_path: Path) -> None:
+    pieces = [f'data: {{"piece": "{word}"}}\n\n'.encode() for word in ("It ", "streams ", "all the same.")]
+    async with ModelServer(json_reply({"whole": "Whole."}), event_stream(*pieces)) as model:
+        write(
+            tmp_path,
+            "mine.py",
+            f"""
+import json
+
+def setup(adapter):
+    adapter.parameters["wants"] = "events" if adapter.opts["stream"] else "all"
+
+def parse_chat(adapter, data, tools):
+    return {{"status": "success", "output": {{"content": json.loads(data.partition(": ")[2])["piece"]}}}}
+
+def parse_inline(adapter, data, context):
+    return {{"status": "success", "output": json.loads(data["body"])["whole"]}}
+
+ADAPTER = {{
+    "url": "{model.url}",
+    "opts": {{"stream": True}},
+    "parameters": {{"stream": True}},
+    "handlers": {{
+        "lifecycle": {{"setup": setup}},
+        "request": {{"build_messages": lambda adapter, messages: {{"question": messages[-1]["content"]}}}},
+        "response": {{"parse_chat": parse_chat, "parse_inline": parse_inline}},
+    }},
+}}
+""",
+        )
+        async with running_server(tmp_path) as server:
+            params = {"adapter": "mine", "model": "m", "prompt": "hi"}
+            whole = await server.wire.call("jumpseat.complete", params)
+            streamed = await server.wire.call("jumpseat.complete", params)
+
+    assert model.requests[0].json == {"wants": "all", "stream": False, "question": "hi"}
+    assert whole["text"] == "Whole."
+    assert streamed["text"] == "It streams all the same."
 
 
 async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_allows_it(tmp_path: Path) -> None:

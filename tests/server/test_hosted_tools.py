@@ -177,6 +177,27 @@ async def test_citations_are_told_with_their_sources_and_the_text_they_stand_for
     }
 
 
+@pytest.mark.parametrize("kind", ["anthropic", "openai_responses"])
+async def test_citations_are_told_whatever_the_provider_is_called(tmp_path: Path, kind: str) -> None:
+    recording = event_stream((DATA / kind / PROVIDERS[kind][0]).read_bytes())
+    async with ModelServer(*[recording] * 3) as server:
+        table = f'[adapters.mine]\ntype = "{kind}"\nbase_url = "{server.url}"\nmodels = ["m"]\n'
+        declared = {"name": "declared", "extends": kind, "env": {"base_url": server.url, "api_key": "k"}}
+        named = {**provider(kind, server), "name": "alpha"}
+        async with running_server(tmp_path, config=table) as ours:
+            await ours.wire.call("jumpseat.adapters.register", {"declaration": declared})
+            for options in (
+                {"model": "mine/m"},
+                {"model": "declared/m"},
+                {"model": "alpha/m", "providers": [named]},
+            ):
+                params = {"streaming": True, **options}
+                session = (await ours.wire.call("session.create", params))["sessionId"]
+                (message,) = said(await ours.wire.prompt(session), "assistant.message")
+                (source,) = message["citations"]["sources"]
+                assert source["title"] == "A"
+
+
 async def test_a_model_without_the_tool_goes_without_it_and_the_client_is_told_once(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         model = scripted({"text": "one"}, {"text": "two"}, {"text": "three"})

@@ -135,6 +135,44 @@ async def test_an_added_provider_may_have_the_client_asked_for_its_token(tmp_pat
     assert provider.requests[-1].headers["authorization"] == "Bearer fresh"
 
 
+async def test_a_provider_may_have_a_command_that_prints_its_key_before_every_call(tmp_path: Path) -> None:
+    counter = tmp_path / "count"
+    command = f"printf x >> '{counter}'; printf 'key-%s\\n' $(wc -c < '{counter}')"
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        for kind, header in (("openai", "authorization"), ("azure", "api-key"), ("work", "authorization")):
+            if kind == "work":
+                work = {"name": "work", "extends": "openai", "env": {"base_url": provider.url, "api_key": "other"}}
+                await wire.call("jumpseat.adapters.register", {"declaration": work})
+            own = {**at(provider), "type": kind, "apiKey": "static", "apiKeyCommand": command}
+            session = await wire.create(own, model="m")
+            counter.write_text("")
+            for number in (1, 2):
+                request = await asked(wire, provider, session)
+                assert request.headers[header].removeprefix("Bearer ") == f"key-{number}"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo sk-secret-1234567; exit 3", "its command ended with status 3"),
+        ("true", "its command printed nothing"),
+    ],
+)
+async def test_a_command_that_gives_no_key_ends_the_turn_before_anything_is_sent(
+    tmp_path: Path, command: str, reason: str
+) -> None:
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create({**at(provider), "apiKeyCommand": command}, model="m")
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        error = (await server.wire.event("session.error", session=session))["data"]
+        await server.wire.event("session.idle", session=session)
+
+    assert error["errorType"] == "authentication"
+    assert error["message"].endswith(f"there is no key for provider 'default': {reason}")
+    assert not provider.requests
+
+
 # --- custom agents ------------------------------------------------------------------------------------------------
 
 
@@ -313,6 +351,7 @@ async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path)
         assert "limit of 30 AI credits is used up" in await failed(wire, session)
         error = await wire.event("session.error", session=session)
         started = await wire.event("session.start", session=session)
+        usage = await wire.event("assistant.usage", session=session)
         snapshot = await wire.call("session.metadata.snapshot", here)
         metrics = await wire.call("session.usage.getMetrics", here)
         await wire.call("session.detach", here)
@@ -330,6 +369,7 @@ async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path)
     assert started["data"]["sessionLimits"] == snapshot["sessionLimits"] == kept["sessionLimits"]
     assert snapshot["sessionLimits"] == {"maxAiCredits": 30}
     assert metrics["totalNanoAiu"] == 31_250_000_000
+    assert usage["data"]["costUsd"] == 0.0125
 
 
 async def test_a_session_without_limits_is_told_of_none(tmp_path: Path) -> None:

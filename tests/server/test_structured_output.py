@@ -99,9 +99,10 @@ async def test_a_model_that_refuses_is_not_asked_again(tmp_path: Path) -> None:
     assert (error["errorType"], "refused" in error["message"]) == ("response_format", True)
 
 
-async def test_a_session_may_have_a_form_for_all_its_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("taken_back", [{"type": "text"}, None])
+async def test_a_session_may_have_a_form_for_all_its_answers(tmp_path: Path, taken_back: JsonObject | None) -> None:
     reply = json_reply({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]})
-    async with ModelServer(*[reply] * 5) as server, running_server(tmp_path) as ours:
+    async with ModelServer(*[reply] * 6) as server, running_server(tmp_path) as ours:
         wire = ours.wire
         provider = {"type": "openai", "baseUrl": server.url}
         session = await wire.create(provider, model="m")
@@ -112,10 +113,13 @@ async def test_a_session_may_have_a_form_for_all_its_answers(tmp_path: Path) -> 
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": session, "provider": provider, "model": "m"})
         await asked(wire, session)
-        await wire.call("session.options.update", {"sessionId": session, "responseFormat": {"type": "text"}})
+        await wire.call("session.options.update", {"sessionId": session, "responseFormat": taken_back})
+        await asked(wire, session)
+        await wire.call("session.options.update", {"sessionId": session, "streaming": True})
         await asked(wire, session)
 
-    assert ["response_format" in request.json for request in server.requests] == [False, True, False, True, False]
+    wanted = ["response_format" in request.json for request in server.requests]
+    assert wanted == [False, True, False, True, False, False]
 
 
 async def test_a_schema_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ class AnthropicAdapter(Wire):
     default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
     key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
     hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+    cites_as: ClassVar[str] = "anthropic"
 
     def structured_output(self, model: str) -> StructuredOutput:
         version = claude_version(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
 
@@ -13,6 +13,9 @@ from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, Network, Wire
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
+
+if TYPE_CHECKING:
+    from jumpseat.declared.env import EnvResolver
 
 
 class Caller(Protocol):
@@ -70,13 +73,15 @@ class WireCaller:
     """Calls models by a wire alone.
 
     ``token`` is asked before every call for the bearer token, which then goes instead of the endpoint's key and
-    token. With ``socket`` a request is a message on a WebSocket, as the Responses API takes it.
+    token; else ``key`` for the key. With ``socket`` a request is a message on a WebSocket, as the Responses API
+    takes it.
     """
 
     wire: Adapter
     endpoint: Endpoint
     token: Callable[[], Awaitable[str]] | None = None
     socket: bool = False
+    key: Callable[[], Awaitable[str]] | None = None
 
     @property
     def adapter_name(self) -> str:
@@ -94,6 +99,8 @@ class WireCaller:
         return capabilities(self.wire, model)
 
     async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+        if self.token is None and self.key is not None:
+            return replace(self.endpoint, api_key=await self.key()), None
         return self.endpoint, None
 
     def for_text(self) -> Caller:
@@ -103,6 +110,8 @@ class WireCaller:
         endpoint = self.endpoint
         if self.token is not None:
             endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
+        elif self.key is not None:
+            endpoint = replace(endpoint, api_key=await self.key())
         secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
         if request.settings:
             from jumpseat.adapters.declared.settings import written_with_settings
@@ -164,3 +173,25 @@ class AskedToken:
         if not (token := answer.strip()):
             raise ProviderAuthError(f"the client gave an empty bearer token for provider {self.provider!r}")
         return token
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedKey:
+    """Runs the command that prints the key of ``provider``, as its session has said it.
+
+    Nothing is kept: who gives a command rather than a key has keys that are soon spent.
+    """
+
+    provider: str
+    command: str
+    resolver: EnvResolver
+
+    async def __call__(self) -> str:
+        """
+        Raises:
+            ProviderAuthError: it fails, prints nothing, or takes too long.
+        """
+        found = await self.resolver.printed(self.command)
+        if isinstance(found, str):
+            return found
+        raise ProviderAuthError(f"there is no key for provider {self.provider!r}: {found.reason}")

@@ -2,7 +2,8 @@
 
 ``hosted`` has the tools that its provider runs itself, by our names for them, in the form of the wire; ``bash`` and
 ``text_editor`` are tools that a model was trained on and that run here. ``structured_output`` tells of a model when
-requests have a field for the form of an answer. A class that says neither has no such tools, and always the field.
+requests have a field for the form of an answer. ``cites_as`` is whose form its citations have. A class that says
+none of these has no such tools and no citations, and always the field.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from jumpseat.agent.model import Capabilities, ModelRequest
 
 def capabilities(wire: Adapter, model: str) -> Capabilities:
     """What ``model`` can do behind ``wire``."""
-    told = Capabilities(frozenset[str](getattr(wire, "hosted", ())))
     judge = getattr(wire, "structured_output", None)
-    return told if judge is None else Capabilities(told.hosted_tools, judge(model))
+    return Capabilities(
+        frozenset[str](getattr(wire, "hosted", ())),
+        "always" if judge is None else judge(model),
+        getattr(wire, "cites_as", None),
+    )
 
 
 def hosted(forms: Mapping[str, JsonObject], request: ModelRequest) -> list[tuple[JsonObject, JsonObject]]:

@@ -95,6 +95,35 @@ class ConfiguredAdapters:
         # The first that says which model, else the first.
         return next(iter(sorted(self.beside.items(), key=lambda item: not self.models_of(*item))), None)
 
+    def settled(self, model: str | None, cwd: Path, *, logged_in: bool) -> tuple[str, AdapterConfig, str] | None:
+        """The adapter of a session with that ``model``, and the model's own name, empty where it has none.
+
+        It is the one that :meth:`jumpseat.adapters.sources.Models.resolve` finds; ``None`` where that depends on
+        what others say when asked, or on the account of somebody who is ``logged_in``.
+        """
+        if (name := model or self._config.default_model) is None:
+            default = self.default()
+            if default is None or (logged_in and not self.has_own_default()):
+                return None
+            return *default, next((one.id for one in self.models_of(*default)), "")
+        if (alias := self._config.models.get(name)) is not None:
+            config = self.main.get(alias.adapter) or self.beside.get(alias.adapter)
+            return (alias.adapter, config, alias.model) if config is not None else None
+        prefix, slash, own_name = name.partition("/")
+        if slash and self.is_brought(prefix, cwd):
+            return prefix, AdapterConfig(declaration={"extends": prefix}), own_name
+        if slash and (config := self.main.get(prefix) or self.registered.get(prefix)) is not None:
+            return prefix, config, own_name
+        for adapter, config in self.main.items():
+            if any(one.id == name for one in self.models_of(adapter, config)):
+                return adapter, config, name
+        if slash and (logged_in or not self.is_gateway()):
+            config = self.beside.get(prefix) or self.installed().get(prefix)
+            if config is not None:
+                return prefix, config, own_name
+        left = self.main or self.beside
+        return (*next(iter(left.items())), name) if len(left) == 1 and not logged_in else None
+
     def is_gateway(self) -> bool:
         """Whether the only adapter is a server of the user's own, whose names of models may have any prefix."""
         return len(self.main) == 1 and all(one.base_url for one in self.main.values())

@@ -61,6 +61,7 @@ class Connections:
         endpoint: Endpoint,
         token: Callable[[], Awaitable[str]] | None = None,
         *,
+        key: Callable[[], Awaitable[str]] | None = None,
         socket: bool = False,
         signs_as: str | None = None,
     ) -> Model:
@@ -71,7 +72,7 @@ class Connections:
 
         wire = load_adapter(adapter_name)
         wire = signing_as(wire, signs_as) if signs_as is not None else wire
-        return HttpModel(WireCaller(wire, endpoint, token, socket), self.transport())
+        return HttpModel(WireCaller(wire, endpoint, token, socket, key), self.transport())
 
     def declared(
         self,
@@ -79,13 +80,22 @@ class Connections:
         given: Mapping[str, Any],
         endpoint: Endpoint,
         token: Callable[[], Awaitable[str]] | None = None,
+        key: Callable[[], Awaitable[str]] | None = None,
     ) -> Model:
         """A model behind a declared adapter; see :class:`jumpseat.adapters.declared.pipeline.DeclaredCaller`."""
         from jumpseat.adapters.declared.pipeline import DeclaredCaller
         from jumpseat.adapters.http import HttpModel
 
-        caller = DeclaredCaller(known.declaration, known.wire, self._resolver, given, endpoint, token, known.kind)
+        caller = DeclaredCaller(
+            known.declaration, known.wire, self._resolver, given, endpoint, token, known.kind, key=key
+        )
         return HttpModel(caller, self.transport())
+
+    def printed_key(self, provider: str, command: str) -> Callable[[], Awaitable[str]]:
+        """Gives the key that a command prints, anew for every call."""
+        from jumpseat.adapters.caller import PrintedKey
+
+        return PrintedKey(provider, command, self._resolver)
 
     def scripted(self, script: dict[str, Any] | str | None) -> ScriptedModel:
         """The model of a script, or of the file that has it. One per script: it counts the failures asked for.

@@ -14,9 +14,9 @@ import anyio
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.openai import OpenAIAdapter
-from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text
+from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_list, as_object, as_text
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolMessage, UserMessage
-from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, ModelInfo, ModelRequest, Price
 from jumpseat.errors import ProviderProtocolError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ GITHUB_HOST: Final = "https://github.com"
 GITHUB_API_URL: Final = "https://api.github.com"
 COPILOT_API_URL: Final = "https://api.githubcopilot.com"
 API_VERSION: Final = "2025-10-01"
+MILLION: Final = 1_000_000
 
 _INTEGRATION: Final = "vscode-chat"
 
@@ -218,7 +219,8 @@ def model_from_wire(entry: JsonObject) -> ModelInfo | None:
     supports = as_object(capabilities.get("supports"))
     limits = as_object(capabilities.get("limits"))
     policy = as_object(entry.get("policy")).get("state")
-    multiplier = as_object(entry.get("billing")).get("multiplier")
+    billing = as_object(entry.get("billing"))
+    multiplier = billing.get("multiplier")
     wires = _texts(entry.get("supported_endpoints"))
     return ModelInfo(
         id=model_id,
@@ -237,7 +239,31 @@ def model_from_wire(entry: JsonObject) -> ModelInfo | None:
         and entry.get("model_picker_enabled") is not False
         and (not wires or any(path in wires for path in WIRES)),
         multiplier=float(multiplier) if isinstance(multiplier, (int, float)) else None,
+        price=_price(as_object(billing.get("token_prices"))),
     )
+
+
+def _price(prices: JsonObject) -> Price | None:
+    """What a model costs, in dollars; the class of long prompts, which is dearer, is left out.
+
+    The API tells credits for each ``batch_size`` tokens, in ``default``; without that table, in 10^-9 of them.
+    """
+    flat = not as_object(prices.get("default"))
+    table = prices if flat else as_object(prices["default"])
+    tokens = as_limit(prices.get("batch_size")) or MILLION
+
+    def dollars(*names: str) -> float | None:
+        amount = next((found for name in names if (found := as_amount(table.get(name))) is not None), None)
+        if amount is None:
+            return None
+        # No model is so dear that a million credits could be meant.
+        credit = amount / NANO if flat and amount >= MILLION else amount
+        return round(credit / CREDITS_PER_DOLLAR * MILLION / tokens, 9)
+
+    read, written = dollars("input_price"), dollars("output_price")
+    if read is None or written is None:
+        return None
+    return Price(read, written, dollars("cache_read_price", "cache_price"), dollars("cache_write_price"))
 
 
 def _has_images(request: ModelRequest) -> bool:

@@ -128,6 +128,8 @@ def _transport(said: str, error: ProviderTransportError, facts: Facts) -> str:
         )
     if "proxy" in said:
         names = ", ".join(facts.proxy_envs) or "the system's settings"
+        if "to the proxy" in said:
+            return f"The proxy that {names} names was not reached: {said}. Check its address, and that it runs."
         return f"The proxy that {names} names does not let the request through: {said}. Check it, or use NO_PROXY."
     if error.refused:
         return (

@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final, cast
@@ -375,9 +376,10 @@ def _readable(text: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        milliseconds = _number(headers.get(name))
+        if milliseconds is not None:
+            return milliseconds / 1000
     value = headers.get("retry-after")
     if not value:
         return None
@@ -385,7 +387,10 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     if seconds is not None:
         return seconds
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+        when = parsedate_to_datetime(value)
+        # Dates of HTTP are in UTC, also where one does not say so.
+        when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        return max(0.0, when.timestamp() - now)
     except (ValueError, OverflowError):
         return None
 

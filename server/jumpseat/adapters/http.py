@@ -51,6 +51,9 @@ ENDED_GRACE_S: Final = 5.0
 
 _REUSE_S: Final = 60.0
 
+PROXY: Final = "jumpseat.proxy"
+"""Extension of a request: the proxy that it goes through."""
+
 
 LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
 """Lists and accounts are quick to answer or not worth waiting for."""
@@ -450,25 +453,34 @@ class _Answer:
                 await response.aclose()
         self._chunks = None
 
+    def _peer(self, error: httpx.RequestError) -> str:
+        """What was being connected to: of a call by way of a proxy, that."""
+        proxy = error.request.extensions.get(PROXY)
+        return f"the proxy {_place(proxy)} on the way to {self.place}" if proxy else self.place
+
     def _failure(self, error: Exception) -> ProviderError:
         """What an exception on the way of a request means."""
         if isinstance(error, ProviderError):
             return error
         text = one_line(self.veil()(str(error)), 300) or type(error).__name__
+        causes = list(_causes(error))
         if isinstance(error, httpx.ConnectTimeout):
-            return ProviderTransportError(f"cannot connect to {self.place} within {self._timeouts.connect:g} s")
+            return ProviderTransportError(
+                f"cannot connect to {self._peer(error)} {_within(self._timeouts.connect)}"
+            )
         if isinstance(error, httpx.ReadTimeout):
             limit = _shorter(self._timeouts.idle, self._timeouts.total)
-            return ProviderTransportError(f"{self.place} sent nothing more within {limit:g} s")
+            return ProviderTransportError(f"{self.place} sent nothing more {_within(limit)}")
         if isinstance(error, httpx.TimeoutException):
             return ProviderTransportError(f"{self.place} did not take the request in time")
-        causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return _final(ProviderTransportError(f"cannot trust the certificate of {self.place}: {text}"))
         if isinstance(error, httpx.ConnectError):
             refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
             reason = "connection refused" if refused else text
-            return ProviderTransportError(f"cannot connect to {self.place}: {reason}", refused=refused)
+            handshake = any(isinstance(cause, ssl.SSLError) for cause in causes)
+            peer = self.place if handshake else self._peer(error)
+            return ProviderTransportError(f"cannot connect to {peer}: {reason}", refused=refused)
         if isinstance(error, (httpx.RemoteProtocolError, httpx.NetworkError)):
             when = "in the middle of its answer" if self._response is not None else "before it answered"
             return ProviderTransportError(f"{self.place} broke the connection {when}: {text}")
@@ -659,6 +671,8 @@ class _Routes(httpx.AsyncBaseTransport):
         if request.url.scheme not in ("http", "https"):
             raise httpx.UnsupportedProtocol("expected an http or https URL")
         proxy = self._network.proxy or self._proxies.for_url(request.url)
+        if proxy:
+            request.extensions[PROXY] = proxy
         secure = request.url.scheme == "https" or (proxy or "").startswith("https:")
         pool = self._pools.get((proxy, secure))
         if pool is None:
@@ -722,6 +736,11 @@ def _place(url: str) -> str:
 def _shorter(first: float | None, second: float | None) -> float | None:
     """The smaller of two limits, of which ``None`` is no limit."""
     return min((limit for limit in (first, second) if limit is not None), default=None)
+
+
+def _within(limit: float | None) -> str:
+    """For errors. The system has limits too, where we have none."""
+    return "in time" if limit is None else f"within {limit:g} s"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

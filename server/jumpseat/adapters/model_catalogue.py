@@ -90,6 +90,20 @@ class ModelCatalogue:
         config = self.models.adapters.find(name)
         return await self._of(name, config, counts=True) if config is not None else []
 
+    async def listed(self, name: str) -> list[ModelInfo]:
+        """What the provider of an adapter says it has when it is asked now; nothing where it has no list.
+
+        Raises:
+            JumpseatError: it gives none.
+        """
+        from jumpseat.adapters.listing import LISTINGS
+
+        config = self.models.adapters.find(name)
+        if config is None or (kind := (await self.models.adapters.offered(name, config)).kind) not in LISTINGS:
+            return []
+        found = await self._asked().now(name, lambda: self._where(name, config))
+        return [self._told(name, _listed_offer(name, one), kind) for one in found]
+
     # --- what is known of one -------------------------------------------------------------------------------------
 
     def with_list(self, info: ModelInfo, wire_name: str, adapter: str) -> ModelInfo:
@@ -123,11 +137,7 @@ class ModelCatalogue:
 
             listed = await self._asked().get({name: where}, refresh=refresh)
             names = {one.wire_name for one in offers}
-            offers += [
-                Offer(one.id, one.id, ModelInfo(id=f"{name}/{one.id}", name=one.name or one.id))
-                for one in listed[name]
-                if one.id not in names
-            ]
+            offers += [_listed_offer(name, one) for one in listed[name] if one.id not in names]
         return [self._told(name, one, told.kind) for one in offers]
 
     def _told(self, adapter: str, offer: Offer, kind: str) -> ModelInfo:
@@ -174,6 +184,10 @@ class ModelCatalogue:
         if self._lists is None:
             self._lists = ModelLists(self.models.connections.transport, self.tasks, self.patience_s)
         return self._lists
+
+
+def _listed_offer(adapter: str, listed: ModelInfo) -> Offer:
+    return Offer(listed.id, listed.id, ModelInfo(id=f"{adapter}/{listed.id}", name=listed.name or listed.id))
 
 
 def _wants_list(told: Offered, *, counts: bool) -> bool:

@@ -106,6 +106,16 @@ class ModelLists:
         entry = self._entries.get(provider)
         return entry.models.get(model) if entry is not None and entry.models is not None else None
 
+    async def now(self, name: str, where: Where) -> list[ModelInfo]:
+        """What a provider lists when it is asked now, by somebody who wants to know why it does not.
+
+        Raises:
+            JumpseatError: it gives no list.
+        """
+        models = await self._fetch(await where())
+        self._entries[name] = _Entry(models, good_until=self.clock() + KEEP_S)
+        return list(models.values())
+
     async def _ask(self, name: str, where: Where, entry: _Entry, done: anyio.Event) -> None:
         good_for = PAUSE_S
         try:

@@ -105,6 +105,8 @@ class BearerAdapter(Wire, ABC):
     path: ClassVar[str]
     default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
     key_env: ClassVar[str | None] = "OPENAI_API_KEY"
+    cites_as: ClassVar[str] = "openai"
+    """Relatives give citations in this form too, whoever made them."""
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         return HttpRequest(

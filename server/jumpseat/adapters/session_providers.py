@@ -17,7 +17,6 @@ from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import AdapterConfig
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 
@@ -44,8 +43,8 @@ class SessionProviders:
 
     # --- judging --------------------------------------------------------------------------------------------------
 
-    def check(self, settings: SessionSettings) -> None:
-        """Say at once what is wrong, without any I/O.
+    def check(self, settings: SessionSettings, *, logged_in: bool = False) -> None:
+        """Say at once what is wrong, without any I/O. ``logged_in`` tells that models may be those of Copilot.
 
         Raises:
             InvalidRequestError: something cannot work.
@@ -70,10 +69,14 @@ class SessionProviders:
                 raise InvalidRequestError(f"models: {selection!r} is given twice")
             ids.add(selection)
         if settings.adapter_settings:
-            self._check_adapter_settings(settings)
+            self.check_adapter_settings(settings, logged_in=logged_in)
 
-    def _check_adapter_settings(self, settings: SessionSettings) -> None:
-        """Judge them where it is known without asking anybody which adapter they are for."""
+    def check_adapter_settings(self, settings: SessionSettings, *, logged_in: bool) -> None:
+        """Judge them where it is known without asking anybody which adapter they are for.
+
+        Raises:
+            InvalidRequestError: something is unknown, disabled or wrong.
+        """
         wanted = settings.adapter_settings
         chosen = named(settings, settings.model)
         if chosen is not None:
@@ -87,12 +90,10 @@ class SessionProviders:
             plain = name in ADAPTERS
             model = settings.model or provider.model_id or provider.wire_model
         else:
-            prefix, _, model = (settings.model or "").partition("/")
-            config = self.adapters.main.get(prefix) or self.adapters.registered.get(prefix)
-            if self.adapters.is_brought(prefix, settings.cwd):
-                config = AdapterConfig(declaration={"extends": prefix})
-            if config is None:
+            settled = self.adapters.settled(settings.model, settings.cwd, logged_in=logged_in)
+            if settled is None:
                 return
+            prefix, config, model = settled
             plain = self.adapters.is_plain(prefix, config)
             name = ALIASES.get(config.type or prefix, config.type or prefix) if plain else prefix
         if name == SCRIPTED:
@@ -192,6 +193,8 @@ class SessionProviders:
         if kind == SCRIPTED:
             return self.connections.scripted(provider.script)
         token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
+        command = provider.api_key_command if token is None and provider.bearer_token is None else None
+        key = self.connections.printed_key(name, command) if command is not None else None
         endpoint = Endpoint(
             base_url="",
             api_key=provider.api_key,
@@ -206,7 +209,8 @@ class SessionProviders:
             base_url = (provider.base_url or load_adapter(kind).default_base_url or "").rstrip("/")
             # What one named provider has signed is not for another one behind the same wire.
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
-            return self.connections.plain(kind, replace(endpoint, base_url=base_url), token, signs_as=signs_as)
+            endpoint = replace(endpoint, base_url=base_url)
+            return self.connections.plain(kind, endpoint, token, key=key, signs_as=signs_as)
         # A declared adapter, of which the session says what it wants otherwise.
         known = self.adapters.callable(kind, await self.adapters.catalogue_in(settings.cwd).ready(kind))
         given: dict[str, Any] = {}
@@ -218,7 +222,7 @@ class SessionProviders:
         if provider.api_key:
             given["api_key"] = provider.api_key
         endpoint = replace(endpoint, options={**known.declaration.options, **endpoint.options})
-        return self.connections.declared(known, given, endpoint, token)
+        return self.connections.declared(known, given, endpoint, token, key)
 
 
 def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | None:

@@ -109,7 +109,14 @@ class Models:
 
     def check(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.check`."""
-        self._providers.check(settings)
+        self._providers.check(settings, logged_in=self._logged_in(settings))
+
+    def check_adapter_settings(self, settings: SessionSettings) -> None:
+        """See :meth:`jumpseat.adapters.session_providers.SessionProviders.check_adapter_settings`."""
+        self._providers.check_adapter_settings(settings, logged_in=self._logged_in(settings))
+
+    def _logged_in(self, settings: SessionSettings) -> bool:
+        return settings.login is not None or self.copilot.login_of_environment is not None
 
     async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.resolve`."""

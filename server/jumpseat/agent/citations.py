@@ -1,28 +1,18 @@
 """The citations of an answer, in the form that clients know.
 
-The protocol names two providers. What another one cites stays with its blocks (``provider_blocks``): clients check
-the name against a closed list, and would refuse the whole event for an unknown one.
+The protocol names two providers, by whose form citations are known. Those of another form stay with their blocks
+(``provider_blocks``): clients check the name against a closed list, and would refuse the whole event for an unknown
+one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from jumpseat.agent.blocks import AssistantMessage, Citation, TextBlock
+from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat_protocol.events import CitationReference, Citations, CitationSource, CitationSpan
-
-FAMILIES: Final[Mapping[str, Literal["anthropic", "openai"]]] = {
-    "anthropic": "anthropic",
-    "azure": "openai",
-    "azure_responses": "openai",
-    "copilot": "openai",
-    "copilot_responses": "openai",
-    "openai": "openai",
-    "openai_responses": "openai",
-    # It gives them in OpenAI's form, whoever made them.
-    "openrouter": "openai",
-}
 
 LOCATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
     "char_location": ("char", "startIndex", "endIndex"),
@@ -32,8 +22,13 @@ LOCATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
 """Kinds of citations whose offsets are places in a document, and what the protocol calls these."""
 
 
-def citations_of(message: AssistantMessage) -> Citations | None:
-    """What ``message`` cites; ``None`` where it cites nothing, or for a provider that has no name here."""
+def citations_of(message: AssistantMessage, resolved: ResolvedModel) -> Citations | None:
+    """What ``message``, an answer of that model, cites; ``None`` where that is nothing, or in a form of its own."""
+    if not any(isinstance(block, TextBlock) and block.citations for block in message.blocks):
+        return None
+    provider = resolved.model.capabilities(resolved.wire_name).citations
+    if provider is None:
+        return None
     sources: dict[tuple[str | None, str | None], CitationSource] = {}
     spans: dict[tuple[int, int], CitationSpan] = {}
     offset = 0
@@ -41,9 +36,6 @@ def citations_of(message: AssistantMessage) -> Citations | None:
         if not isinstance(block, TextBlock):
             continue
         for citation in block.citations:
-            provider = FAMILIES.get(citation.provider or "")
-            if provider is None:
-                continue
             key = (citation.url, citation.title)
             source = sources.setdefault(
                 key,

@@ -27,6 +27,8 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.hosted_tools import beside_hosted, hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
+    CREDITS_PER_DOLLAR,
+    NANO,
     Completed,
     ModelRequest,
     ReasoningDelta,
@@ -252,11 +254,13 @@ def _needed(session: Session, prompt: Prompt) -> str | None:
 
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
     """Tell the user what the model cannot be given as it was, where that is new."""
-    found = check_portability(request.messages, resolved.model.signs_as, vision=request.vision)
-    if found and found != session.portability:
+    family = resolved.model.signs_as
+    found = check_portability(request.messages, family, vision=request.vision)
+    # Another provider that is given as little is news too.
+    if found and (family, found) != session.portability:
         text = found.sentence(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
-    session.portability = found
+    session.portability = family, found
 
 
 def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
@@ -475,6 +479,8 @@ def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
     """What the call cost in US dollars: as its provider says, else by the known prices."""
     if usage is None or usage.cost is not None:
         return usage.cost if usage is not None else None
+    if usage.nano_aiu:
+        return round(usage.nano_aiu / NANO / CREDITS_PER_DOLLAR, 9)
     price = resolved.known.price
     return round(price.of(usage), 9) if price is not None and usage.input_tokens else None
 
@@ -501,7 +507,7 @@ def _publish_answer(
             interaction_id=prompt.interaction_id,
             output_tokens=output_tokens,
             reasoning_text=reasoning or None,
-            citations=citations_of(message),
+            citations=citations_of(message, resolved),
             provider_blocks=provider_blocks(message),
             originating_message_id=prompt.id,
         )

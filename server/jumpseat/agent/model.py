@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
@@ -63,11 +63,12 @@ class Capabilities:
     """What a model can be asked for beyond text and calls.
 
     ``hosted_tools`` are names of :class:`HostedTool`; ``structured_output`` tells when the form of an answer can be
-    asked for in a field of its own.
+    asked for in a field of its own. ``citations`` is whose form they have, of the two that clients know.
     """
 
     hosted_tools: frozenset[str] = frozenset()
     structured_output: StructuredOutput = "always"
+    citations: Literal["anthropic", "openai"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,13 @@ class ModelRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     session_id: str | None = None
     interaction_id: str | None = None
+
+
+CREDITS_PER_DOLLAR: Final = 100
+"""GitHub's AI credits, in which the wire counts money:
+https://docs.github.com/en/copilot/concepts/billing/usage-based-billing-for-individuals"""
+
+NANO: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ class Session:
         )
         self.tools: ToolRunner = around.make_tools(self)
         self.metrics = Metrics()
-        # What the last model could not be given as it was; the client has been told.
-        self.portability = Portability()
+        # The provider of the last call, and what it could not be given as it was; the client has been told.
+        self.portability: tuple[str, Portability] = ("", Portability())
         # The tools that its provider does not have; the client has been told.
         self.hosted_tools_missing: list[str] = []
         # What it was last asked for that it is known not to do; the client has been told.

@@ -190,7 +190,7 @@ class EnvResolver:
             return Missing(f"the environment variable {value!r} is not set") if found is None else found, True
         if isinstance(value, str) and not entry.literal:
             if value.startswith("cmd:"):
-                return await self._printed(value[4:].strip(), entry.timeout_s), True
+                return await self.printed(value[4:].strip(), entry.timeout_s), True
             if value.startswith("file:"):
                 return await self._read(value[5:].strip(), entry.timeout_s), True
             if value in self._environ:
@@ -205,7 +205,8 @@ class EnvResolver:
             return await self._called(value, view, entry.timeout_s), True
         return value, False
 
-    async def _printed(self, command: str, timeout_s: float) -> Any:
+    async def printed(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str | Missing:
+        """What a command of the system's shell prints, without the end of its last line."""
         try:
             status, output = await _run(command, self._environ, self._cwd, timeout_s)
         except TimeoutError:
@@ -332,6 +333,11 @@ def _kill_group(pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
         else:
             os.kill(pid, signal.SIGTERM)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value can stand for a key or an address: a text, a number without quotes, or ``None`` for none."""
+    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
 
 
 def _as_text(value: Any) -> str:

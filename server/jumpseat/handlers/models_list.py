@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from jumpseat.agent.model import ModelInfo
+from jumpseat.agent.model import CREDITS_PER_DOLLAR, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import ModelsListParams, ModelsListResult
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-
-CREDITS: Final = 100
-"""The wire counts money in GitHub's AI credits: US cents, by
-https://docs.github.com/en/copilot/concepts/billing/usage-based-billing-for-individuals"""
 
 
 async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResult:
@@ -90,6 +86,6 @@ def _billing(info: ModelInfo) -> dict[str, Any] | None:
         "cacheReadPrice": price.cache_read,
         "cacheWritePrice": price.cache_write,
     }
-    amounts = {name: round(usd * CREDITS, 6) for name, usd in prices.items() if usd is not None}
+    amounts = {name: round(usd * CREDITS_PER_DOLLAR, 6) for name, usd in prices.items() if usd is not None}
     # No request of a plan is taken where nobody says so; old SDKs refuse a model that does not tell.
     return {"multiplier": info.multiplier or 0, "tokenPrices": {**amounts, "batchSize": 1_000_000}}

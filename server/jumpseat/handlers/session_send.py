@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any
 
 from jumpseat.agent.queue import Prompt
@@ -47,6 +48,9 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     if params.tool_choice is not None:
         check_choice(params.tool_choice, session.tools.names())
     check_format(params.response_format)
+    if params.adapter_settings:
+        wanted = {**session.settings.adapter_settings, **params.adapter_settings}
+        ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=wanted))
     prompt = Prompt(
         params.prompt,
         attachments=_checked(params.attachments or []),

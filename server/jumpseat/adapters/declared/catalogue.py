@@ -36,7 +36,7 @@ import anyio.to_thread
 from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.caller import signing_as
-from jumpseat.adapters.declared.declaration import Declaration, read_declaration
+from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaration, read_declaration
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
@@ -70,8 +70,6 @@ BUILT_IN: Final = "built-in"
 PROTOCOLS: Final = ("http", "acp")
 """What ``type`` means in a declaration."""
 
-BASE_URL: Final = "base_url"
-API_KEY: Final = "api_key"
 
 WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional": True}
 """An entry of ``env`` that never has a value."""

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
-from jumpseat.declared.env import read_entry
+from jumpseat.declared.env import is_text, read_entry
 from jumpseat.errors import ConfigError, validation_problems
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
@@ -59,6 +59,11 @@ RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
 
 TIMEOUTS: Final = "timeouts"
 """In ``opts``."""
+
+BASE_URL: Final = "base_url"
+API_KEY: Final = "api_key"
+TEXTS: Final = (BASE_URL, API_KEY)
+"""Entries of ``env`` that go to a wire, which wants texts."""
 
 _LIMITS: Final = ("connect", "first_byte", "idle", "total")
 
@@ -125,8 +130,10 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     except ValidationError as error:
         raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
     check_raw(where, declaration.raw)
-    for name, entry in declaration.env.items():
-        read_entry(f"{where}.env.{name}", entry)
+    for name, raw_entry in declaration.env.items():
+        entry = read_entry(f"{where}.env.{name}", raw_entry)
+        if name in TEXTS and not (is_text(entry.value) or callable(entry.value)):
+            raise ConfigError(f"{where}.env.{name}: expected a text, got {type(entry.value).__name__}")
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
 

@@ -149,39 +149,35 @@ class HandlerDecoder:
 
 
 class InlineDecoder:
-    """Reads the one text of an answer with ``parse_inline``, and its tokens with ``parse_tokens``."""
+    """Reads the one text of a whole answer with ``parse_inline``, and its tokens with ``parse_tokens``.
 
-    def __init__(self, view: AdapterView, handlers: Mapping[str, Handler]) -> None:
+    Some servers stream whatever they were asked for. ``parse_inline`` knows nothing of pieces, so that such an
+    answer goes to ``streamed``, which reads those of conversations.
+    """
+
+    def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], streamed: Decoder) -> None:
         self._view = view
         self._handlers = handlers
-        self._text: list[str] = []
-        self._tokens: Any = None
-        self._said_anything = False
+        self._streamed = streamed
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        if data != DONE:
-            self._parse(f"data: {data}")
-        return []
+        return self._streamed.feed(event, data)
 
     def finish(self) -> list[ModelEvent]:
-        if not self._said_anything:
-            raise ProviderProtocolError("the provider's answer says nothing that the adapter's parse_inline reads")
-        text = "".join(self._text)
-        return [Completed(AssistantMessage([TextBlock(text)]), "end_turn", usage_of(self._tokens))]
+        return self._streamed.finish()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
-        self._parse({"status": 200, "body": orjson.dumps(body).decode()})
-        return self.finish()
-
-    def _parse(self, data: str | JsonObject) -> None:
+        data: JsonObject = {"status": 200, "body": orjson.dumps(body).decode()}
         result = as_object(run_parser(self._view, self._handlers, "parse_inline", data, {}))
-        if result:
-            self._said_anything = True
-            if result.get("status") == "error":
-                raise provider_error(as_text(result.get("output")) or "the provider reported an error")
-            self._text.append(as_text(result.get("output")))
+        if not result:
+            raise ProviderProtocolError("the provider's answer says nothing that the adapter's parse_inline reads")
+        if result.get("status") == "error":
+            raise provider_error(as_text(result.get("output")) or "the provider reported an error")
+        tokens: Any = None
         if "parse_tokens" in self._handlers:
-            self._tokens = run_parser(self._view, self._handlers, "parse_tokens", data) or self._tokens
+            tokens = run_parser(self._view, self._handlers, "parse_tokens", data)
+        text = as_text(result.get("output"))
+        return [Completed(AssistantMessage([TextBlock(text)]), "end_turn", usage_of(tokens))]
 
 
 class MetaDecoder:

@@ -16,14 +16,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, HttpRequest, Network, Outcome
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, Exchange, HttpRequest, Network, Outcome
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
 from jumpseat.adapters.declared.declaration import (
+    API_KEY,
+    BASE_URL,
     RAW_FLAGS,
+    TEXTS,
     TIMEOUTS,
     Declaration,
     merged,
@@ -36,14 +39,11 @@ from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError
+from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_text
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.request_function import RequestFunction
-
-BASE_URL: Final = "base_url"
-API_KEY: Final = "api_key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class DeclaredCaller:
     """Calls the models of one declared adapter. ``wire`` is ``None`` where handlers do everything.
 
     ``given`` are values of ``env`` that a session brings; ``endpoint`` holds what else it says: headers, options,
-    the user agent. ``token`` is asked before every call for what then goes instead of the key.
+    the user agent. ``token`` is asked before every call for what then goes instead of the key, else ``key`` for
+    the key.
     ``kind`` is the name by which the wire comes with the server. ``inline`` calls want a text and nothing else,
     which ``parse_inline`` reads where there is one.
     """
@@ -64,6 +65,7 @@ class DeclaredCaller:
     token: Callable[[], Awaitable[str]] | None = None
     kind: str | None = None
     inline: bool = False
+    key: Callable[[], Awaitable[str]] | None = None
 
     @property
     def adapter_name(self) -> str:
@@ -116,6 +118,12 @@ class DeclaredCaller:
         """
         declaration = self.declaration
         view = AdapterView(declaration, request.model)
+        if self._reads_inline(request):
+            # Before ``setup``, which looks at it.
+            view.opts["stream"] = False
+            for declared in (view.parameters, view.body):
+                if declared.get("stream") is True:
+                    declared["stream"] = False
         if view.opts.get("stream") is False:
             request = replace(request, stream=False)
         request = apply_settings(view, request)
@@ -124,6 +132,8 @@ class DeclaredCaller:
         given, token = self.given, self.endpoint.bearer_token
         if self.token is not None:
             token = await self.token()
+        elif self.key is not None and token is None:
+            given = {**given, API_KEY: await self.key()}
         if token is not None:
             # Where a handler or a header wants the key, the token is it.
             given = {**given, API_KEY: token}
@@ -153,10 +163,13 @@ class DeclaredCaller:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
         if self.wire is not None:
             # A wire would call without.
-            for name in (BASE_URL, API_KEY):
+            for name in TEXTS:
                 missing = values.missing.get(name)
                 if missing is not None and not missing.optional:
                     raise MissingValueError(values.owner, name, missing.reason)
+                if name in values.values and not is_text(found := values.values[name]):
+                    # What a function returned, or a path led to.
+                    raise MissingValueError(values.owner, name, f"expected a text, got {type(found).__name__}")
         # Keys that come out of files bring their last line break along.
         key = str(key).strip() if key else self.endpoint.api_key
         return replace(
@@ -275,10 +288,18 @@ class DeclaredCaller:
 
     # --- the answer -----------------------------------------------------------------------------------------------
 
-    def _decoder(self, view: AdapterView, request: ModelRequest) -> Any:
+    def _decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
         handlers = self.declaration.handlers
-        if self.inline and "parse_inline" in handlers:
-            return InlineDecoder(view, handlers)
+        if self._reads_inline(request):
+            return InlineDecoder(view, handlers, self._chat_decoder(view, request))
+        return self._chat_decoder(view, request)
+
+    def _reads_inline(self, request: ModelRequest) -> bool:
+        """Whether ``parse_inline`` reads the answer; it knows of no calls."""
+        return self.inline and not request.tools and self.declaration.handler("parse_inline") is not None
+
+    def _chat_decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
+        handlers = self.declaration.handlers
         if "parse_chat" in handlers:
             return HandlerDecoder(view, handlers, request)
         if self.wire is None:
