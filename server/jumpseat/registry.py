@@ -40,6 +40,7 @@ from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.options import write_options
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
+from jumpseat.tools import SESSION_TOOLS
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
@@ -390,8 +391,8 @@ class SessionRegistry:
         return self.store.last_id()
 
     def builtin_tools(self) -> list[ToolSpec]:
-        """The tools every session begins with."""
-        return [tool.spec for tool in self._environment.builtin]
+        """The built-in tools, also those that a session has only where it has what they need."""
+        return [tool.spec for tool in (*self._environment.builtin, *SESSION_TOOLS)]
 
     def folder(self, session: Session) -> SessionFolder:
         """The files of a live session."""

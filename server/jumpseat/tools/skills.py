@@ -7,6 +7,7 @@ or without the tool, pays nothing for them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
@@ -14,7 +15,7 @@ from pydantic import Field
 from jumpseat.agent.session import Session
 from jumpseat.agent.skills import Skill, Skills
 from jumpseat.errors import StoreError
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.events import SkillInvoked
 
 LISTING: Final = 1200
@@ -27,6 +28,13 @@ SHORTEST: Final = 40
 
 class SkillArgs(ToolArgs):
     skill: str = Field(description="Its name")
+
+
+SKILL: Final = Described(
+    name="skill",
+    description="Load a skill: instructions for one kind of task. Do so first where one fits.",
+    args=SkillArgs,
+)
 
 
 class SkillTools:
@@ -56,15 +64,8 @@ class SkillTools:
         return [one for one in self._skills.all() if one.for_models and self._skills.is_enabled(one.name)]
 
     def _make(self, skills: Sequence[Skill]) -> BuiltinTool[SkillArgs]:
-        return BuiltinTool(
-            name="skill",
-            description=(
-                f"Load a skill: instructions for one kind of task. Do so first where one fits.\n{listing(skills)}"
-            ),
-            args=SkillArgs,
-            run=self._run,
-            intention=lambda args: f"Load the skill {args.skill}",
-        )
+        told = replace(SKILL, description=f"{SKILL.description}\n{listing(skills)}")
+        return told.bound(self._run, lambda args: f"Load the skill {args.skill}")
 
     async def _run(self, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
         name = args.skill.strip().removeprefix("/")
