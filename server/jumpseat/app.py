@@ -154,6 +154,7 @@ class App:
                 filter(None, (read_instructions(settings), remembered(memories, settings)))
             ),
             policy=_policy(config, home, self.trust),
+            skills=self.skills.of,
         )
 
     def connect(self) -> Wire:

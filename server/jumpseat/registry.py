@@ -33,6 +33,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import cut_log, repair_log
@@ -77,6 +78,7 @@ class SessionRegistry:
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
         policy: Policy | None = None,
+        skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
     ) -> None:
         self.store = store
         self._models = models
@@ -101,6 +103,7 @@ class SessionRegistry:
             patience_s=patience_s,
             secrets=secrets,
             policy=policy or Policy(),
+            skills=skills,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------
