@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from jumpseat.agent.plugins import Plugin
 from jumpseat_protocol.events import LoadedSkill, SkillInvoked
 
 if TYPE_CHECKING:
     from jumpseat.agent.session import Session
 
-SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "personal-agents", "custom"]
+SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "personal-agents", "plugin", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
     """One skill. ``path`` is its file, ``folder`` is what paths in it are relative to.
 
-    ``project`` is the folder of the project that it was found in. Where it is not ``for_models``, only people
-    call it.
+    ``project`` is the folder of the project, ``plugin`` the plugin that it was found in. Where it is not
+    ``for_models``, only people call it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Skill:
     argument_hint: str | None = None
     allowed_tools: tuple[str, ...] | None = None
     project: Path | None = None
+    plugin: Plugin | None = None
 
     @property
     def folder(self) -> Path:
@@ -109,6 +111,8 @@ def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent
             content=body,
             description=skill.description,
             source=skill.source,
+            plugin_name=skill.plugin.name if skill.plugin else None,
+            plugin_version=skill.plugin.version if skill.plugin else None,
             trigger=trigger,
             allowed_tools=list(skill.allowed_tools) if skill.allowed_tools is not None else None,
         )
