@@ -51,10 +51,12 @@ class CommandInvokeParams(WireModel):
 
 
 class CommandInvokeResult(WireModel):
-    """``text`` is to be shown, for the kind of that name."""
+    """``text`` is to be shown, for the kind of that name; ``agent-prompt`` has a ``prompt`` to send."""
 
-    kind: Literal["text", "completed"]
+    kind: Literal["text", "completed", "agent-prompt"]
     text: str | None = None
+    prompt: str | None = None
+    display_prompt: str | None = None
 
 
 class CommandExecuteParams(WireModel):

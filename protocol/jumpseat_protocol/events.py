@@ -219,6 +219,8 @@ class SkillInvoked(Payload):
     content: str
     description: str | None = None
     source: str | None = None
+    plugin_name: str | None = None
+    plugin_version: str | None = None
     trigger: Literal["user-invoked", "agent-invoked", "context-load"] | None = None
     allowed_tools: list[str] | None = None
 

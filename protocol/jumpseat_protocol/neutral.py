@@ -92,8 +92,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.factory.listRuns": Answer({"runs": []}),
     "session.lsp.initialize": _VOID,
     "session.permissions.notifyPromptShown": Answer({"success": True}),
-    "session.plugins.list": Answer({"plugins": []}),
-    "session.plugins.reload": _VOID,
     "session.remote.disable": _VOID,
     "session.remote.enable": Answer({"remoteSteerable": False}, only={"mode": "off"}),
     "session.schedule.hasSelfPaced": Answer({"hasSelfPaced": False}),

@@ -18,6 +18,7 @@ class Skill(WireModel):
     user_invocable: StrictBool
     enabled: StrictBool
     path: str | None = None
+    plugin_name: str | None = None
     argument_hint: str | None = None
 
 

@@ -123,7 +123,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "permissions.locations.cleanupOrphaned",
         "persistence.writeRawJsonLocked",
         "plugins.applyInstall",
-        "plugins.builtin.set",
         "plugins.disable",
         "plugins.enable",
         "plugins.install",

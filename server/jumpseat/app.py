@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -43,6 +44,7 @@ from jumpseat.store.instructions import read_instructions
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.memories import MemoryStore
+from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
@@ -100,7 +102,8 @@ class App:
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
-        self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home())
+        self.plugins = PluginFolders(_folders(options.plugin_dirs))
+        self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         _mask_logs(self.secrets)
@@ -127,6 +130,7 @@ class App:
             trusted=self.trust.is_trusted,
             reserved=BUILTIN_NAMES,
             logins=LoginTokens(McpTokenFile(home)),
+            plugins=self.plugins,
         )
         self.registry = SessionRegistry(
             store,
@@ -154,6 +158,7 @@ class App:
                 filter(None, (read_instructions(settings), remembered(memories, settings)))
             ),
             policy=_policy(config, home, self.trust),
+            skills=self.skills.of,
         )
 
     def connect(self) -> Wire:
@@ -230,6 +235,19 @@ class App:
         self.models.connections.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
+
+
+def _folders(given: Sequence[str]) -> list[Path]:
+    """The folders of plugins that the process was started with.
+
+    Raises:
+        ConfigError: one is not there.
+    """
+    folders = [Path(path).expanduser().absolute() for path in given]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ConfigError(f"--plugin-dir: {str(folder)!r} is not a directory")
+    return folders
 
 
 def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:

@@ -37,6 +37,7 @@ class Options:
     acp: bool = False
     record: str | None = None
     replay: Replay | None = None
+    plugin_dirs: tuple[str, ...] = ()
 
     @property
     def whole_environ(self) -> Mapping[str, str]:
@@ -103,6 +104,13 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--yolo", action="store_true", help="run what no attached client can be asked about")
     parser.add_argument(
         "--protocol", type=int, choices=(2, 3), help="speak this protocol, whatever a client says first"
+    )
+    parser.add_argument(
+        "--plugin-dir",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a folder with skills and MCP servers for all sessions; may be given again",
     )
     parser.add_argument("--record", metavar="DIR", help="write every call to a provider to a file in this folder")
     parser.add_argument("--replay", metavar="DIR", help="answer those calls from such a folder, offline")
@@ -205,6 +213,7 @@ def _options(known: Any, environ: Mapping[str, str], empty: frozenset[str]) -> O
         acp=known.acp,
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
+        plugin_dirs=tuple(known.plugin_dir),
     )
 
 

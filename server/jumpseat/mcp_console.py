@@ -91,7 +91,6 @@ def _servers(config: Config, home: Path) -> dict[str, ServerEntry]:
         user_file=user.servers(),
         disabled=user.disabled(),
         project=cwd if trusted else None,
-        plugins=[],
     )
 
 

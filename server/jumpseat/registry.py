@@ -33,6 +33,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError
 from jumpseat.store.event_log import cut_log, repair_log
@@ -40,6 +41,7 @@ from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.options import write_options
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
+from jumpseat.tools import SESSION_TOOLS
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
@@ -76,6 +78,7 @@ class SessionRegistry:
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
         policy: Policy | None = None,
+        skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
     ) -> None:
         self.store = store
         self._models = models
@@ -100,6 +103,7 @@ class SessionRegistry:
             patience_s=patience_s,
             secrets=secrets,
             policy=policy or Policy(),
+            skills=skills,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------
@@ -390,8 +394,8 @@ class SessionRegistry:
         return self.store.last_id()
 
     def builtin_tools(self) -> list[ToolSpec]:
-        """The tools every session begins with."""
-        return [tool.spec for tool in self._environment.builtin]
+        """The built-in tools, also those that a session has only where it has what they need."""
+        return [tool.spec for tool in (*self._environment.builtin, *SESSION_TOOLS)]
 
     def folder(self, session: Session) -> SessionFolder:
         """The files of a live session."""

@@ -282,6 +282,18 @@ async def test_slash_commands_are_prompts(tmp_path: Path, schemas: Schemas) -> N
         assert editor.said(session, since=since) == "You said /etc/hosts is what?"
 
 
+async def test_skills_are_slash_commands_that_run_as_prompts(tmp_path: Path, schemas: Schemas) -> None:
+    path = tmp_path / "home" / "skills" / "tea" / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\ndescription: Make tea.\nargument-hint: '[kind]'\n---\n\nWarm the pot.\n")
+    async with running_editor(tmp_path, schemas, {"text": "You said {{last_user}}"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        commands = (await editor.update("available_commands_update"))["availableCommands"]
+        assert {"name": "tea", "description": "Make tea.", "input": {"hint": "[kind]"}} in commands
+        assert (await editor.say(session, "/tea green"))["stopReason"] == "end_turn"
+        assert editor.said(session) == "You said /tea green"
+
+
 async def test_a_system_prompt_of_the_editor_is_used(tmp_path: Path, schemas: Schemas) -> None:
     prompts: list[dict[str, Any]] = [
         {"turns": [{"text": "aye", "expect": {"system": "/^You are a pirate\\.$/"}}]},

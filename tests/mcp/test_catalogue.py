@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from jumpseat.agent.plugins import Plugin
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, check_server, find_servers, resolved
+from jumpseat.store.plugins import read_plugin
 
 
 def found(tmp_path: Path, **given: Any) -> dict[str, ServerEntry]:
@@ -17,7 +19,7 @@ def found(tmp_path: Path, **given: Any) -> dict[str, ServerEntry]:
         "user_file": {},
         "disabled": frozenset[str](),
         "project": None,
-        "plugins": list[Path](),
+        "plugins": list[Plugin](),
     }
     return find_servers(given.pop("own", {}), **(everything | given))
 
@@ -52,7 +54,7 @@ def test_a_folder_that_is_not_trusted_brings_no_servers(tmp_path: Path) -> None:
 
 def test_a_plugin_knows_its_own_folder(tmp_path: Path) -> None:
     (tmp_path / "plugin.json").write_text(json.dumps({"mcpServers": {"p": command("${CLAUDE_PLUGIN_ROOT}/run")}}))
-    entry = found(tmp_path, plugins=[tmp_path])["p"]
+    entry = found(tmp_path, plugins=[read_plugin(tmp_path)])["p"]
     assert entry.config is not None
     assert (entry.source, entry.plugin) == ("plugin", tmp_path.name)
     assert resolved(entry, entry.config, {}).command == f"{tmp_path}/run"

@@ -314,3 +314,71 @@ async def test_an_abort_ends_a_queued_command_and_what_waits_behind_it(tmp_path:
         assert await waiting(wire, session) == []
         seen = await wire.prompt(session)
         assert seen[-1]["type"] == "session.idle"
+
+
+# --- skills -------------------------------------------------------------------------------------------------------
+
+
+async def with_skills(wire: Wire, folder: Path, script: JsonObject = HELLO, **params: Any) -> str:
+    for name, front in {
+        "tea": "description: Make tea.\nargument-hint: '[kind]'",
+        "usage": "description: Hidden by the server's own command.",
+        "deploy": "description: Hidden by that of a client.",
+        "models-only": "description: d\nuser-invocable: false",
+        "off": "description: d",
+    }.items():
+        path = folder / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\n{front}\n---\n\nWarm the pot.\n")
+    folders = [str(folder / "skills")]
+    return await wire.create(script, commands=[DEPLOY], skillDirectories=folders, disabledSkills=["off"], **params)
+
+
+async def test_skills_that_people_may_call_are_commands(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await with_skills(server.wire, tmp_path)
+        about = {"sessionId": session}
+        every = (await server.wire.call("session.commands.list", about))["commands"]
+        without = (await server.wire.call("session.commands.list", {**about, "includeSkills": False}))["commands"]
+        answer = await server.wire.call("session.commands.invoke", {**about, "name": "/Tea", "input": "green"})
+        hidden = await server.wire.refused("session.commands.invoke", {**about, "name": "models-only"})
+    assert [one for one in every if one not in without] == [
+        {
+            "name": "tea",
+            "description": "Make tea.",
+            "kind": "skill",
+            "allowDuringAgentExecution": True,
+            "input": {"hint": "[kind]"},
+        }
+    ]
+    assert answer == {"kind": "agent-prompt", "prompt": "/tea green", "displayPrompt": "/tea green"}
+    assert "there is no command" in hidden["message"]
+
+
+async def test_a_skill_that_is_executed_is_sent_as_a_prompt(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await with_skills(wire, tmp_path)
+        assert (await wire.response(await execute(wire, session, "tea", "green")))["result"] == {}
+        await wire.event("session.idle", session=session)
+        seen = wire.events(session)
+    typed, told = [one["data"] for one in seen if one["type"] == "user.message"]
+    assert (typed["content"], told["source"]) == ("/tea green", "skill-tea")
+
+
+async def test_a_queued_skill_runs_before_what_was_queued_behind_it(tmp_path: Path) -> None:
+    script = scripted(calls("lookup"), {"text": "Found."}, {"text": "Tea."}, {"text": "Later."})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await with_skills(wire, tmp_path, script, tools=[LOOKUP])
+        await wire.call("session.send", {"sessionId": session, "prompt": "look"})
+        asked = await wire.event("external_tool.requested")
+        await enqueue(wire, session, "/tea green")
+        await wire.call("session.send", {"sessionId": session, "prompt": "and then?"})
+        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "it"}
+        await wire.call("session.tools.handlePendingToolCall", answer)
+        await wire.event("assistant.message", content="Later.")
+        await wire.event("session.idle")
+        seen = wire.events(session)
+    said = [one["data"] for one in seen if one["type"] == "user.message" and not one["data"].get("source")]
+    assert [one["content"] for one in said] == ["look", "/tea green", "and then?"]

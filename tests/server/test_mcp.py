@@ -128,6 +128,20 @@ async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     assert "did not answer within 0.3 seconds" in said
 
 
+async def test_the_tools_of_servers_are_told_apart_in_what_fills_the_context(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio(), *turn("testing-echo", text="hello"))
+        await call(wire, session)
+        limits = {"sessionId": session, "promptTokenLimit": 1000, "outputTokenLimit": 10}
+        info = (await wire.call("session.metadata.contextInfo", limits))["contextInfo"]
+        asked = await wire.call("session.metadata.getContextAttribution", {"sessionId": session})
+        categories = asked["contextAttribution"]["categories"]
+    assert 0 < info["mcpToolsTokens"] < info["toolDefinitionsTokens"]
+    assert categories["mcpTools"] == info["mcpToolsTokens"]
+    assert categories["systemTools"] + categories["mcpTools"] == info["toolDefinitionsTokens"]
+
+
 async def test_a_changed_list_of_tools_counts_from_the_next_model_call_on(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire

@@ -283,3 +283,50 @@ async def test_a_resumed_session_still_knows_what_its_skill_said(tmp_path: Path)
         assert [one["content"] for one in messages if one["role"] == "tool"] == [LOADED]
         assert sum("Warm the pot." in str(one["content"]) for one in messages) == 1
         assert len((await wire.call("session.skills.getInvoked", {"sessionId": session}))["skills"]) == 1
+
+
+# --- called by people ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompt", ["/tea green, please", " /TEA"])
+async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: Path, prompt: str) -> None:
+    path = lay(tmp_path / "skills", front="name: tea\ndescription: d\ndisable-model-invocation: true")
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
+        said = str((await asked(wire, provider, session, prompt)).json["messages"])
+        seen = wire.events(session)
+    (event,) = [one["data"] for one in seen if one["type"] == "skill.invoked"]
+    assert (event["name"], event["trigger"], event["path"]) == ("tea", "user-invoked", str(path))
+    typed, told = [one["data"] for one in seen if one["type"] == "user.message"]
+    assert (typed["content"], told["source"]) == (prompt, "skill-tea")
+    assert told["content"].startswith('<skill-context name="tea">')
+    assert said.index(prompt.strip()) < said.index("Warm the pot.")
+
+
+@pytest.mark.parametrize("prompt", ["/teapot", "/usr/bin/tea", "make /tea", "/hidden", "/off", "/"])
+async def test_other_prompts_load_no_skill(tmp_path: Path, prompt: str) -> None:
+    lay(tmp_path / "skills")
+    lay(tmp_path / "skills", "hidden", front="description: d\nuser-invocable: false")
+    lay(tmp_path / "skills", "off")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(
+            scripted({"text": "hm"}), skillDirectories=[str(tmp_path / "skills")], disabledSkills=["off"]
+        )
+        seen = await wire.prompt(session, prompt)
+    assert [one["data"]["content"] for one in seen if one["type"] == "user.message"] == [prompt]
+    assert "skill.invoked" not in [one["type"] for one in seen]
+
+
+async def test_a_skill_that_cannot_be_read_any_more_is_told_and_the_prompt_goes_on(tmp_path: Path) -> None:
+    path = lay(tmp_path / "skills")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "hm"}), skillDirectories=[str(tmp_path / "skills")])
+        assert "tea" in await listed(wire, session)
+        path.unlink()
+        seen = await wire.prompt(session, "/tea")
+    (warning,) = [one["data"] for one in seen if one["type"] == "session.warning"]
+    assert (warning["warningType"], "'tea'" in warning["message"]) == ("skill", True)
+    assert [one["data"]["content"] for one in seen if one["type"] == "assistant.message"] == ["hm"]

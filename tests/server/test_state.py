@@ -391,7 +391,9 @@ async def test_tools_are_listed_for_the_server_and_as_a_session_offers_them(tmp_
         at = await start(server.wire, tools=[{"name": "mine", "description": "d"}], excludedTools=["bash"])
         assert await at.call("tools.initializeAndValidate") == {}
         offered = {tool["name"]: tool for tool in (await at.call("tools.getCurrentMetadata"))["tools"]}
-    assert {"bash", "view"} <= {tool["name"] for tool in tools}
+    names = [tool["name"] for tool in tools]
+    assert {"bash", "view", "sql", "skill", "store_memory", "vote_memory", "exit_plan_mode"} <= set(names)
+    assert len(names) == len(set(names))
     assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
     assert "view" in offered
     assert "bash" not in offered

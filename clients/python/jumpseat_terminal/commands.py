@@ -44,7 +44,11 @@ async def run(chat: Chat, name: str, args: str) -> None:
             chat.feed.note(f"There is no command /{name}. /help lists them.", "yellow")
             return
         answer = await chat.session.request("session.commands.invoke", name=name, input=args)
-        if answer.get("text"):
+        if answer.get("kind") == "agent-prompt":
+            if chat.feed.busy:
+                chat.feed.queued += 1
+            await chat.session.send(str(answer["prompt"]))
+        elif answer.get("text"):
             chat.feed.note(str(answer["text"]), "")
     except RpcError as error:
         chat.feed.show(chat.screen.painter().error(f"/{name}: {error}"))

@@ -196,7 +196,7 @@ class Translator:
                 yield Update(_info(payload.title, event.timestamp))
             case events.SessionModeChanged() | events.SessionModelChange() | events.SessionPermissionsChanged():
                 yield OptionsChanged()
-            case events.CommandsChanged():
+            case events.CommandsChanged() | events.SessionSkillsLoaded():
                 yield CommandsChanged()
             case events.SessionPlanChanged() | events.SessionTodosChanged():
                 yield PlanChanged()
@@ -230,7 +230,6 @@ class Translator:
                 | events.HookStart()
                 | events.HookEnd()
                 | events.SkillInvoked()
-                | events.SessionSkillsLoaded()
                 | events.ToolSearchActivated()
                 | events.McpServersLoaded()
                 | events.McpServerStatusChanged()

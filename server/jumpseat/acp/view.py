@@ -133,7 +133,7 @@ class SessionView:
         )
 
     def commands(self) -> list[SlashCommandInfo]:
-        return available(self.session, builtins=True, clients=True)
+        return available(self.session)
 
     async def tell_plan(self) -> None:
         """Send the plan where it may have changed: the todos, or else the page, as far as it is a list."""

@@ -1,7 +1,7 @@
-"""Slash commands of a session: the few the server has itself, and those that clients bring.
+"""Slash commands of a session: the few the server has itself, those that clients bring, and skills.
 
-A client's command hides one of the server's with the same name. Prompts are never read as commands: a client that
-offers them to its user calls the methods for them.
+Of commands with one name a client's counts first, then the server's. These two are never read from prompts: who
+offers them to users calls the methods for them. A skill's is a prompt, whoever sends it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Final
 
 import anyio
 
-from jumpseat.agent.queue import QueuedCommand
+from jumpseat.agent.queue import Prompt, QueuedCommand
 from jumpseat.agent.session import Session
+from jumpseat.agent.skills import called_by, for_people
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo
@@ -31,7 +32,14 @@ class Builtin:
     hint: str | None = None
 
 
-async def invoke(session: Session, name: str, args: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class AgentPrompt:
+    """A command that is done by sending its ``text`` as a prompt."""
+
+    text: str
+
+
+async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | None:
     """Run a command; returns what there is to show, ``None`` where that is the client's business.
 
     Raises:
@@ -41,9 +49,11 @@ async def invoke(session: Session, name: str, args: str) -> str | None:
     own = next((one for one in brought if one.casefold() == name.casefold()), None)
     if own is None:
         builtin = BUILTINS.get(name.casefold())
-        if builtin is None:
-            raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
-        return await builtin.run(session, args)
+        if builtin is not None:
+            return await builtin.run(session, args)
+        if (skill := called_by(session, f"/{name}")) is not None:
+            return AgentPrompt(f"/{skill.name} {args}".rstrip())
+        raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
     pending = session.clients.ask_command(own, args)
     if pending is None:
         raise InvalidRequestError(f"the client that has {f'/{name}'!r} is gone")
@@ -66,7 +76,9 @@ async def run_queued(session: Session, command: QueuedCommand) -> bool:
         if session.clients.has_interest("command.queued"):
             return await _offer(session, command)
         shown = await invoke(session, *split(command.text))
-        if shown is not None:
+        if isinstance(shown, AgentPrompt):
+            session.send_next(Prompt(shown.text))
+        elif shown is not None:
             session.emit(events.SessionInfo(info_type="command", message=shown))
     except anyio.get_cancelled_exc_class():
         session.record_abort()
@@ -91,7 +103,9 @@ def split(text: str) -> tuple[str, str]:
     return name[1:], args.strip()
 
 
-def available(session: Session, *, builtins: bool, clients: bool) -> list[SlashCommandInfo]:
+def available(
+    session: Session, *, builtins: bool = True, clients: bool = True, skills: bool = True
+) -> list[SlashCommandInfo]:
     """The commands there are, by name."""
     brought = session.clients.commands()
     found = [_info(name, one.description or "", "client") for name, one in brought.items()] if clients else []
@@ -101,6 +115,13 @@ def available(session: Session, *, builtins: bool, clients: bool) -> list[SlashC
             _info(name, one.description, "builtin", one.hint)
             for name, one in BUILTINS.items()
             if name not in hidden
+        ]
+    if skills:
+        hidden.update(BUILTINS)
+        found += [
+            _info(one.name, one.description, "skill", one.argument_hint)
+            for one in for_people(session)
+            if one.name.casefold() not in hidden
         ]
     return sorted(found, key=lambda one: one.name)
 
@@ -131,7 +152,7 @@ def _warn(session: Session, message: str) -> None:
 
 
 async def _help(session: Session, _args: str) -> str:
-    found = available(session, builtins=True, clients=True)
+    found = available(session)
     lines = [
         f"/{one.name}{f' [{one.input.hint}]' if one.input else ''}  {one.description}".rstrip() for one in found
     ]

@@ -43,6 +43,7 @@ from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.queue import Prompt
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Session
+from jumpseat.agent.skills import called_by, load
 from jumpseat.agent.structured import (
     RESPONSE_FORMAT,
     able_to_answer,
@@ -158,7 +159,22 @@ async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
             turn_id=turn_id,
         )
     )
+    _load_skill(session, prompt.text)
     limits.tell(session)
+
+
+def _load_skill(session: Session, prompt: str) -> None:
+    """Tell the model what the skill says whose slash command a prompt begins with."""
+    skill = called_by(session, prompt)
+    if skill is None:
+        return
+    try:
+        source, context = load(session, skill, "user-invoked")
+    except StoreError as error:
+        problem = f"The skill {skill.name!r} cannot be loaded: {error}."
+        session.emit(events.SessionWarning(warning_type="skill", message=problem))
+    else:
+        session.add_context(context, source)
 
 
 async def _system_message(session: Session) -> str:

@@ -35,6 +35,7 @@ from jumpseat.agent.queue import Prompt, QueuedCommand, QueueItem, forget
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat_protocol import events
 
@@ -65,6 +66,7 @@ class Surroundings:
     patience_s: float = PATIENCE_S
     secrets: Secrets = field(default_factory=Secrets)
     policy: Policy = field(default_factory=Policy)
+    skills: Callable[[Session], Skills] = lambda _session: NoSkills()
 
 
 class Session:
@@ -307,6 +309,16 @@ class Session:
             return
         prompt.delivery = "queued" if self.running else "idle"
         self._append(prompt)
+
+    def send_next(self, prompt: Prompt) -> None:
+        """Have a prompt run before all that waits."""
+        if self._closed:
+            raise SessionNotFoundError(self.id)
+        prompt.delivery = "queued" if self.running else "idle"
+        self._queue.appendleft(prompt)
+        if not self.running:
+            self._start()
+        self.emit(events.PendingMessagesModified())
 
     def enqueue(self, command: QueuedCommand) -> None:
         """Have a command run when all that was sent before it is done."""

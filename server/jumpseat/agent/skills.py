@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from jumpseat_protocol.events import LoadedSkill
+from jumpseat.agent.plugins import Plugin
+from jumpseat_protocol.events import LoadedSkill, SkillInvoked
 
-SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "personal-agents", "custom"]
+if TYPE_CHECKING:
+    from jumpseat.agent.session import Session
+
+SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "personal-agents", "plugin", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
     """One skill. ``path`` is its file, ``folder`` is what paths in it are relative to.
 
-    ``project`` is the folder of the project that it was found in. Where it is not ``for_models``, only people
-    call it.
+    ``project`` is the folder of the project, ``plugin`` the plugin that it was found in. Where it is not
+    ``for_models``, only people call it.
     """
 
     name: str
@@ -28,6 +32,7 @@ class Skill:
     argument_hint: str | None = None
     allowed_tools: tuple[str, ...] | None = None
     project: Path | None = None
+    plugin: Plugin | None = None
 
     @property
     def folder(self) -> Path:
@@ -62,3 +67,58 @@ class Skills(Protocol):
             StoreError: it cannot be read.
         """
         ...
+
+
+class NoSkills:
+    """The skills of a session that has none."""
+
+    def all(self) -> list[Skill]:
+        return []
+
+    def is_enabled(self, name: str) -> bool:
+        return False
+
+    def body(self, skill: Skill) -> str:
+        raise AssertionError(f"nobody has given the skill {skill.name}")
+
+
+def for_people(session: Session) -> list[Skill]:
+    """The skills of a session that people may call by a slash command."""
+    skills = session.around.skills(session)
+    return [one for one in skills.all() if one.user_invocable and skills.is_enabled(one.name)]
+
+
+def called_by(session: Session, prompt: str) -> Skill | None:
+    """The skill whose slash command a prompt begins with."""
+    # Few prompts do, and the skills may have to be looked for.
+    if not prompt.lstrip().startswith("/"):
+        return None
+    name = prompt.split(maxsplit=1)[0][1:].casefold()
+    return next((one for one in for_people(session) if one.name.casefold() == name), None)
+
+
+def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent-invoked"]) -> tuple[str, str]:
+    """Read a skill, and tell clients of it; returns where what it says comes from, and that as the model gets it.
+
+    Raises:
+        StoreError: it cannot be read, or the log cannot be written.
+    """
+    body = session.around.skills(session).body(skill)
+    session.emit(
+        SkillInvoked(
+            name=skill.name,
+            path=str(skill.path),
+            content=body,
+            description=skill.description,
+            source=skill.source,
+            plugin_name=skill.plugin.name if skill.plugin else None,
+            plugin_version=skill.plugin.version if skill.plugin else None,
+            trigger=trigger,
+            allowed_tools=list(skill.allowed_tools) if skill.allowed_tools is not None else None,
+        )
+    )
+    context = (
+        f'<skill-context name="{skill.name}">\nBase directory for this skill: {skill.folder}\n\n{body}\n\n'
+        "</skill-context>"
+    )
+    return f"skill-{skill.name}", context

@@ -12,6 +12,7 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.registry import SessionRegistry
 from jumpseat.store.mcp_config import McpConfigFile
+from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
@@ -56,6 +57,11 @@ class Process(Protocol):
     @property
     def skills(self) -> SkillLibrary:
         """The skills of all sessions."""
+        ...
+
+    @property
+    def plugins(self) -> PluginFolders:
+        """The plugins of all sessions."""
         ...
 
     @property

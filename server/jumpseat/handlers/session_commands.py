@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.agent import commands
-from jumpseat.agent.queue import QueuedCommand
+from jumpseat.agent.queue import Prompt, QueuedCommand
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.commands import (
@@ -23,16 +23,22 @@ from jumpseat_protocol.server import SuccessResult
 
 
 def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResult:
-    """The server's own and those of the attached clients."""
-    session = ctx.registry.live(params.session_id)
-    found = commands.available(session, builtins=params.include_builtins, clients=params.include_client_commands)
+    """The server's own, those of the attached clients, and the skills that people may call."""
+    found = commands.available(
+        ctx.registry.live(params.session_id),
+        builtins=params.include_builtins,
+        clients=params.include_client_commands,
+        skills=params.include_skills,
+    )
     return CommandsListResult(commands=found)
 
 
 async def invoke(ctx: Context, params: CommandInvokeParams) -> CommandInvokeResult:
-    """Run one now and hand back what it says."""
+    """Run one now and hand back what it says, or the prompt that does it."""
     session = ctx.registry.live(params.session_id)
     shown = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
+    if isinstance(shown, commands.AgentPrompt):
+        return CommandInvokeResult(kind="agent-prompt", prompt=shown.text, display_prompt=shown.text)
     return CommandInvokeResult(kind="completed" if shown is None else "text", text=shown)
 
 
@@ -43,7 +49,9 @@ async def execute(ctx: Context, params: CommandExecuteParams) -> CommandExecuteR
         shown = await commands.invoke(session, params.command_name.strip().removeprefix("/"), params.args)
     except InvalidRequestError as error:
         return CommandExecuteResult(error=str(error))
-    if shown is not None:
+    if isinstance(shown, commands.AgentPrompt):
+        session.send(Prompt(shown.text))
+    elif shown is not None:
         session.emit(SessionInfo(info_type="command", message=shown))
     return CommandExecuteResult()
 

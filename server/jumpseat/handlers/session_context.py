@@ -33,11 +33,12 @@ HEAVIEST: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """Tokens of the parts of a request; ``instructions`` are a part of ``system``."""
+    """Tokens of the parts of a request; ``instructions`` are part of ``system``, ``mcp_tools`` of ``tools``."""
 
     system: int
     instructions: int
     tools: dict[str, int]
+    mcp_tools: int
     messages: list[tuple[Message, int]]
 
     @property
@@ -56,12 +57,15 @@ class _Weights:
 def _weigh(session: Session) -> _Weights:
     settings = session.settings
     instructions = session.around.read_instructions(settings)
+    offered = session.tools.specs()
+    tools = {spec.name: tokens.of_tools([spec]) for spec in offered}
     return _Weights(
         system=tokens.of_text(
             system_prompt(settings.system_message, settings.cwd, instructions, tools=session.tools.instructions())
         ),
         instructions=tokens.of_text(instructions),
-        tools={spec.name: tokens.of_tools([spec]) for spec in session.tools.specs()},
+        tools=tools,
+        mcp_tools=sum(tools[spec.name] for spec in offered if spec.origin is not None),
         messages=[(message, tokens.of_message(message)) for message in session.conversation.messages()],
     )
 
@@ -78,7 +82,7 @@ def context_info(ctx: Context, params: ContextInfoParams) -> ContextInfoResult:
             "systemTokens": weights.system,
             "conversationTokens": weights.all_messages,
             "toolDefinitionsTokens": weights.all_tools,
-            "mcpToolsTokens": 0,
+            "mcpToolsTokens": weights.mcp_tools,
             "totalTokens": weights.total,
             "promptTokenLimit": params.prompt_token_limit,
             "compactionThreshold": params.prompt_token_limit,
@@ -122,8 +126,8 @@ async def get_context_attribution(ctx: Context, params: SessionParams) -> Contex
             "categories": {
                 "systemPrompt": weights.system - weights.instructions,
                 "customInstructions": weights.instructions,
-                "systemTools": weights.all_tools,
-                "mcpTools": 0,
+                "systemTools": weights.all_tools - weights.mcp_tools,
+                "mcpTools": weights.mcp_tools,
                 "messages": weights.all_messages,
                 "freeSpace": max(0, window - output - weights.total),
                 "buffer": output,

@@ -26,8 +26,16 @@ from jumpseat_protocol.wire import to_wire
 def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
     """All of them, disabled ones too."""
     session = ctx.registry.live(params.session_id)
-    found = ctx.process.skills.of(session).listed()
-    return SkillsListResult(skills=[Skill.model_validate(to_wire(one)) for one in found])
+    skills = ctx.process.skills.of(session)
+    return SkillsListResult(
+        skills=[
+            Skill.model_validate(
+                to_wire(one.listed(enabled=skills.is_enabled(one.name)))
+                | {"pluginName": one.plugin.name if one.plugin else None}
+            )
+            for one in skills.all()
+        ]
+    )
 
 
 def enable(ctx: Context, params: SkillNameParams) -> None:

@@ -11,7 +11,7 @@ from jumpseat_protocol.state import EmptyResult, ToolsListParams, ToolsListResul
 
 
 def tools_list(ctx: Context, params: ToolsListParams) -> ToolsListResult:
-    """The built-in tools, which are the same for all models."""
+    """The built-in tools, which are the same for all models; not all of them are offered in each session."""
     return ToolsListResult(
         tools=[
             {"name": spec.name, "description": spec.description, "parameters": spec.parameters}

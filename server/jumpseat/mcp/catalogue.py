@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,13 +17,13 @@ from typing import Any, Final, cast
 import orjson
 from pydantic import ValidationError
 
+from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError, validation_problems
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 
 log = logging.getLogger(__name__)
 
 PROJECT_FILES: Final = (".mcp.json", ".github/mcp.json")
-PLUGIN_FILES: Final = (".mcp.json", "plugin.json", ".claude-plugin/plugin.json", ".github/plugin/plugin.json")
 MAX_FILE_BYTES: Final = 1024 * 1024
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -80,7 +80,7 @@ def find_servers(
     disabled: frozenset[str],
     off: frozenset[str] = frozenset(),
     project: Path | None,
-    plugins: list[Path],
+    plugins: Sequence[Plugin] = (),
 ) -> dict[str, ServerEntry]:
     """All servers, by name.
 
@@ -102,10 +102,10 @@ def find_servers(
             add(_entries(_servers_of(project / file), "workspace"))
     add(_entries(user, "user"))
     add(_entries(user_file, "user", enabled=lambda name: name not in disabled))
-    for folder in plugins:
-        variables = {"CLAUDE_PLUGIN_ROOT": str(folder), "PLUGIN_ROOT": str(folder)}
-        for file in PLUGIN_FILES:
-            add(_entries(_servers_of(folder / file), "plugin", plugin=folder.name, variables=variables))
+    for plugin in plugins:
+        variables = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "PLUGIN_ROOT": str(plugin.folder)}
+        for servers in (*map(_servers_of, plugin.mcp_files), plugin.mcp_servers):
+            add(_entries(servers, "plugin", plugin=plugin.name, variables=variables))
     return {name: replace(entry, enabled=False) if name in off else entry for name, entry in found.items()}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
+from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.tools.tool import Tool
@@ -34,7 +35,7 @@ class McpHosts:
     """``servers`` are those of the configuration file; ``trusted`` tells which folders may bring servers.
 
     ``environ`` is what servers may be given of ours, ``reserved`` are names of tools that no server may take,
-    ``logins`` are the tokens of servers that the user has logged in to.
+    ``logins`` are the tokens of servers that the user has logged in to, ``plugins`` bring servers of their own.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class McpHosts:
         trusted: Callable[[Path], bool],
         reserved: frozenset[str],
         logins: LoginTokens,
+        plugins: Plugins,
     ) -> None:
         self.environ = environ
         self.reserved = reserved
@@ -52,6 +54,7 @@ class McpHosts:
         self.logins = logins
         self._servers = servers
         self._trusted = trusted
+        self._plugins = plugins
         # Weakly: a session whose opening fails is never closed.
         self._sources = WeakValueDictionary[str, McpSource]()
 
@@ -83,7 +86,7 @@ class McpHosts:
             or settings.lost_mcp_servers
             or self._servers
             or settings.config_discovery
-            or settings.plugin_directories
+            or self._plugins.folders(settings)
             or self.user.exists()
         )
 
@@ -100,7 +103,7 @@ class McpHosts:
             disabled=self.user.disabled(),
             off=frozenset(settings.disabled_mcp_servers),
             project=settings.cwd if discovers else None,
-            plugins=[Path(folder) for folder in settings.plugin_directories],
+            plugins=self._plugins.of(settings),
         )
 
 

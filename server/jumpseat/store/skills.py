@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
+from jumpseat.agent.plugins import Plugin, Plugins
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
@@ -38,6 +39,7 @@ class Place:
     path: Path
     source: SkillSource
     project: Path | None = None
+    plugin: Plugin | None = None
 
 
 @dataclass(slots=True)
@@ -52,9 +54,10 @@ class Found:
 class SkillLibrary:
     """The skills of all sessions of a process. ``home`` and ``user_home`` are where the user's own lie."""
 
-    def __init__(self, home: Path, user_home: Path) -> None:
+    def __init__(self, home: Path, user_home: Path, plugins: Plugins) -> None:
         self._home = home
         self._user_home = user_home
+        self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
 
     def of(self, session: Session) -> SessionSkills:
@@ -70,7 +73,12 @@ class SkillLibrary:
             return []
         named = [Place(_whole(settings.cwd, folder), "custom") for folder in settings.skill_directories]
         project = list(project_places(settings.cwd)) if settings.config_discovery else []
-        return [*named, *project, *self.personal()]
+        plugins = [
+            Place(folder, "plugin", plugin=plugin)
+            for plugin in self.plugins.of(settings)
+            for folder in plugin.skill_folders
+        ]
+        return [*named, *project, *self.personal(), *plugins]
 
     def personal(self) -> list[Place]:
         """Where the user keeps skills for all projects."""
@@ -92,7 +100,13 @@ class SessionSkills:
     def all(self) -> list[Skill]:
         """All there are; they are looked for again only where that is asked for, or the settings have changed."""
         settings = self._settings
-        wanted = (settings.cwd, settings.skills, settings.config_discovery, tuple(settings.skill_directories))
+        wanted = (
+            settings.cwd,
+            settings.skills,
+            settings.config_discovery,
+            tuple(settings.skill_directories),
+            tuple(self._library.plugins.folders(settings)),
+        )
         if wanted != self._looked_for:
             self._looked_for, self._found = wanted, find_skills(self._library.places(settings))
         return self._found.skills
@@ -190,6 +204,7 @@ def _skill(path: Path, place: Place, found: Found) -> Skill:
         argument_hint=hint if isinstance(hint, str) else None,
         allowed_tools=_tool_names(allowed),
         project=place.project,
+        plugin=place.plugin,
     )
 
 

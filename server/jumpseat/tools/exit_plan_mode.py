@@ -15,7 +15,7 @@ from pydantic import Field
 from jumpseat.agent.session import Session
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.questions import ask_about_plan
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.callbacks import ExitPlanModeParams
 from jumpseat_protocol.events import PlanAction
 
@@ -44,6 +44,16 @@ class ExitPlanModeArgs(ToolArgs):
     recommended_action: PlanAction = Field(default="interactive", alias="recommendedAction")
 
 
+EXIT_PLAN_MODE: Final = Described(
+    name="exit_plan_mode",
+    description=(
+        "You are in plan mode: explore and plan, change nothing yet. Call this when the plan is ready,"
+        " to have the user approve it."
+    ),
+    args=ExitPlanModeArgs,
+)
+
+
 class PlanTools:
     """The tool of one session. ``read`` gives the text of a file, ``None`` where there is none."""
 
@@ -51,16 +61,7 @@ class PlanTools:
         self._session = session
         self._plan = plan
         self._read = read
-        self._tool = BuiltinTool(
-            name="exit_plan_mode",
-            description=(
-                "You are in plan mode: explore and plan, change nothing yet. Call this when the plan is ready,"
-                " to have the user approve it."
-            ),
-            args=ExitPlanModeArgs,
-            run=self._run,
-            intention=lambda args: args.summary,
-        )
+        self._tool = EXIT_PLAN_MODE.bound(self._run, lambda args: args.summary)
 
     def tools(self) -> Mapping[str, BuiltinTool[ExitPlanModeArgs]]:
         if self._session.agent_mode != "plan" or self._session.clients.plan_client() is None:

@@ -15,7 +15,7 @@ from jumpseat.agent.memories import Memories, Memory, MemoryScope
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import MemoryPermission
 
 TOLD: Final = 1200
@@ -51,6 +51,18 @@ class VoteMemoryArgs(ToolArgs):
     reason: Line = Field("", max_length=300)
 
 
+STORE_MEMORY: Final = Described(
+    name="store_memory",
+    description="Remember a fact for later sessions: conventions, commands, preferences. No secrets.",
+    args=StoreMemoryArgs,
+)
+VOTE_MEMORY: Final = Described(
+    name="vote_memory",
+    description="Confirm a memory that held, or take back one that did not.",
+    args=VoteMemoryArgs,
+)
+
+
 class MemoryTools:
     """The tools of one session, there while it keeps memories."""
 
@@ -58,21 +70,11 @@ class MemoryTools:
         self._session = session
         self._memories = memories
         self._tools: tuple[BuiltinTool[Any], ...] = (
-            BuiltinTool(
-                name="store_memory",
-                description="Remember a fact for later sessions: conventions, commands, preferences. No secrets.",
-                args=StoreMemoryArgs,
-                run=self._store,
-                intention=lambda args: f"Remember: {args.fact}",
-                permission=self._store_permission,
-            ),
-            BuiltinTool(
-                name="vote_memory",
-                description="Confirm a memory that held, or take back one that did not.",
-                args=VoteMemoryArgs,
-                run=self._vote,
-                intention=lambda args: f"{args.direction.capitalize()} the memory: {args.fact}",
-                permission=self._vote_permission,
+            STORE_MEMORY.bound(self._store, lambda args: f"Remember: {args.fact}", self._store_permission),
+            VOTE_MEMORY.bound(
+                self._vote,
+                lambda args: f"{args.direction.capitalize()} the memory: {args.fact}",
+                self._vote_permission,
             ),
         )
 

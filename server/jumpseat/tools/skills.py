@@ -7,15 +7,15 @@ or without the tool, pays nothing for them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
 
 from jumpseat.agent.session import Session
-from jumpseat.agent.skills import Skill, Skills
+from jumpseat.agent.skills import Skill, Skills, load
 from jumpseat.errors import StoreError
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.events import SkillInvoked
+from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 
 LISTING: Final = 1200
 """Characters for names with descriptions; where there is too little room, descriptions are cut."""
@@ -27,6 +27,13 @@ SHORTEST: Final = 40
 
 class SkillArgs(ToolArgs):
     skill: str = Field(description="Its name")
+
+
+SKILL: Final = Described(
+    name="skill",
+    description="Load a skill: instructions for one kind of task. Do so first where one fits.",
+    args=SkillArgs,
+)
 
 
 class SkillTools:
@@ -56,15 +63,8 @@ class SkillTools:
         return [one for one in self._skills.all() if one.for_models and self._skills.is_enabled(one.name)]
 
     def _make(self, skills: Sequence[Skill]) -> BuiltinTool[SkillArgs]:
-        return BuiltinTool(
-            name="skill",
-            description=(
-                f"Load a skill: instructions for one kind of task. Do so first where one fits.\n{listing(skills)}"
-            ),
-            args=SkillArgs,
-            run=self._run,
-            intention=lambda args: f"Load the skill {args.skill}",
-        )
+        told = replace(SKILL, description=f"{SKILL.description}\n{listing(skills)}")
+        return told.bound(self._run, lambda args: f"Load the skill {args.skill}")
 
     async def _run(self, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
         name = args.skill.strip().removeprefix("/")
@@ -73,32 +73,13 @@ class SkillTools:
         if skill is None:
             return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
         try:
-            body = self._skills.body(skill)
+            told = load(self._session, skill, "agent-invoked")
         except StoreError as error:
             return failure(f"The skill {name!r} cannot be loaded: {error}.")
-        self._session.emit(
-            SkillInvoked(
-                name=skill.name,
-                path=str(skill.path),
-                content=body,
-                description=skill.description,
-                source=skill.source,
-                trigger="agent-invoked",
-                allowed_tools=list(skill.allowed_tools) if skill.allowed_tools is not None else None,
-            )
-        )
         return ToolOutcome(
             f'Skill "{skill.name}" loaded successfully. Follow the instructions in the skill context.',
-            says=[(f"skill-{skill.name}", skill_context(skill, body))],
+            says=[told],
         )
-
-
-def skill_context(skill: Skill, body: str) -> str:
-    """What the model is told when a skill is loaded."""
-    return (
-        f'<skill-context name="{skill.name}">\nBase directory for this skill: {skill.folder}\n\n{body}\n\n'
-        "</skill-context>"
-    )
 
 
 def listing(skills: Sequence[Skill]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from pydantic import Field
 
 from jumpseat.agent.session import Session
 from jumpseat.errors import StoreError
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.events import SessionTodosChanged
 
 
@@ -30,18 +30,21 @@ class SqlArgs(ToolArgs):
     description: str = Field("", description="What it does, in a few words")
 
 
+SQL: Final = Described(
+    name="sql",
+    description=(
+        "Run SQLite statements in a database of this session. Keep track of larger tasks in its tables"
+        " todos (id, title, description, status: pending, in_progress, done or blocked) and"
+        " todo_deps (todo_id, depends_on)."
+    ),
+    args=SqlArgs,
+)
+
+
 def sql(session: Session, database: Database) -> BuiltinTool[SqlArgs]:
     """The tool of one session."""
-    return BuiltinTool(
-        name="sql",
-        description=(
-            "Run SQLite statements in a database of this session. Keep track of larger tasks in its tables"
-            " todos (id, title, description, status: pending, in_progress, done or blocked) and"
-            " todo_deps (todo_id, depends_on)."
-        ),
-        args=SqlArgs,
-        run=partial(_run, session, database),
-        intention=lambda args: args.description or "Query the session's database",
+    return SQL.bound(
+        partial(_run, session, database), lambda args: args.description or "Query the session's database"
     )
 
 

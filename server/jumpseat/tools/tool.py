@@ -211,7 +211,33 @@ A = TypeVar("A", bound=ToolArgs)
 
 
 @dataclass(frozen=True)
-class BuiltinTool(Generic[A]):
+class Described(Generic[A]):
+    """What models are told of a built-in tool. One that belongs to a session is just that before it is bound."""
+
+    name: str
+    description: str
+    args: type[A]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.description, _slim(self.args.model_json_schema(by_alias=True)))
+
+    def bound(
+        self,
+        run: Callable[[ToolContext, A], Awaitable[ToolOutcome]],
+        intention: Callable[[A], str],
+        permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None,
+    ) -> BuiltinTool[A]:
+        """The tool of one session."""
+        return BuiltinTool(self.name, self.description, self.args, run, intention, permission)
+
+
+@dataclass(frozen=True)
+class BuiltinTool(Described[A]):
     """One built-in tool.
 
     ``intention`` says in a few words what a call is about to do. ``opens`` names a file that a call looks into
@@ -219,9 +245,6 @@ class BuiltinTool(Generic[A]):
     offered only where an attached client has it.
     """
 
-    name: str
-    description: str
-    args: type[A]
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
@@ -231,14 +254,6 @@ class BuiltinTool(Generic[A]):
     @property
     def source(self) -> SourceName:
         return "builtin"
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self._spec
-
-    @cached_property
-    def _spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, _slim(self.args.model_json_schema(by_alias=True)))
 
     def summary(self, arguments: JsonObject) -> str | None:
         """What a call is about to do; nothing for one that cannot run."""

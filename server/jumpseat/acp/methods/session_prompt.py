@@ -22,13 +22,13 @@ STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal"}
 def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:
     """Send a prompt at once, in the order of arrival, and answer when its run has ended.
 
-    A text that begins with the name of a slash command is that command.
+    A text that begins with the name of a slash command is that command; that of a skill is a prompt.
     """
     view = door.view(params.session_id)
     session = view.session
     text, attachments = prompt_of(params.prompt)
     name, _, args = text.strip().partition(" ")
-    if name.startswith("/") and any(name[1:] == one.name for one in view.commands()):
+    if name.startswith("/") and any(name[1:] == one.name and one.kind != "skill" for one in view.commands()):
         return _command(view, name[1:], args.strip())
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.running:
@@ -75,7 +75,8 @@ async def _answer(view: SessionView, run: Run) -> dict[str, Any]:
 
 async def _command(view: SessionView, name: str, args: str) -> dict[str, Any]:
     async def run() -> None:
-        if shown := await invoke(view.session, name, args):
+        shown = await invoke(view.session, name, args)
+        if isinstance(shown, str) and shown:
             view.tell({"sessionUpdate": "agent_message_chunk", "content": text_block(shown)})
 
     done = await view.run_command(run())

@@ -1,0 +1,98 @@
+"""Plugins on the disk: what their manifests say, and where the parts are that we know.
+
+A manifest (``plugin.json``) may name a plugin and say where its skills and servers are, besides the usual places.
+What points out of the folder is not followed. Hooks, agents and language servers of plugins are not read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+import orjson
+
+from jumpseat.agent.plugins import Plugin
+from jumpseat.agent.settings import SessionSettings
+
+log = logging.getLogger(__name__)
+
+MANIFESTS: Final = (
+    "plugin.json",
+    ".github/plugin.json",
+    ".github/plugin/plugin.json",
+    ".claude-plugin/plugin.json",
+)
+"""The first that is there is the manifest."""
+LARGEST_BYTES: Final = 1024 * 1024
+
+
+class PluginFolders:
+    """``given`` are those of the process; a client may set others for all sessions (``bundled``)."""
+
+    def __init__(self, given: Sequence[Path] = ()) -> None:
+        self._given = tuple(given)
+        self.bundled: tuple[Path, ...] = ()
+
+    def folders(self, settings: SessionSettings) -> list[Path]:
+        """Those of a session: its own, then the others."""
+        own = [settings.cwd / os.path.expanduser(folder) for folder in settings.plugin_directories]
+        return list(dict.fromkeys([*own, *self._given, *self.bundled]))
+
+    def of(self, settings: SessionSettings) -> list[Plugin]:
+        """The plugins of a session; one that is named twice is there once."""
+        found: dict[str, Plugin] = {}
+        for folder in self.folders(settings):
+            if folder.is_dir():
+                found.setdefault(os.path.realpath(folder), read_plugin(folder))
+            else:
+                log.warning("the plugin folder %s is not there", folder)
+        return list(found.values())
+
+
+def read_plugin(folder: Path) -> Plugin:
+    """What is in ``folder``; of a manifest that is wrong nothing counts."""
+    manifest = _manifest(folder)
+    name, version, servers = manifest.get("name"), manifest.get("version"), manifest.get("mcpServers")
+    skills = [folder] if (folder / "SKILL.md").is_file() else []
+    return Plugin(
+        folder,
+        name if isinstance(name, str) and name.strip() and name.isprintable() else folder.name,
+        version if isinstance(version, str) else None,
+        tuple(dict.fromkeys([*skills, folder / "skills", *_inside(folder, manifest.get("skills"))])),
+        tuple(dict.fromkeys([folder / ".mcp.json", *_inside(folder, servers)])),
+        cast("dict[str, Any]", servers) if isinstance(servers, dict) else {},
+    )
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    for name in MANIFESTS:
+        path = folder / name
+        try:
+            if path.stat().st_size > LARGEST_BYTES:
+                raise ValueError("it is too large")
+            whole: Any = orjson.loads(path.read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError) as error:
+            log.warning("the plugin manifest %s cannot be read: %s", path, error)
+            return {}
+        if isinstance(whole, dict):
+            return cast("dict[str, Any]", whole)
+        log.warning("the plugin manifest %s is not a JSON object", path)
+        return {}
+    return {}
+
+
+def _inside(folder: Path, named: Any) -> Iterator[Path]:
+    """The paths in a manifest (one, or a list) that lead to something in its folder."""
+    whole = os.path.realpath(folder)
+    for one in cast("list[Any]", named) if isinstance(named, list) else [named]:
+        if not isinstance(one, str) or "\0" in one:
+            continue
+        if Path(os.path.realpath(folder / one)).is_relative_to(whole):
+            yield folder / one
+        else:
+            log.warning("the plugin in %s points out of its folder: %s", folder, one)

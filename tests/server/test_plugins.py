@@ -1,0 +1,128 @@
+"""Plugins over the real wire: folders that bring skills and MCP servers to sessions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.mcp_servers import stdio
+from tests.support.server import JsonObject, Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+HI = scripted({"text": "Hi"}, {"text": "Hi again"})
+
+
+def lay(folder: Path, name: str, manifest: JsonObject | None = None, *, place: str = "plugin.json") -> Path:
+    """Write a plugin with one skill and one server, each named after it; returns its folder."""
+    plugin = folder / name
+    skill = plugin / "skills" / f"{name}-skill" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\ndescription: d\n---\n\nDo it well.\n")
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {f"{name}-server": stdio()}}))
+    if manifest is not None:
+        (plugin / place).parent.mkdir(parents=True, exist_ok=True)
+        (plugin / place).write_text(json.dumps(manifest))
+    return plugin
+
+
+async def brought(wire: Wire, session: str) -> dict[str, Any]:
+    """The names of all plugins, and of the skills and servers that come from plugins."""
+    at = {"sessionId": session}
+    skills = (await wire.call("session.skills.list", at))["skills"]
+    servers = (await wire.call("session.mcp.list", at))["servers"]
+    return {
+        "plugins": [one["name"] for one in (await wire.call("session.plugins.list", at))["plugins"]],
+        "skills": [(one["name"], one["pluginName"]) for one in skills if one["source"] == "plugin"],
+        "servers": [(one["name"], one["sourcePlugin"]) for one in servers if one["source"] == "plugin"],
+    }
+
+
+def of(*names: str) -> dict[str, Any]:
+    return {
+        "plugins": list(names),
+        "skills": [(f"{name}-skill", name) for name in names],
+        "servers": [(f"{name}-server", name) for name in names],
+    }
+
+
+async def test_plugins_come_from_the_session_the_command_line_and_the_application(tmp_path: Path) -> None:
+    own, given, bundled = (lay(tmp_path, name) for name in ("own", "given", "bundled"))
+    async with running_server(tmp_path, args=("--plugin-dir", str(given))) as server:
+        wire = server.wire
+        assert await wire.call("plugins.builtin.set", {"paths": [str(bundled)]}) is None
+        # The same folder twice is one plugin.
+        session = await wire.create(HI, pluginDirectories=[str(own), str(given)])
+        assert await brought(wire, session) == of("own", "given", "bundled")
+        assert await brought(wire, await wire.create(HI)) == of("given", "bundled")
+        assert await wire.call("plugins.builtin.set", {"paths": []}) is None
+        assert await brought(wire, await wire.create(HI)) == of("given")
+
+
+@pytest.mark.parametrize("place", ["plugin.json", ".github/plugin.json", ".claude-plugin/plugin.json"])
+async def test_a_manifest_names_a_plugin_and_says_where_its_parts_are(tmp_path: Path, place: str) -> None:
+    manifest = {"name": "named", "version": "1.2", "skills": ["./more"], "mcpServers": "servers.json"}
+    plugin = lay(tmp_path, "folder", manifest, place=place)
+    (plugin / "servers.json").write_text(json.dumps({"mcpServers": {"else": stdio()}}))
+    skill = plugin / "more" / "extra" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\ndescription: d\n---\n\nDo more.\n")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HI, pluginDirectories=[str(plugin)])
+        found = await brought(wire, session)
+        listed = await wire.call("session.plugins.list", {"sessionId": session})
+        seen = await wire.prompt(session, "/extra")
+    assert found["skills"] == [("folder-skill", "named"), ("extra", "named")]
+    assert found["servers"] == [("folder-server", "named"), ("else", "named")]
+    assert listed == {
+        "plugins": [{"name": "named", "version": "1.2", "marketplace": "local", "enabled": True}],
+    }
+    (invoked,) = [one["data"] for one in seen if one["type"] == "skill.invoked"]
+    assert (invoked["pluginName"], invoked["pluginVersion"]) == ("named", "1.2")
+
+
+async def test_a_plugin_that_is_one_skill_needs_no_manifest(tmp_path: Path) -> None:
+    (tmp_path / "tea").mkdir()
+    (tmp_path / "tea" / "SKILL.md").write_text("---\ndescription: d\n---\n\nWarm the pot.\n")
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(HI, pluginDirectories=["tea"], workingDirectory=str(tmp_path))
+        found = await brought(server.wire, session)
+    assert found == {"plugins": ["tea"], "skills": [("tea", "tea")], "servers": []}
+
+
+async def test_a_manifest_that_is_wrong_or_leads_elsewhere_brings_nothing_of_that(tmp_path: Path) -> None:
+    (tmp_path / "outside" / "s").mkdir(parents=True)
+    (tmp_path / "outside" / "s" / "SKILL.md").write_text("---\ndescription: d\n---\n\nNo.\n")
+    (tmp_path / "outside" / "mcp.json").write_text(json.dumps({"mcpServers": {"stray": stdio()}}))
+    away = lay(tmp_path, "away", {"skills": "../outside", "mcpServers": ["../outside/mcp.json", 7]})
+    wrong = lay(tmp_path, "wrong")
+    (wrong / "plugin.json").write_text("{")
+    async with running_server(tmp_path) as server:
+        folders = [str(away), str(wrong), str(tmp_path / "nowhere")]
+        session = await server.wire.create(HI, pluginDirectories=folders)
+        assert await brought(server.wire, session) == of("away", "wrong")
+
+
+async def test_what_a_plugin_brings_later_is_found_by_a_reload(tmp_path: Path) -> None:
+    plugin = tmp_path / "late"
+    plugin.mkdir()
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HI, pluginDirectories=[str(plugin)])
+        assert await brought(wire, session) == {"plugins": ["late"], "skills": [], "servers": []}
+        lay(tmp_path / "new", "late")
+        (tmp_path / "new" / "late" / ".mcp.json").rename(plugin / ".mcp.json")
+        (tmp_path / "new" / "late" / "skills").rename(plugin / "skills")
+        assert await wire.call("session.plugins.reload", {"sessionId": session}) is None
+        assert await brought(wire, session) == of("late")
+
+
+async def test_plugins_that_an_application_cannot_bring_are_refused(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        for path, problem in (("here", "absolute"), (str(tmp_path / "nowhere"), "directory")):
+            error = await server.wire.refused("plugins.builtin.set", {"paths": [path]})
+            assert problem in error["message"]
