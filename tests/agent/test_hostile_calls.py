@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from jumpseat.agent.permission_approvals import Remembered
-from jumpseat.agent.permission_facts import Grounds
+from jumpseat.agent.permission_approvals import Remembered, narrowest, remember
+from jumpseat.agent.permission_facts import Grounds, facts_of
 from jumpseat.agent.permission_rules import Rules, parse_rule
 from jumpseat.agent.permissions import Permissions, Policy, Verdict
 from jumpseat.agent.shell_syntax import parse_shell
@@ -85,7 +85,7 @@ RULES = {"allow": [*(f"shell({one})" for one in hostile.APPROVED), "url(ok.examp
 
 
 def test_the_corpus_is_large() -> None:
-    assert len(set(hostile.LINES)) > 250
+    assert len(set(hostile.LINES)) > 450
 
 
 @pytest.mark.parametrize("line", hostile.LINES)
@@ -113,6 +113,58 @@ def test_with_everything_allowed_a_forbidden_command_does_not_run(project: Path,
         assert decide(made, shell(line)).status == "denied"
         made = permissions(project, rules={**rules, "allow": ["shell", "tool(bash)"]})
         assert decide(made, shell(line)).status == "denied"
+
+
+@pytest.mark.parametrize("line", hostile.MENTIONS_PUSH)
+def test_a_word_that_only_the_shell_knows_may_be_the_forbidden_one(project: Path, line: str) -> None:
+    made = permissions(project, rules={"deny": ["shell(git push)"]}, allow_unasked=True)
+    made.mode = "allow-all"
+    assert decide(made, shell(line)).status == "denied"
+
+
+@pytest.mark.parametrize("line", ['git commit -m "$MSG"', "git log $X", 'git add "$f"', "git pull", "npm run push"])
+def test_a_word_that_only_the_shell_knows_decides_nothing_behind_the_command(project: Path, line: str) -> None:
+    made = permissions(project, rules={"deny": ["shell(git push)"]}, allow_unasked=True)
+    assert decide(made, shell(line)).status == "allowed"
+
+
+@pytest.mark.parametrize("line", hostile.OPENS_SECRET)
+def test_with_everything_allowed_a_denied_file_is_not_read_by_a_command(tmp_path: Path, line: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "secret.txt").write_text("x")
+    (tmp_path / "l").symlink_to("secret.txt")
+    (tmp_path / "sub" / "d").symlink_to("..")
+    made = permissions(tmp_path, rules={"deny": ["read(secret.txt)"]}, allow_unasked=True)
+    made.mode = "allow-all"
+    assert decide(made, shell(line)).status == "denied"
+
+
+@pytest.mark.parametrize("line", hostile.NAMES_HOST)
+def test_with_everything_allowed_a_denied_host_is_not_reached_by_a_command(project: Path, line: str) -> None:
+    made = permissions(project, rules={"deny": ["url(evil.example)"]}, allow_unasked=True)
+    made.mode = "allow-all"
+    assert decide(made, shell(line)).status == "denied"
+
+
+@pytest.mark.parametrize(("approved", "wider"), hostile.WIDER)
+def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path, approved: str, wider: str) -> None:
+    made, request = permissions(tmp_path), shell(approved)
+    approval = narrowest(request)
+    kept = remember(approval, request, facts_of(request, "bash", made.grounds), None)
+    assert kept is not None
+    made.add_location_approval("/", kept)
+    assert decide(made, request).status == "allowed"
+    assert decide(made, shell(wider)).message == COULD_NOT_ASK
+
+
+@pytest.mark.parametrize("name", ["-L", "--files0-from=x", "+x", "@x"])
+def test_a_file_that_is_named_like_an_option_makes_a_pattern_doubtful(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").write_text("")
+    made = permissions(tmp_path, approvals=[APPROVED])
+    assert decide(made, shell("sort *")).status == "allowed"
+    (tmp_path / name).write_text("")
+    assert decide(made, shell("sort *")).message == COULD_NOT_ASK
+    assert decide(made, shell("sort ./*")).status == "allowed"
 
 
 @pytest.mark.parametrize("line", [*hostile.HARMLESS, "python3 x.py", "sudo ls", "echo rm", "git rm x"])

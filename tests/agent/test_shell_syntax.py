@@ -15,7 +15,7 @@ def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() ->
     assert not line.has_write_file_redirection
     assert line.can_offer_session_approval
     assert line.certain
-    assert line.all_fixed
+    assert line.all_known
     assert not line.opaque
 
 

@@ -33,6 +33,8 @@ MOST_PLACES: Final = 256
 
 HARMLESS: Final = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"})
 
+_OPTION_MARKS: Final = ("-", "+", "@")
+
 # Who may write here decides what other calls do.
 _PROTECTED: Final = frozenset({".git", ".jumpseat"})
 
@@ -164,7 +166,7 @@ def _shell_facts(request: ShellPermission, tool: str, grounds: Grounds) -> Facts
 
 def _places_of(line: ShellLine, grounds: Grounds) -> tuple[tuple[Place, ...], bool]:
     """The places that a line may touch, and whether these are all."""
-    known = line.all_fixed
+    known = line.all_known
     bases = [grounds.cwd()]
     for folder in line.folders:
         # Whether a `cd` is reached is not known: what comes later may be meant from before it, or from behind it.
@@ -177,11 +179,15 @@ def _places_of(line: ShellLine, grounds: Grounds) -> tuple[tuple[Place, ...], bo
         known, words = False, words[: MOST_PLACES // len(bases)]
     found: dict[Place, None] = {}
     for base in bases:
-        for word in (*words, *_expanded(line.globs, base)):
+        expanded = _expanded(line.globs, base)
+        # A file that is named like an option becomes one.
+        known = known and not any(name.startswith(_OPTION_MARKS) for name in expanded)
+        for word in (*words, *expanded):
             place = grounds.place(word, base)
-            if place is None:
+            # What these stand for is another thing in another process.
+            if place is None or place.given.startswith(("/proc/", "/dev/fd")):
                 known = False
-            else:
+            if place is not None:
                 found[place] = None
     if len(found) > MOST_PLACES:
         known = False
@@ -194,7 +200,8 @@ def _expanded(globs: Iterable[str], base: Path) -> list[str]:
     for glob in globs:
         root, pattern = (Path("/"), glob.lstrip("/")) if glob.startswith("/") else (base, glob)
         try:
-            names = [str(path) for path in islice(root.glob(pattern), MOST_PLACES + 1)]
+            paths = islice(root.glob(pattern), MOST_PLACES + 1)
+            names = [str(path) if glob.startswith(("/", ".")) else str(path.relative_to(base)) for path in paths]
         except (OSError, ValueError, NotImplementedError):
             names = []
         found += names or [glob]

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
+from jumpseat.agent.shell_reach import Mention
 from jumpseat.agent.shell_syntax import ShellSegment
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
@@ -82,7 +83,7 @@ class Facts:
     kind: str
     tool: str
     segments: tuple[ShellSegment, ...] = ()
-    mentioned: tuple[tuple[str, ...], ...] = ()
+    mentioned: tuple[Mention, ...] = ()
     places: tuple[Place, ...] = ()
     outside: tuple[Place, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -237,11 +238,11 @@ def _shows(rule: Rule, facts: Facts, anchor: Anchor) -> bool:
 def _hides(rule: Rule, facts: Facts, anchor: Anchor) -> bool:
     if facts.kind == "shell":
         if rule.kind == "shell":
-            return facts.opaque
-        if rule.kind in ("read", "write") and (facts.loose or facts.opaque):
+            return facts.opaque or any(_may_mention(rule.argument or "", words) for words in facts.mentioned)
+        if rule.kind in ("read", "write", "url") and (facts.loose or facts.opaque):
             return True
-        if rule.kind == "url" and (facts.loose or facts.opaque):
-            return True
+        if rule.kind == "url":
+            return any(_names_host(rule, words) for words in facts.mentioned)
     if rule.kind not in ("read", "write") or rule.argument is None or facts.kind not in (rule.kind, "shell"):
         return False
     # Who goes through a folder comes by what lies in it.
@@ -250,13 +251,43 @@ def _hides(rule: Rule, facts: Facts, anchor: Anchor) -> bool:
     return any(_is_in(root, folder) for root in roots for folder in folders)
 
 
-def _mentions(argument: str, words: Sequence[str]) -> bool:
-    """Whether a command of these words may be the one that a rule forbids: options may stand in between."""
-    name, *rest = argument.removesuffix("*").removesuffix(":").split() or [""]
-    if words[0].rpartition("/")[2].casefold() != name.rpartition("/")[2].casefold():
+def _mentions(argument: str, words: Mention) -> bool:
+    """Whether a command of these words is the one that a rule forbids: options may stand in between."""
+    name, *rest = _wanted(argument)
+    if not _is_program(name, words):
         return False
     left = iter(words[1:])
     return all(any(word == wanted for word in left) for wanted in rest)
+
+
+def _may_mention(argument: str, words: Mention) -> bool:
+    """Whether a command may be the one that a rule forbids, because the shell makes up the word that decides it."""
+    name, *rest = _wanted(argument)
+    if not rest or not _is_program(name, words):
+        return False
+    for word in words[1:]:
+        if word is None:
+            return True
+        if rest and word == rest[0]:
+            rest.pop(0)
+        elif not word.startswith("-"):
+            # It is another command for certain.
+            return False
+    return False
+
+
+def _wanted(argument: str) -> list[str]:
+    return argument.removesuffix("*").removesuffix(":").split() or [""]
+
+
+def _is_program(name: str, words: Mention) -> bool:
+    return words[0] is not None and words[0].rpartition("/")[2].casefold() == name.rpartition("/")[2].casefold()
+
+
+def _names_host(rule: Rule, words: Mention) -> bool:
+    """Whether a word names a host that a rule forbids, whatever the command does with it."""
+    names = {name for word in words if word for name in re.split(r"[^\w.-]+", word) if "." in name}
+    return any(_host(rule, name.casefold().strip("."), wide=True) for name in names)
 
 
 def _tool(rule: Rule, facts: Facts) -> bool:

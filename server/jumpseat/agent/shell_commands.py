@@ -1,16 +1,34 @@
-"""What is known of programs: which only read, which run others, and which options make one into something else.
+"""What one command of a line is to be remembered as, and what kind of command it is.
 
 An approval remembers a command by its identifier: ``ls``, ``git status``. A command that its identifier would not
 do justice to, because an option makes it write or run something, because it runs whatever it is told, or because it
-cannot be read plainly, has its own whole text as identifier, which no other command matches.
+cannot be read plainly, has its own whole text as identifier, which no other command matches. What is known of
+programs stands in :mod:`jumpseat.agent.shell_programs`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import takewhile
+from typing import Final, TypeAlias
+
+from jumpseat.agent.shell_programs import (
+    ACTING,
+    DEEP,
+    HAVE_A_LANGUAGE,
+    INTERPRETERS,
+    LOADS_URLS,
+    ONE_TARGET,
+    REACHING,
+    READ_ONLY,
+    RUNS_OTHERS,
+    TAKES_NO_PATHS,
+    TAKES_PATHS,
+    TAKES_THINGS,
+    WITH_SUBCOMMAND,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +44,14 @@ class ParsedCommand:
 class Word:
     """One word of a command. ``text`` has its quotes removed; ``fixed`` says that the shell will use just that.
 
-    A word that is not fixed may be a ``glob``: a pattern for names of files, and nothing else.
+    A word that is not fixed may be a ``glob``: a pattern for names of files, and nothing else. It is ``wild`` where
+    such a pattern is any part of it.
     """
 
     text: str
     fixed: bool = True
     glob: bool = False
+    wild: bool = False
 
 
 def unclear(text: str) -> ParsedCommand:
@@ -47,43 +67,80 @@ def judge(text: str, words: Sequence[Word]) -> ParsedCommand:
     # An assignment (PATH=, LD_PRELOAD=) is not plain, so it makes another command of what follows.
     if not name.fixed or not _PLAIN.match(name.text) or _runs_others(name.text):
         return unclear(text)
-    identifier = name.text
-    while identifier in _WITH_SUBCOMMAND:
+    # A program that is named with its folder is called in the same ways.
+    base = program([name.text])
+    known, given = base, name.text
+    while known in WITH_SUBCOMMAND or known.count(" ") in range(1, DEEP.get(base, 0)):
         # An option here (git -c ...) may change everything that follows.
         if not arguments or not arguments[0].fixed or not _SUBCOMMAND.match(arguments[0].text):
+            if known not in WITH_SUBCOMMAND:
+                break
             return unclear(text)
-        identifier = f"{identifier} {arguments.pop(0).text}"
-        if _runs_others(identifier):
+        subcommand = arguments.pop(0).text
+        known, given = f"{known} {subcommand}", f"{given} {subcommand}"
+        if _runs_others(known):
             return unclear(text)
-    options = (*_ACTING.get(name.text, ()), *_ACTING.get(identifier, ()), *_READ_ONLY.get(identifier, ()))
-    # An approval of the plain command must not cover this use of it.
-    if options and any(not word.fixed or _may_be(word.text, options) for word in arguments):
+    if known == given == base and base not in _KNOWN and arguments and _may_be_subcommand(arguments[0]):
+        given = f"{given} {arguments[0].text}"
+    one_target = base in ONE_TARGET
+    options = _options((base, known), (ACTING, READ_ONLY))
+    if (one_target or options) and not all(map(_is_known, arguments)):
         return unclear(text)
-    return ParsedCommand(identifier, read_only=identifier in _READ_ONLY)
+    # An approval of the plain command must not cover this use of it.
+    if acts(words) or (one_target and any(_is_target(word.text) for word in arguments)):
+        return unclear(text)
+    return ParsedCommand(given, read_only=given in READ_ONLY)
+
+
+def acts(words: Sequence[Word]) -> bool:
+    """Whether an option makes a command run, write or destroy something quite different."""
+    return _has_option(words, ACTING, READ_ONLY)
+
+
+def reaches_further(words: Sequence[Word]) -> bool:
+    """Whether an option makes a command open what its words do not name."""
+    return _has_option(words, REACHING)
 
 
 def runs_others(words: Sequence[str]) -> bool:
     """Whether a command runs what its own words say, so that each of them may be a command."""
-    name = words[0].rpartition("/")[2] if words else ""
-    return _runs_others(name) or any(_runs_others(f"{name} {word}") for word in words[1:3]) or name in _ACTING
+    name = program(words)
+    return _runs_others(name) or any(_runs_others(f"{name} {word}") for word in words[1:3]) or name in ACTING
+
+
+def interprets(words: Sequence[str]) -> bool:
+    """Whether a command takes a program in some language among its words, or commands as values of settings."""
+    name = program(words)
+    return name in HAVE_A_LANGUAGE or INTERPRETERS.match(name) is not None or sets_up_git(words)
+
+
+def sets_up_git(words: Sequence[str]) -> bool:
+    """Whether ``git`` is told by an option in front what its subcommands mean."""
+    leading = takewhile(lambda word: word.startswith("-") or "=" in word, words[1:])
+    return program(words) == "git" and any(may_be(word, ("-c", "--config-env", "--exec-path")) for word in leading)
+
+
+def git_subcommand(words: Sequence[str]) -> str:
+    """The first word of ``git``'s words that is no option; empty for another program."""
+    return next((word for word in words[1:] if not word.startswith("-")), "") if program(words) == "git" else ""
+
+
+def program(words: Sequence[str]) -> str:
+    """The name of what runs, without its folder."""
+    return words[0].rpartition("/")[2] if words else ""
 
 
 def takes_no_paths(words: Sequence[str]) -> bool:
     """Whether the words of a command are never opened as files."""
-    return bool(words) and words[0] in _TAKES_NO_PATHS
+    return bool(words) and words[0] in TAKES_NO_PATHS
 
 
 def loads_urls(words: Sequence[str]) -> bool:
     """Whether any word of a command may be an address, also without a scheme."""
-    return bool(words) and words[0].rpartition("/")[2] in _LOADS_URLS
+    return program(words) in LOADS_URLS
 
 
-def _runs_others(name: str) -> bool:
-    program = name.rpartition("/")[2]
-    return program in _RUNS_OTHERS or _INTERPRETERS.match(program) is not None
-
-
-def _may_be(word: str, options: tuple[str, ...]) -> bool:
+def may_be(word: str, options: tuple[str, ...]) -> bool:
     """Whether ``word`` may be one of ``options``: abbreviated, with a value, or among joined short options."""
     for option in options:
         if option == "=":
@@ -93,97 +150,49 @@ def _may_be(word: str, options: tuple[str, ...]) -> bool:
             given = word.partition("=")[0]
             if len(given) > 2 and given.startswith("--") and (option.startswith(given) or given.startswith(option)):
                 return True
-        elif word.startswith(option) or (len(option) == 2 and re.match(r"-[^-]", word) and option[1] in word):
+        elif word.startswith(option) or (
+            len(option) == 2 and option[0] == "-" and re.match(r"-[^-]", word) and option[1] in word
+        ):
             return True
     return False
 
 
+def _has_option(words: Sequence[Word], *tables: _Table) -> bool:
+    name, *rest = [word.text for word in words] or [""]
+    name = program([name])
+    plain = [word for word in rest if not word.startswith("-")][:4]
+    options = _options([name, *(f"{name} {word}" for word in plain), " ".join((name, *plain[:2]))], tables)
+    if name == "tar" and rest and not rest[0].startswith("-"):
+        # As it was written before options had dashes.
+        rest[0] = f"-{rest[0]}"
+    return any(may_be(word, options) for word in rest)
+
+
+def _options(names: Iterable[str], tables: Iterable[_Table]) -> tuple[str, ...]:
+    names = list(names)
+    return tuple(option for table in tables for name in names for option in table.get(name, ()))
+
+
+def _is_known(word: Word) -> bool:
+    """Whether a word cannot turn out to be an option; of a glob, that is seen where it is expanded."""
+    return word.fixed or (word.glob and not word.text.startswith("-"))
+
+
+def _is_target(word: str) -> bool:
+    return not word.startswith("-") and not word.isdigit()
+
+
+def _may_be_subcommand(word: Word) -> bool:
+    return word.fixed and re.fullmatch(r"[a-z][a-z0-9:_-]*", word.text) is not None
+
+
+def _runs_others(name: str) -> bool:
+    last = name.rpartition("/")[2]
+    return last in RUNS_OTHERS or INTERPRETERS.match(last) is not None
+
+
+_Table: TypeAlias = Mapping[str, tuple[str, ...]]
+
+_KNOWN: Final = TAKES_PATHS | TAKES_NO_PATHS | TAKES_THINGS | LOADS_URLS | {*READ_ONLY, *ACTING, *REACHING}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+:@-]+\Z")
 _SUBCOMMAND: Final = re.compile(r"[a-z0-9][\w:.-]*\Z", re.ASCII)
-
-_GIT_OUTPUT: Final = ("--output", "--ext-diff", "--textconv")
-_READ_ONLY: Final[Mapping[str, tuple[str, ...]]] = {
-    # Commands that only read, each with the options that make it write or run something.
-    "basename": (), "cat": (), "cd": (), "cmp": (), "comm": (), "cut": (), "diff": (), "dirname": (), "du": (),
-    "df": (), "echo": (), "false": (), "fold": (), "grep": (), "egrep": (), "fgrep": (), "head": (), "id": (),
-    "jq": (), "ls": (), "md5sum": (), "nl": (), "od": (), "paste": (), "printenv": (), "printf": ("-v",), "ps": (),
-    "pwd": (), "readlink": (), "realpath": (), "rev": (), "sha1sum": (), "sha256sum": (), "sleep": (),
-    "stat": (), "tac": (), "tail": (), "tr": (), "true": (), "type": (), "uname": (), "wc": (), "which": (),
-    "whoami": (),
-    "find": ("-exec", "-ok", "-delete", "-fprint", "-fls"),
-    "rg": ("--pre", "--hostname-bin", "-z", "--search-zip"),
-    "sort": ("-o", "--output", "--compress-program", "-T", "--temporary-directory"),
-    "tree": ("-o",),
-    "git status": (), "git rev-parse": (), "git ls-files": (), "git ls-tree": (), "git describe": (),
-    "git log": _GIT_OUTPUT, "git diff": _GIT_OUTPUT, "git show": _GIT_OUTPUT,
-    "git blame": ("--textconv",), "git shortlog": ("--output",),
-}  # fmt: skip
-
-_ACTING: Final[Mapping[str, tuple[str, ...]]] = {
-    # Commands that do something, each with the options that make it run or write something quite different.
-    "cargo": ("--config", "-Z"),
-    "curl": ("-K", "--config", "-o", "--output", "-O", "--remote-name", "-T", "--upload-file", "-c", "--cookie-jar",
-             "-x", "--proxy", "--preproxy", "--socks4", "--socks5", "--resolve", "--connect-to", "--url",
-             "--doh-url",
-             "-D", "--dump-header", "--libcurl", "--trace", "--stderr", "--etag-save", "--hsts", "--alt-svc"),
-    "git archive": ("--exec", "-o", "--output", "--remote"),
-    "git clone": ("-c", "--config", "-u", "--upload-pack", "--template"),
-    "git fetch": ("--upload-pack",),
-    "git format-patch": _GIT_OUTPUT,
-    "git grep": ("-O", "--open-files-in-pager", "--ext-grep", "--textconv"),
-    "git init": ("--template",),
-    "git ls-remote": ("--upload-pack", "--exec"),
-    "git pull": ("--upload-pack",),
-    "git push": ("--receive-pack", "--exec"),
-    "git rebase": ("-x", "--exec", "-i", "--interactive"),
-    "git commit": ("--template", "-t"),
-    "go": ("-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool", "-overlay", "--overlay"),
-    "make": ("-f", "--file", "--makefile", "-C", "--directory", "-I", "--include-dir", "--eval", "-E", "="),
-    "npm": ("--script-shell", "--prefix", "--userconfig", "--globalconfig", "--node-options", "-C"),
-    "pip": ("--python", "--global-option", "--config-settings"),
-    "pytest": ("-p", "-c", "--rootdir", "--confcutdir", "-o", "--override-ini", "--pdbcls", "--debug"),
-    "tar": ("-I", "--use-compress-program", "--to-command", "--checkpoint-action", "-F", "--info-script",
-            "--new-volume-script", "--rsh-command", "--rmt-command", "--absolute-names", "-P"),
-    "wget": ("-e", "--execute", "--use-askpass", "--config", "-O", "--output-document", "-o", "--output-file",
-             "-a", "--append-output", "-P", "--directory-prefix", "-i", "--input-file"),
-    "zip": ("-T", "--test", "-TT", "--unzip-command"),
-}  # fmt: skip
-
-_WITH_SUBCOMMAND: Final = frozenset({
-    # What is done depends on the next word, which belongs to the identifier.
-    "apt", "apt-get", "brew", "bun", "bundle", "cargo", "composer", "deno", "docker", "docker compose", "dotnet",
-    "gem", "gh", "gh issue", "gh pr", "gh release", "gh repo", "gh run", "gh workflow", "git", "go", "gradle",
-    "helm", "just", "kubectl", "make", "mvn", "npm", "npm run", "pip", "pip3", "pnpm", "pnpm run", "poetry",
-    "rustup", "systemctl", "terraform", "uv", "yarn", "yarn run", "bun run", "deno task",
-})  # fmt: skip
-
-_RUNS_OTHERS: Final = frozenset({
-    # An approval of one of these would cover whatever it is told to run, or change what other commands mean.
-    ".", "[", "ack", "alias", "ansible", "at", "bash", "batch", "bind", "builtin", "bun x", "bundle exec",
-    "busybox",
-    "chroot", "chrt", "command", "complete", "coproc", "crontab", "csh", "dash", "declare", "deno eval", "deno run",
-    "doas", "docker compose exec", "docker compose run", "docker exec", "docker run", "ed", "emacs", "enable",
-    "entr", "env", "eval", "ex", "exec", "expect", "export", "fakeroot", "find2perl", "firejail", "fish", "flock",
-    "gdb", "gh alias", "gh extension", "git bisect", "git config", "git daemon", "git difftool",
-    "git filter-branch", "git mergetool", "git send-email", "git submodule", "go generate", "go run", "hash",
-    "ionice", "kubectl exec", "ksh", "less", "let", "linux32", "linux64", "local", "ltrace", "make -C", "man",
-    "mapfile", "mksh", "more", "nano", "nc", "ncat", "netcat", "nice", "nohup", "npm exec", "npm explore", "npx",
-    "nsenter", "numactl", "nvim", "parallel", "perf", "pkexec", "pnpm dlx", "pnpm exec", "poetry run", "popd",
-    "proot", "pushd", "rbash", "read", "readarray", "readonly", "rlwrap", "rsync", "run-parts", "runuser", "scp",
-    "screen", "script", "set", "setarch", "setpriv", "setsid", "sftp", "sg", "sh", "shopt", "socat", "source",
-    "ssh", "start-stop-daemon", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "tcsh", "test", "time",
-    "timeout", "tmux", "toybox", "trap", "typeset", "unbuffer", "unset", "unshare", "uv run", "uv tool", "uvx",
-    "vi", "view", "vim", "watch", "xargs", "xdg-open", "yarn dlx", "yarn exec", "zsh",
-})  # fmt: skip
-
-_INTERPRETERS: Final = re.compile(
-    r"(?:awk|gawk|mawk|nawk|original-awk|node|nodejs|perl[\d.]*|php[\d.]*|pwsh|powershell|python[\d.]*|pypy[\d.]*"
-    r"|ruby[\d.]*|sed|gsed|lua[\d.]*|luajit|osascript|tclsh[\d.]*|wish|Rscript|ghci|irb|ld\.so|ld-[\w.-]*)\Z"
-)
-
-_TAKES_NO_PATHS: Final = frozenset({
-    "basename", "dirname", "echo", "false", "id", "printf", "ps", "pwd", "sleep", "tr", "true", "type", "uname",
-    "which", "whoami", "printenv",
-})  # fmt: skip
-
-_LOADS_URLS: Final = frozenset({"aria2c", "curl", "http", "https", "lynx", "w3m", "wget", "xh"})

@@ -10,19 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from jumpseat.agent.shell_commands import (
-    ParsedCommand,
-    Word,
-    judge,
-    loads_urls,
-    runs_others,
-    takes_no_paths,
-    unclear,
-)
+from jumpseat.agent.shell_commands import ParsedCommand, Word, judge, unclear
+from jumpseat.agent.shell_programs import MOVES
+from jumpseat.agent.shell_reach import URL, FoundCommand, Mention, Reach, is_opaque, mentions, shown_paths
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
@@ -55,8 +49,9 @@ class ShellLine:
     ``folders`` where the line goes (``cd``), ``addresses`` what may be loaded.
 
     ``certain`` says that the line was taken apart without doubt,
-    ``all_fixed`` that no path or address in it comes from an expansion, ``opaque`` that it may run what is not
-    mentioned: what is doubtful, names that come from an expansion, and shells.
+    ``all_known`` that it opens and loads nothing else: nothing comes from an expansion, a list or a link that the
+    line itself makes. ``opaque``: it may run what is not mentioned: what is doubtful, names that come from an
+    expansion, and shells.
     """
 
     segments: tuple[ShellSegment, ...]
@@ -64,13 +59,13 @@ class ShellLine:
     possible_urls: tuple[str, ...]
     has_write_file_redirection: bool
     can_offer_session_approval: bool
-    mentioned: tuple[tuple[str, ...], ...] = ()
+    mentioned: tuple[Mention, ...] = ()
     words: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     certain: bool = False
-    all_fixed: bool = False
+    all_known: bool = False
     opaque: bool = True
 
     @property
@@ -84,47 +79,45 @@ def parse_shell(command: str) -> ShellLine:
     reader = _Reader(command)
     reader.run()
     found, whole = reader.found, command.strip(_SPACES)
-    moved = any(one.words and one.words[0].text in _MOVES for one in found)
+    moved = any(one.words and one.words[0].text in MOVES for one in found)
     if reader.certain and found:
         segments = tuple(ShellSegment(one.text, _judged(one, whole, moved=moved)) for one in found)
     else:
         segments = (ShellSegment(whole, unclear(whole)),)
-    touched = _Touched()
-    for one in found:
-        touched.add(one)
+    reach = Reach(found, any_order=reader.any_order)
     return ShellLine(
         segments=segments,
-        possible_paths=tuple(dict.fromkeys(path for one in found for path in _paths(one))),
-        possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in _URL.findall(command))),
+        possible_paths=tuple(dict.fromkeys(path for one in found for path in shown_paths(one))),
+        possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in URL.findall(command))),
         has_write_file_redirection=any(one.writes for one in found) or (not reader.certain and ">" in command),
         can_offer_session_approval=reader.certain and len(found) == 1 and not found[0].writes,
-        mentioned=tuple(dict.fromkeys(words for one in found for words in _mentions(one, 0))),
-        words=tuple(dict.fromkeys(touched.words)),
-        globs=tuple(dict.fromkeys(touched.globs)),
-        folders=tuple(touched.folders),
-        addresses=tuple(dict.fromkeys([*_URL.findall(command), *touched.addresses])),
+        mentioned=tuple(dict.fromkeys(words for one in found for words in mentions(one, _found_in))),
+        words=tuple(dict.fromkeys(reach.words)),
+        globs=tuple(dict.fromkeys(reach.globs)),
+        folders=tuple(reach.folders),
+        addresses=tuple(dict.fromkeys([*URL.findall(command), *reach.addresses])),
         certain=reader.certain and bool(found),
-        all_fixed=touched.all_fixed,
-        opaque=not (reader.certain and found) or any(map(_is_opaque, found)),
+        all_known=reach.all_known,
+        opaque=not (reader.certain and found) or any(map(is_opaque, found)),
     )
 
 
-@dataclass(slots=True)
-class _Found:
-    """A simple command with its redirections. ``targets`` are the files of the latter."""
-
-    text: str
-    words: list[Word] = field(default_factory=list[Word])
-    targets: list[Word] = field(default_factory=list[Word])
-    writes: bool = False
+def _found_in(line: str) -> list[FoundCommand]:
+    reader = _Reader(line)
+    reader.run()
+    return reader.found
 
 
 class _Reader:
-    """One walk over the tree. ``certain`` turns false at the first thing that is not known to be plain."""
+    """One walk over the tree. ``certain`` turns false at the first thing that is not known to be plain.
+
+    ``any_order`` says that commands may run again, or at the same time as those behind them.
+    """
 
     def __init__(self, line: str) -> None:
-        self.found: list[_Found] = []
+        self.found: list[FoundCommand] = []
         self.certain = True
+        self.any_order = False
         self._line = line
         self._source = b""
 
@@ -178,6 +171,7 @@ class _Reader:
             case "comment":
                 pass
             case kind if kind in _STRUCTURES or (kind in _TOKENS and not node.is_named):
+                self.any_order = self.any_order or kind in _REPEATS
                 for child in node.children:
                     self._statement(child, depth + 1)
             case _:
@@ -187,7 +181,7 @@ class _Reader:
                     self._statement(child, depth + 1)
 
     def _command(self, node: Node, depth: int) -> None:
-        one = _Found(self._text(node))
+        one = FoundCommand(self._text(node))
         self.found.append(one)
         for child in node.children:
             match child.type:
@@ -218,7 +212,7 @@ class _Reader:
                 self._statement(child, depth + 1)
         inside = self.found[first:]
         if not inside:
-            inside = [_Found(self._text(node))]
+            inside = [FoundCommand(self._text(node))]
             self.found += inside
         elif len(inside) == 1:
             inside[0].text = self._text(node)
@@ -229,7 +223,7 @@ class _Reader:
             # What the first writes to, a group writes to as one.
             one.writes = one.writes or inside[0].writes
 
-    def _redirect(self, node: Node, one: _Found, depth: int) -> None:
+    def _redirect(self, node: Node, one: FoundCommand, depth: int) -> None:
         if node.type == "herestring_redirect":
             for part in node.named_children:
                 self._word(part, depth)
@@ -282,7 +276,8 @@ class _Reader:
                 fixed = all(part.fixed for part in parts) and not braced
                 # A star in quotes is none; where one of either kind is, the pattern is not known.
                 clean = all(part.glob or (part.fixed and not re.search(r"[*?]", part.text)) for part in parts)
-                return Word(text, fixed=fixed, glob=not fixed and clean and not braced)
+                wild = any(part.wild for part in parts)
+                return Word(text, fixed=fixed, glob=not fixed and clean and not braced, wild=wild)
             case "simple_expansion":
                 return Word(self._text(node), fixed=False)
             case "expansion" if _VARIABLE.fullmatch(self._text(node)):
@@ -307,7 +302,12 @@ class _Reader:
         if raw.endswith("\\") and not re.fullmatch(r"(?:[^\\]|\\.)*", raw, flags=re.DOTALL):
             self.certain = False
         special = set(re.findall(r"[*?\[{$`]", plain)) | ({"~"} if raw.startswith("~") else set[str]())
-        return Word(text, fixed=not special, glob=bool(special) and special <= {"*", "?"} and plain == raw)
+        return Word(
+            text,
+            fixed=not special,
+            glob=bool(special) and special <= {"*", "?"} and plain == raw,
+            wild=not special.isdisjoint("*?["),
+        )
 
     def _quoted(self, node: Node, depth: int) -> Word:
         text, fixed = "", True
@@ -329,95 +329,7 @@ class _Reader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip(_SPACES)
 
 
-class _Touched:
-    """What the commands of a line may open and load, for rules: rather too much than too little."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self.globs: list[str] = []
-        self.folders: list[str] = []
-        self.addresses: list[str] = []
-        self.all_fixed = True
-
-    def add(self, one: _Found) -> None:
-        words = [word.text for word in one.words]
-        for target in one.targets:
-            self._path(target)
-        if words and words[0] in _MOVES:
-            folder = one.words[1] if len(one.words) == 2 else Word("", fixed=False)
-            self.all_fixed = self.all_fixed and folder.fixed and folder.text not in ("", "-")
-            self.folders.append(folder.text)
-        if takes_no_paths(words):
-            return
-        for word in one.words[1:]:
-            if loads_urls(words) and not word.text.startswith("-"):
-                self.all_fixed = self.all_fixed and word.fixed
-                if not _URL.match(word.text):
-                    self.addresses.append(f"http://{word.text}")
-            if not _URL.match(word.text):
-                self._path(word)
-
-    def _path(self, word: Word) -> None:
-        if word.fixed:
-            self.words += _path_forms(word.text)
-        elif re.match(r"~(?:/|\Z)", word.text) and not re.search(r"[*?\[{$`]", word.text):
-            self.words.append(word.text)
-        elif word.glob and "**" not in word.text and not word.text.startswith("-"):
-            self.globs.append(word.text)
-        else:
-            self.all_fixed = False
-
-
-def _path_forms(text: str) -> Iterator[str]:
-    """The paths that a program may take a word for: all of it, the value of an option, what follows an ``@``."""
-    if not text.startswith("-"):
-        yield text
-    for mark in ("=", "@", ":"):
-        _, found, rest = text.partition(mark)
-        if found and rest:
-            yield rest
-    if text.startswith("-") and not text.startswith("--") and (place := re.search(r"[/~]|\.\.", text)):
-        yield text[place.start() :]
-
-
-def _mentions(one: _Found, depth: int) -> Iterator[tuple[str, ...]]:
-    """The words of a command, and of those that it may run."""
-    words = tuple(word.text for word in one.words)
-    if not words:
-        return
-    yield words
-    if depth > 3 or not (runs_others(words) or not one.words[0].fixed or "find" in words[0]):
-        return
-    for place in range(1, min(len(words), 64)):
-        yield words[place:]
-        if " " in words[place] or ";" in words[place]:
-            inner = _Reader(words[place])
-            inner.run()
-            for other in inner.found:
-                yield from _mentions(other, depth + 1)
-
-
-def _paths(one: _Found) -> list[str]:
-    """What people should see as a path among the words."""
-    shown = [target.text for target in one.targets if target.text.strip("<>&|")]
-    takes_paths = bool(one.words) and one.words[0].text in _TAKES_PATHS
-    for index, word in enumerate(one.words):
-        text = word.text
-        if text.startswith("-") and "=" in text:
-            text = text.partition("=")[2]
-        if not text.strip("<>&|") or text.startswith("-") or _URL.match(text):
-            continue
-        looks = "/" in text or text.startswith(("~", "..")) or text == "."
-        if index == 0:
-            looks = "/" in text
-        elif not looks:
-            looks = takes_paths or (_FILE_NAME.match(text) is not None)
-        if looks:
-            shown.append(text)
-    return shown
-
-
-def _judged(one: _Found, line: str, *, moved: bool) -> ParsedCommand:
+def _judged(one: FoundCommand, line: str, *, moved: bool) -> ParsedCommand:
     if one.writes:
         return unclear(line)
     name = one.words[0].text if one.words else ""
@@ -436,18 +348,6 @@ def _leaves(root: Node) -> Iterator[Node]:
             stack += reversed(children)
         else:
             yield node
-
-
-def _is_opaque(one: _Found) -> bool:
-    if not one.words:
-        return False
-    words = tuple(word.text for word in one.words)
-    if not one.words[0].fixed or any(
-        word.rpartition("/")[2] in _SHELLS and (word != "." or not place) for place, word in enumerate(words[:64])
-    ):
-        return True
-    # What comes from an expansion may be the name of what is run.
-    return runs_others(words) and not all(word.fixed for word in one.words)
 
 
 def _parser() -> Parser:
@@ -476,21 +376,11 @@ _TOKENS: Final = frozenset({
     "&&", "||", "|", "|&", ";", "&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
     "until", "do", "done", "$(", "`",
 })  # fmt: skip
+_REPEATS: Final = frozenset({"while_statement", "&", "|", "|&", "pipeline"})
 _REDIRECTIONS: Final = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|"})
 _KEYWORDS: Final = frozenset({
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
     "select", "then", "until", "while", "{", "}", "time", "((",
-})  # fmt: skip
-_MOVES: Final = frozenset({"cd", "chdir", "pushd", "popd"})
-# Those run what they read, or give other commands another meaning.
-_SHELLS: Final = frozenset({
-    ".", "alias", "ash", "bash", "busybox", "csh", "dash", "enable", "eval", "fish", "hash", "ksh", "mksh", "rbash",
-    "sh", "source", "tcsh", "toybox", "trap", "zsh",
-})  # fmt: skip
-_TAKES_PATHS: Final = frozenset({
-    "cat", "cd", "chmod", "chown", "cmp", "cp", "diff", "du", "file", "head", "less", "ln", "ls", "mkdir", "more",
-    "mv", "nl", "readlink", "realpath", "rm", "rmdir", "shred", "source", "stat", "tac", "tail", "tee", "touch",
-    "tree", "truncate", "wc",
 })  # fmt: skip
 # What bash takes for space; Python knows more.
 _SPACES: Final = " \t\n"
@@ -498,5 +388,3 @@ _SPACES: Final = " \t\n"
 _ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?<![ \t\n])\\\n(?![ \t\n])")
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_URL: Final = re.compile(r"(?:https?|ftp|ftps|ssh|git|ws|wss)://[^\s'\"`<>|;&\\]+", re.IGNORECASE)
-_FILE_NAME: Final = re.compile(r"[\w@%+-][\w@%+.-]*\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
