@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from jumpseat.agent import limits, tokens
 from jumpseat.agent.arguments import mended
@@ -98,6 +99,8 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             elif outcome == "refused" and not session.has_steering():
                 return
             turn += 1
+            # Where model and tools answer at once, nobody else would ever run, not even who wants to abort this.
+            await anyio.lowlevel.checkpoint()
     except anyio.get_cancelled_exc_class():
         try:
             session.record_abort()
