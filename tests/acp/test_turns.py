@@ -211,6 +211,38 @@ async def test_a_prompt_that_is_taken_back_stops_what_it_has_set_going(tmp_path:
         await _cancelled(editor, session, second)
 
 
+async def test_a_prompt_that_is_taken_back_leaves_those_before_and_behind_it_alone(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    prompts = [
+        {"when": "ask", "turns": [calls("ask_user", question="Which?", choices=["a", "b"]), {"text": "asked"}]},
+        {"turns": [{"text": "{{last_user}}"}]},
+    ]
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        session = await editor.new(tmp_path)
+        first = await editor.begin(session, "ask me")
+        asked = await editor.question("session/request_permission")
+        second, third = await editor.begin(session, "second"), await editor.begin(session, "third")
+        await editor.notify("$/cancel_request", {"requestId": second})
+        assert (await editor.response(second))["error"]["code"] == -32800
+        await editor.answer(asked, option("choice-0"))
+        assert (await editor.response(first))["result"]["stopReason"] == "end_turn"
+        assert (await editor.response(third))["result"]["stopReason"] == "end_turn"
+        assert editor.said(session) == "askedthird"
+
+
+async def test_what_waits_behind_a_prompt_that_is_taken_back_is_run(tmp_path: Path, schemas: Schemas) -> None:
+    prompts = [{"when": "go", "turns": [HANG]}, {"turns": [{"text": "fine"}]}]
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        session = await editor.new(tmp_path)
+        first = await editor.begin(session, "go")
+        await editor.update("agent_message_chunk")
+        second = await editor.begin(session, "second")
+        await editor.notify("$/cancel_request", {"requestId": first})
+        assert (await editor.response(first))["error"]["code"] == -32800
+        assert (await editor.response(second))["result"]["stopReason"] == "end_turn"
+
+
 async def test_closing_a_session_cancels_its_prompt(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, HANG) as (_, editor):
         session = await editor.new(tmp_path)

@@ -68,6 +68,15 @@ class AskForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AskToOpen:
+    """Have the person open an address and do there what is to be done."""
+
+    request_id: str
+    message: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Withdraw:
     """A question is settled, by whomever: take it back if it is still shown."""
 
@@ -75,7 +84,15 @@ class Withdraw:
 
 
 Step: TypeAlias = (
-    Update | Notice | OptionsChanged | CommandsChanged | PlanChanged | AskPermission | AskForm | Withdraw
+    Update
+    | Notice
+    | OptionsChanged
+    | CommandsChanged
+    | PlanChanged
+    | AskPermission
+    | AskForm
+    | AskToOpen
+    | Withdraw
 )
 
 
@@ -183,8 +200,10 @@ class Translator:
                 if payload.result.kind.startswith("approved") and payload.tool_call_id in self.calls:
                     yield _call_update({"toolCallId": payload.tool_call_id, "status": "in_progress"})
             case events.ElicitationRequested():
-                if payload.requested_schema is not None:
-                    yield AskForm(payload.request_id, payload.message, payload.requested_schema)
+                if payload.url is not None:
+                    yield AskToOpen(payload.request_id, payload.message, payload.url)
+                else:
+                    yield AskForm(payload.request_id, payload.message, payload.requested_schema or {})
             case events.ElicitationCompleted():
                 yield Withdraw(payload.request_id)
             case events.AssistantUsage():

@@ -15,6 +15,7 @@ from jumpseat.acp.plans import entries_of, entries_of_todos
 from jumpseat.acp.updates import (
     AskForm,
     AskPermission,
+    AskToOpen,
     CommandsChanged,
     Notice,
     OptionsChanged,
@@ -93,7 +94,7 @@ class SessionView:
                 self._door.connection.tasks.start_soon(self.tell_plan)
             case AskPermission():
                 self._ask(step.request_id, lambda: questions.ask_permission(self._door, self, step))
-            case AskForm():
+            case AskForm() | AskToOpen():
                 self._ask(step.request_id, lambda: questions.ask_form(self._door, self, step))
             case Withdraw():
                 if (scope := self._asked.pop(step.request_id, None)) is not None:

@@ -164,8 +164,9 @@ async def _system_message(session: Session) -> str:
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.around.read_instructions(session.settings)
     tools = session.tools.instructions()
+    folders = session.permissions.grounds.added
     transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions, tools)
+    wanted = to_transform(config, cwd, instructions, tools, folders)
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
@@ -175,7 +176,7 @@ async def _system_message(session: Session) -> str:
             log.warning("session %s: the system message was not transformed: %s", session.id, error)
         else:
             transformed = {name: text for name, text in answer.items() if name in wanted}
-    return system_prompt(config, cwd, instructions, transformed, tools)
+    return system_prompt(config, cwd, instructions, transformed, tools, folders)
 
 
 TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
