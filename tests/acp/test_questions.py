@@ -95,7 +95,9 @@ async def test_an_address_is_opened_where_the_editor_opens_any_and_nothing_hangs
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert action in editor.said(session)
         asked = [one["params"] for one in editor.messages if one.get("method") == "elicitation/create"]
-        assert [one["url"] for one in asked] == ["https://example.com/sign-in"] * ("url" in capabilities["elicitation"])
+        assert [one["url"] for one in asked] == ["https://example.com/sign-in"] * (
+            "url" in capabilities["elicitation"]
+        )
 
 
 async def test_cancel_withdraws_a_question(tmp_path: Path, schemas: Schemas) -> None:

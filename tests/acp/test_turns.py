@@ -80,6 +80,23 @@ async def test_an_edit_is_asked_about_with_its_diff_first_and_its_place(tmp_path
         assert later[-1]["content"] == [diff]
 
 
+async def test_a_change_in_many_places_is_approved_as_the_whole_file(tmp_path: Path, schemas: Schemas) -> None:
+    lines = [f"line {number}\n" for number in range(40)]
+    before = "".join(lines)
+    after = "".join(["first\n", *lines[1:39], "last\n"])
+    (tmp_path / "a.txt").write_text(before)
+    turns = [calls("edit", path="a.txt", old_str=before, new_str=after), {"text": "done"}]
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        diff = {"type": "diff", "path": str(tmp_path / "a.txt"), "oldText": before, "newText": after}
+        asked = await editor.question("session/request_permission")
+        assert asked["params"]["toolCall"]["content"] == [diff]
+        assert [one["line"] for one in asked["params"]["toolCall"]["locations"]] == [1, 37]
+        assert (await editor.update("tool_call_update", status="completed"))["content"] == [diff]
+
+
 async def test_a_new_file_has_no_old_text(tmp_path: Path, schemas: Schemas) -> None:
     turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
     answers = {"session/request_permission": option("allow_once")}

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 from jumpseat.acp import tool_calls
 from jumpseat.acp.content import blocks_of, text_block
+from jumpseat.acp.diffs import Reader
 from jumpseat.store.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest
@@ -146,9 +147,10 @@ class Spent:
 
 @dataclass(slots=True)
 class Translator:
-    """``cwd`` is where the session works, for paths that are relative."""
+    """``cwd`` is where the session works, for paths that are relative; ``read`` tells what files hold now."""
 
     cwd: str
+    read: Reader | None = None
     titled: bool = False
     calls: dict[str, Call] = field(default_factory=dict[str, Call])
     spent: Spent = field(default_factory=Spent)
@@ -192,7 +194,7 @@ class Translator:
                     content = tool_calls.output(payload.progress_message, "")
                     yield _call_update({"toolCallId": payload.tool_call_id, "content": content})
             case events.ToolExecutionComplete():
-                yield _call_update(self._end(payload))
+                yield _call_update(self._end(payload, self.read))
             case events.PermissionRequested():
                 yield from self._permission(payload)
             case events.PermissionCompleted():
@@ -323,9 +325,9 @@ class Translator:
         self.calls[start.tool_call_id] = Call(start.tool_name, shown["title"], path)
         return shown
 
-    def _end(self, end: events.ToolExecutionComplete) -> JsonObject:
+    def _end(self, end: events.ToolExecutionComplete, read: Reader | None = None) -> JsonObject:
         call = self.calls.pop(end.tool_call_id, None)
-        shown = tool_calls.completed(end, call.tool if call else "", call.path if call else None)
+        shown = tool_calls.completed(end, call.tool if call else "", call.path if call else None, read)
         if call is not None and call.in_terminal:
             # The terminal stays, and shows what was said.
             shown.pop("content", None)
@@ -335,7 +337,7 @@ class Translator:
         request = asked.permission_request
         call = self.calls.get(request.tool_call_id) if request.tool_call_id is not None else None
         shown = tool_calls.asked(
-            request, request.tool_call_id or asked.request_id, call.title if call is not None else None
+            request, request.tool_call_id or asked.request_id, call.title if call is not None else None, self.read
         )
         if call is not None:
             yield _call_update({"toolCallId": shown["toolCallId"], "status": "pending"})
