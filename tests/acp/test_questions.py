@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.editor import Schemas, running_editor
+from tests.support.editor import Schemas, option, running_editor
 from tests.support.server import calls
 
 pytestmark = pytest.mark.anyio
@@ -58,6 +59,45 @@ async def test_an_open_question_cannot_be_put_without_forms_and_the_model_is_tol
         session = await editor.new(tmp_path)
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
+
+
+ASKING = """
+from mcp.server.fastmcp import Context, FastMCP
+from mcp.server.session import ServerSession
+
+server = FastMCP("asking")
+
+
+@server.tool()
+async def sign_in(ctx: Context[ServerSession, None]) -> str:
+    answer = await ctx.elicit_url("Sign in", "https://example.com/sign-in", "one")
+    return answer.action
+
+
+server.run("stdio")
+"""
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "action"),
+    [({"elicitation": {"url": {}}}, "accept"), ({"elicitation": {"url": {}}}, "decline"), (FORM, "cancel")],
+)
+async def test_an_address_is_opened_where_the_editor_opens_any_and_nothing_hangs_elsewhere(
+    tmp_path: Path, schemas: Schemas, capabilities: dict[str, Any], action: str
+) -> None:
+    (tmp_path / "asking.py").write_text(ASKING)
+    server = {"name": "asking", "command": sys.executable, "args": [str(tmp_path / "asking.py")], "env": []}
+    answers = {"session/request_permission": option("allow_once"), "elicitation/create": {"action": action}}
+    async with running_editor(
+        tmp_path, schemas, calls("asking-sign_in"), DONE, capabilities=capabilities, answers=answers
+    ) as (_, editor):
+        session = await editor.new(tmp_path, mcpServers=[server])
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
+        assert action in editor.said(session)
+        asked = [one["params"] for one in editor.messages if one.get("method") == "elicitation/create"]
+        assert [one["url"] for one in asked] == ["https://example.com/sign-in"] * (
+            "url" in capabilities["elicitation"]
+        )
 
 
 async def test_cancel_withdraws_a_question(tmp_path: Path, schemas: Schemas) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.editor import CONFIG, Schemas, option, running_editor, value_of
-from tests.support.server import JsonObject, running_server, scripted
+from tests.support.server import JsonObject, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +34,24 @@ async def test_an_editor_may_be_called_anything(tmp_path: Path, schemas: Schemas
         info = {"name": "Ed\r\nitor: é\u0000", "title": "Editor", "version": "1"}
         await editor.call("initialize", {"protocolVersion": 1, "clientInfo": info})
         assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == "end_turn"
+
+
+async def test_what_cannot_be_understood_of_an_editor_was_not_said(tmp_path: Path, schemas: Schemas) -> None:
+    said: list[JsonObject] = [
+        {"clientCapabilities": None, "clientInfo": None},
+        {"clientCapabilities": "all", "clientInfo": 7},
+        {"clientCapabilities": {"fs": {"readTextFile": "yes"}, "terminal": 1, "elicitation": {"form": 3}}},
+        {"clientCapabilities": {"fs": [], "session": []}, "clientInfo": {"name": 5}},
+    ]
+    turn = calls("ask_user", question="Why?")
+    async with running_editor(tmp_path, schemas, turn, initialize=False) as (_, editor):
+        for more in said:
+            assert (await editor.call("initialize", {"protocolVersion": 1, **more}))["protocolVersion"] == 1
+        # The rest counts. An empty table of Lua is a list: this editor has forms.
+        capabilities: JsonObject = {"terminal": "?", "elicitation": {"form": []}}
+        await editor.call("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
+        await editor.begin(await editor.new(tmp_path), "go")
+        await editor.question("elicitation/create")
 
 
 async def test_authenticate_says_what_to_set_where_nothing_is(tmp_path: Path, schemas: Schemas) -> None:
@@ -315,6 +333,45 @@ async def test_embedded_files_reach_the_model(tmp_path: Path, schemas: Schemas) 
         assert (await editor.call("session/prompt", {"sessionId": session, "prompt": []}))["stopReason"]
 
 
+async def test_more_folders_are_told_to_the_model_and_the_last_request_counts(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    work, other = tmp_path / "work", tmp_path / "other"
+    for folder in (work, other):
+        folder.mkdir()
+    prompts: list[JsonObject] = [
+        {"when": "alone", "turns": [{"text": "ok", "expect": {"system": "/^(?![\\s\\S]*More folders)/"}}]},
+        {"turns": [{"text": "ok", "expect": {"system": f"More folders of the workspace: {other}"}}]},
+    ]
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        session = await editor.new(work, additionalDirectories=[str(other)])
+        await editor.say(session, "first")
+        params: JsonObject = {"sessionId": session, "cwd": str(work), "mcpServers": []}
+        await editor.call("session/load", params)
+        await editor.say(session, "alone")
+        await editor.call("session/resume", {**params, "additionalDirectories": [str(other)]})
+        await editor.say(session, "third")
+
+
+async def test_an_approval_for_the_session_covers_more_folders_and_no_others(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    work, other, third = (tmp_path / name for name in ("work", "other", "third"))
+    for folder in (work, other, third):
+        folder.mkdir()
+    turns = [
+        calls("create", "call-1", path="a.txt", file_text="a"),
+        calls("create", "call-2", path=str(other / "a.txt"), file_text="a"),
+        calls("create", "call-3", path=str(third / "a.txt"), file_text="a"),
+        {"text": "ok"},
+    ]
+    answers = {"session/request_permission": option("allow_always")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        await editor.say(await editor.new(work, additionalDirectories=[str(other)]), "go")
+        asked = [one["params"] for one in editor.messages if one.get("method") == "session/request_permission"]
+        assert [one["toolCall"]["toolCallId"] for one in asked] == ["call-1", "call-3"]
+
+
 async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         good: JsonObject = {"name": "a", "command": "true", "args": [], "env": []}
@@ -325,10 +382,13 @@ async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schem
             {"cwd": str(tmp_path), "mcpServers": [{"name": "a", "args": [], "env": []}]},
             {"cwd": str(tmp_path), "mcpServers": [{"type": "http", "name": "a", "headers": []}]},
             {"cwd": str(tmp_path), "mcpServers": "none"},
+            {"cwd": str(tmp_path), "mcpServers": [], "additionalDirectories": ["relative"]},
+            {"cwd": str(tmp_path), "mcpServers": [], "additionalDirectories": [str(tmp_path / "missing")]},
             {"mcpServers": []},
         ]
         for params in wrong:
             assert (await editor.refused("session/new", params))["code"] == -32602, params
+        assert (await editor.refused("session/list", {"cwd": "relative"}))["code"] == -32602
 
 
 # --- bad input --------------------------------------------------------------------------------------------------

@@ -80,6 +80,23 @@ async def test_an_edit_is_asked_about_with_its_diff_first_and_its_place(tmp_path
         assert later[-1]["content"] == [diff]
 
 
+async def test_a_change_in_many_places_is_approved_as_the_whole_file(tmp_path: Path, schemas: Schemas) -> None:
+    lines = [f"line {number}\n" for number in range(40)]
+    before = "".join(lines)
+    after = "".join(["first\n", *lines[1:39], "last\n"])
+    (tmp_path / "a.txt").write_text(before)
+    turns = [calls("edit", path="a.txt", old_str=before, new_str=after), {"text": "done"}]
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        diff = {"type": "diff", "path": str(tmp_path / "a.txt"), "oldText": before, "newText": after}
+        asked = await editor.question("session/request_permission")
+        assert asked["params"]["toolCall"]["content"] == [diff]
+        assert [one["line"] for one in asked["params"]["toolCall"]["locations"]] == [1, 37]
+        assert (await editor.update("tool_call_update", status="completed"))["content"] == [diff]
+
+
 async def test_a_new_file_has_no_old_text(tmp_path: Path, schemas: Schemas) -> None:
     turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
     answers = {"session/request_permission": option("allow_once")}
@@ -209,6 +226,38 @@ async def test_a_prompt_that_is_taken_back_stops_what_it_has_set_going(tmp_path:
         second = await editor.begin(session, "again")
         await editor.update("agent_message_chunk", since=len(editor.messages))
         await _cancelled(editor, session, second)
+
+
+async def test_a_prompt_that_is_taken_back_leaves_those_before_and_behind_it_alone(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    prompts = [
+        {"when": "ask", "turns": [calls("ask_user", question="Which?", choices=["a", "b"]), {"text": "asked"}]},
+        {"turns": [{"text": "{{last_user}}"}]},
+    ]
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        session = await editor.new(tmp_path)
+        first = await editor.begin(session, "ask me")
+        asked = await editor.question("session/request_permission")
+        second, third = await editor.begin(session, "second"), await editor.begin(session, "third")
+        await editor.notify("$/cancel_request", {"requestId": second})
+        assert (await editor.response(second))["error"]["code"] == -32800
+        await editor.answer(asked, option("choice-0"))
+        assert (await editor.response(first))["result"]["stopReason"] == "end_turn"
+        assert (await editor.response(third))["result"]["stopReason"] == "end_turn"
+        assert editor.said(session) == "askedthird"
+
+
+async def test_what_waits_behind_a_prompt_that_is_taken_back_is_run(tmp_path: Path, schemas: Schemas) -> None:
+    prompts = [{"when": "go", "turns": [HANG]}, {"turns": [{"text": "fine"}]}]
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        session = await editor.new(tmp_path)
+        first = await editor.begin(session, "go")
+        await editor.update("agent_message_chunk")
+        second = await editor.begin(session, "second")
+        await editor.notify("$/cancel_request", {"requestId": first})
+        assert (await editor.response(first))["error"]["code"] == -32800
+        assert (await editor.response(second))["result"]["stopReason"] == "end_turn"
 
 
 async def test_closing_a_session_cancels_its_prompt(tmp_path: Path, schemas: Schemas) -> None:

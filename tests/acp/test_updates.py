@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from jumpseat.acp import tool_calls
 from jumpseat.acp.content import blocks_of, path_of, prompt_of
-from jumpseat.acp.diffs import contents_of
+from jumpseat.acp.diffs import diffs_of
 from jumpseat.acp.options import State, mode_of, options_of
 from jumpseat.acp.params import ResourceLinkBlock, TextBlock
 from jumpseat.acp.permissions import options_for
@@ -116,22 +117,42 @@ def test_output_cannot_leave_its_fence() -> None:
     ],
 )
 def test_a_diff_of_ours_becomes_two_texts(before: str, after: str) -> None:
-    ((content, location),) = contents_of(unified_diff("/w/a.txt", before, after))
+    diffs = diffs_of(unified_diff("/w/a.txt", before, after))
+    (content,), (location,) = diffs.contents, diffs.locations
     assert content == {"type": "diff", "path": "/w/a.txt", "oldText": before, "newText": after}
     assert location["path"] == "/w/a.txt"
 
 
-def test_each_hunk_is_a_content_of_its_own_with_its_line() -> None:
+def test_each_hunk_of_a_file_that_cannot_be_read_is_a_content_of_its_own_with_its_line() -> None:
     lines = [f"{number}\n" for number in range(1, 41)]
     changed = ["one\n", *lines[1:39], "forty\n"]
-    hunks = contents_of(unified_diff("/w/a.txt", "".join(lines), "".join(changed)))
-    assert [content["newText"].split("\n")[0] for content, _ in hunks] == ["one", "37"]
-    assert [location["line"] for _, location in hunks] == [1, 37]
+    for now in (None, "something else\n", "", "".join(lines[1:])):
+        diffs = diffs_of(unified_diff("/w/a.txt", "".join(lines), "".join(changed)), read=lambda _, now=now: now)
+        assert [one["newText"].split("\n")[0] for one in diffs.contents] == ["one", "37"]
+        assert [one["line"] for one in diffs.locations] == [1, 37]
+
+
+def test_a_change_is_shown_as_the_whole_file_before_and_after() -> None:
+    lines = [f"{number}\n" for number in range(1, 41)]
+    texts = [
+        "".join(lines),
+        "".join(["zero\n", *lines]),
+        "".join(lines[3:20] + lines[22:]),
+        "".join(lines).rstrip("\n"),
+        "".join(["one\r\n", *lines[1:39], "forty"]),
+        "one",
+        "",
+    ]
+    for before, after in itertools.permutations(texts, 2):
+        unified = unified_diff("/w/a.txt", before, after)
+        pair = [{"type": "diff", "path": "/w/a.txt", "oldText": before, "newText": after}]
+        assert diffs_of(unified, read=lambda _, text=before: text).contents == pair
+        assert diffs_of(unified, read=lambda _, text=after: text, applied=True).contents == pair
 
 
 def test_what_is_no_diff_is_not_taken_for_one() -> None:
     for text in ("", "hello", "@@ -1 +1 @@\n-a\n+b", "--- a\n+++ b\nno hunk"):
-        assert contents_of(text) == []
+        assert diffs_of(text).contents == []
 
 
 def test_links_to_files_are_attachments_and_others_are_text(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -69,17 +70,59 @@ class LentTerminals:
             "cwd": str(cwd),
             "outputByteLimit": OUTPUT_BYTES,
         }
-        created = await _ask(self._door, "terminal/create", params, TerminalCreated)
-        self._view.show_terminal(call_id, created.terminal_id)
-        return LentTerminal(self._door, {"sessionId": session_id, "terminalId": created.terminal_id})
+        opening = _Opening(self._door, params)
+        # In a task of its own: an editor that is asked for a terminal may open one, whatever becomes of the caller.
+        self._door.connection.tasks.start_soon(opening.ask)
+        terminal = await opening.opened()
+        self._view.show_terminal(call_id, terminal.id)
+        return terminal
+
+
+class _Opening:
+    """The question for one terminal. What comes of it goes back at once where nobody waits for it any more."""
+
+    def __init__(self, door: Door, params: dict[str, Any]) -> None:
+        self._door = door
+        self._params = params
+        self._answered = anyio.Event()
+        self._terminal: LentTerminal | None = None
+        self._error: ClientCallError | None = None
+        self._unwanted = False
+
+    async def ask(self) -> None:
+        try:
+            created = await _ask(self._door, "terminal/create", self._params, TerminalCreated)
+            self._terminal = LentTerminal(self._door, self._params["sessionId"], created.terminal_id)
+        except ClientCallError as error:
+            self._error = error
+        self._answered.set()
+        if self._unwanted and self._terminal is not None:
+            with suppress(ClientCallError):
+                await self._terminal.release()
+
+    async def opened(self) -> LentTerminal:
+        """The terminal.
+
+        Raises:
+            ClientCallError: the editor opened none.
+        """
+        try:
+            await self._answered.wait()
+        except anyio.get_cancelled_exc_class():
+            self._unwanted = True
+            raise
+        if self._terminal is None:
+            raise self._error or ClientCallError("the editor opened no terminal")
+        return self._terminal
 
 
 class LentTerminal:
     """One of them."""
 
-    def __init__(self, door: Door, params: dict[str, Any]) -> None:
+    def __init__(self, door: Door, session_id: str, terminal_id: str) -> None:
+        self.id = terminal_id
         self._door = door
-        self._params = params
+        self._params = {"sessionId": session_id, "terminalId": terminal_id}
 
     async def output(self) -> tuple[str, bool]:
         answer = await _ask(self._door, "terminal/output", self._params, TerminalOutput)

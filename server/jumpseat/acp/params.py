@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, StrictBool, StrictInt, field_validator
+from pydantic import Field, StrictBool, StrictInt, ValidationError, ValidatorFunctionWrapHandler, field_validator
+from pydantic_core import PydanticUseDefault
 
 from jumpseat_protocol.wire import WireModel
 
@@ -16,33 +17,50 @@ class Nothing(WireModel):
     """A request or notification whose params say nothing."""
 
 
-class Implementation(WireModel):
+def _or_unsaid(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """What cannot be understood of what an editor says of itself was not said; the protocol wants it so.
+
+    An empty list is an empty object: Lua has one word for both.
+    """
+    try:
+        return check({} if value == [] else value)
+    except ValidationError:
+        raise PydanticUseDefault from None
+
+
+class Said(WireModel):
+    """Base of what an editor says of itself."""
+
+    _or_unsaid = field_validator("*", mode="wrap")(_or_unsaid)
+
+
+class Implementation(Said):
     name: str = ""
     title: str | None = None
     version: str = ""
 
 
-class FileSystemCapabilities(WireModel):
+class FileSystemCapabilities(Said):
     read_text_file: StrictBool = False
     write_text_file: StrictBool = False
 
 
-class ConfigOptionCapabilities(WireModel):
+class ConfigOptionCapabilities(Said):
     boolean: dict[str, Any] | None = None
 
 
-class ClientSessionCapabilities(WireModel):
+class ClientSessionCapabilities(Said):
     compaction: dict[str, Any] | None = None
     config_options: ConfigOptionCapabilities = Field(default_factory=ConfigOptionCapabilities)
     notices: dict[str, Any] | None = None
 
 
-class ElicitationCapabilities(WireModel):
+class ElicitationCapabilities(Said):
     form: dict[str, Any] | None = None
     url: dict[str, Any] | None = None
 
 
-class ClientCapabilities(WireModel):
+class ClientCapabilities(Said):
     """What the editor can do; what it does not say, it cannot. A capability that is an object may be empty."""
 
     fs: FileSystemCapabilities = Field(default_factory=FileSystemCapabilities)
@@ -55,6 +73,8 @@ class InitializeParams(WireModel):
     protocol_version: StrictInt = Field(ge=0)
     client_capabilities: ClientCapabilities = Field(default_factory=ClientCapabilities)
     client_info: Implementation | None = None
+
+    _or_unsaid = field_validator("client_capabilities", "client_info", mode="wrap")(_or_unsaid)
 
 
 class AuthenticateParams(WireModel):

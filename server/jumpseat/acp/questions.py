@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jumpseat.acp.content import text_block
 from jumpseat.acp.params import ElicitationAnswer, PermissionAnswer
 from jumpseat.acp.permissions import decision_of, options_for
-from jumpseat.acp.updates import AskForm, AskPermission
+from jumpseat.acp.updates import AskForm, AskPermission, AskToOpen
 from jumpseat.errors import ClientCallError, SessionNotFoundError
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
@@ -40,10 +40,13 @@ async def ask_permission(door: Door, view: SessionView, step: AskPermission) -> 
         log.debug("session %s was closed while its person was asked", view.session_id)
 
 
-async def ask_form(door: Door, view: SessionView, step: AskForm) -> None:
-    """Have a person fill in a form."""
+async def ask_form(door: Door, view: SessionView, step: AskForm | AskToOpen) -> None:
+    """Have a person fill in a form, or open an address; an editor that cannot do the one or the other cancels."""
     try:
-        result = await _elicit(door, view.session_id, step.message, step.schema)
+        if isinstance(step, AskForm):
+            result = await _elicit(door, view.session_id, step.message, step.schema)
+        else:
+            result = await _open(door, view.session_id, step)
     except ClientCallError as error:
         log.warning("session %s: the editor did not show a form: %s", view.session_id, error)
         result = ElicitationResult(action="cancel")
@@ -105,8 +108,25 @@ async def _ask_in_form(
 
 
 async def _elicit(door: Door, session_id: str, message: str, schema: dict[str, Any]) -> ElicitationResult:
+    if door.capabilities.elicitation.form is None:
+        raise ClientCallError("the editor shows no forms")
     params = {"mode": "form", "sessionId": session_id, "message": message, "requestedSchema": schema}
     answer = await door.connection.ask(ELICITATION, params, ElicitationAnswer)
     if answer.action == "accept":
         return ElicitationResult(action="accept", content=answer.content or {})
     return ElicitationResult(action="decline" if answer.action == "decline" else "cancel")
+
+
+async def _open(door: Door, session_id: str, step: AskToOpen) -> ElicitationResult:
+    if door.capabilities.elicitation.url is None:
+        raise ClientCallError("the editor opens no addresses")
+    params = {
+        "mode": "url",
+        "sessionId": session_id,
+        "message": step.message,
+        "elicitationId": step.request_id,
+        "url": step.url,
+    }
+    answer = await door.connection.ask(ELICITATION, params, ElicitationAnswer)
+    action = answer.action
+    return ElicitationResult(action=action if action in ("accept", "decline") else "cancel")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from jumpseat.acp.content import text_block
-from jumpseat.acp.diffs import contents_of
+from jumpseat.acp.diffs import Diffs, Reader, diffs_of
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -97,7 +97,9 @@ def output(text: str, tool: str) -> list[dict[str, Any]]:
     return [{"type": "content", "content": text_block(text)}]
 
 
-def completed(call: events.ToolExecutionComplete, tool: str, path: str | None) -> dict[str, Any]:
+def completed(
+    call: events.ToolExecutionComplete, tool: str, path: str | None, read: Reader | None = None
+) -> dict[str, Any]:
     """The ``tool_call_update`` of a call that has ended. ``path`` is the one file it was about, if it was."""
     shown: dict[str, Any] = {
         "toolCallId": call.tool_call_id,
@@ -105,10 +107,10 @@ def completed(call: events.ToolExecutionComplete, tool: str, path: str | None) -
     }
     result, error = call.result, call.error
     text = result.content if result is not None else error.message if error is not None else ""
-    hunks = contents_of(result.detailed_content, path) if result is not None and result.detailed_content else []
-    if hunks:
-        shown["content"] = [content for content, _ in hunks]
-        shown["locations"] = [location for _, location in hunks]
+    detail = result.detailed_content if result is not None else None
+    diffs = diffs_of(detail, path, read=read, applied=True) if detail else Diffs([], [])
+    if diffs.contents:
+        shown["content"], shown["locations"] = diffs.contents, diffs.locations
     else:
         shown["content"] = output(text, tool) if text else []
         for one in (result.binary_results_for_llm if result is not None else None) or ():
@@ -121,7 +123,9 @@ def completed(call: events.ToolExecutionComplete, tool: str, path: str | None) -
     return shown
 
 
-def asked(request: PermissionRequest, call_id: str, title: str | None) -> dict[str, Any]:
+def asked(
+    request: PermissionRequest, call_id: str, title: str | None, read: Reader | None = None
+) -> dict[str, Any]:
     """The call as a permission question shows it: what would be done, and where."""
     shown: dict[str, Any] = {"toolCallId": call_id, "status": "pending"}
     match request:
@@ -130,10 +134,10 @@ def asked(request: PermissionRequest, call_id: str, title: str | None) -> dict[s
             shown["content"] = output(request.full_command_text, "bash")
             shown["rawInput"] = {"command": request.full_command_text}
         case WritePermission():
-            hunks = contents_of(request.diff, request.file_name)
+            diffs = diffs_of(request.diff, request.file_name, read=read)
             shown |= {"kind": "edit", "title": request.intention}
-            shown["content"] = [content for content, _ in hunks] or output(request.diff, "edit")
-            shown["locations"] = [location for _, location in hunks] or [{"path": request.file_name}]
+            shown["content"] = diffs.contents or output(request.diff, "edit")
+            shown["locations"] = diffs.locations or [{"path": request.file_name}]
         case ReadPermission():
             shown |= {"kind": "read", "title": request.intention, "locations": [{"path": request.path}]}
         case McpPermission():

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 from jumpseat.acp import tool_calls
 from jumpseat.acp.content import blocks_of, text_block
+from jumpseat.acp.diffs import Reader
 from jumpseat.store.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest
@@ -68,6 +69,15 @@ class AskForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AskToOpen:
+    """Have the person open an address and do there what is to be done."""
+
+    request_id: str
+    message: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Withdraw:
     """A question is settled, by whomever: take it back if it is still shown."""
 
@@ -75,7 +85,15 @@ class Withdraw:
 
 
 Step: TypeAlias = (
-    Update | Notice | OptionsChanged | CommandsChanged | PlanChanged | AskPermission | AskForm | Withdraw
+    Update
+    | Notice
+    | OptionsChanged
+    | CommandsChanged
+    | PlanChanged
+    | AskPermission
+    | AskForm
+    | AskToOpen
+    | Withdraw
 )
 
 
@@ -129,9 +147,10 @@ class Spent:
 
 @dataclass(slots=True)
 class Translator:
-    """``cwd`` is where the session works, for paths that are relative."""
+    """``cwd`` is where the session works, for paths that are relative; ``read`` tells what files hold now."""
 
     cwd: str
+    read: Reader | None = None
     titled: bool = False
     calls: dict[str, Call] = field(default_factory=dict[str, Call])
     spent: Spent = field(default_factory=Spent)
@@ -175,7 +194,7 @@ class Translator:
                     content = tool_calls.output(payload.progress_message, "")
                     yield _call_update({"toolCallId": payload.tool_call_id, "content": content})
             case events.ToolExecutionComplete():
-                yield _call_update(self._end(payload))
+                yield _call_update(self._end(payload, self.read))
             case events.PermissionRequested():
                 yield from self._permission(payload)
             case events.PermissionCompleted():
@@ -183,8 +202,10 @@ class Translator:
                 if payload.result.kind.startswith("approved") and payload.tool_call_id in self.calls:
                     yield _call_update({"toolCallId": payload.tool_call_id, "status": "in_progress"})
             case events.ElicitationRequested():
-                if payload.requested_schema is not None:
-                    yield AskForm(payload.request_id, payload.message, payload.requested_schema)
+                if payload.url is not None:
+                    yield AskToOpen(payload.request_id, payload.message, payload.url)
+                else:
+                    yield AskForm(payload.request_id, payload.message, payload.requested_schema or {})
             case events.ElicitationCompleted():
                 yield Withdraw(payload.request_id)
             case events.AssistantUsage():
@@ -303,9 +324,9 @@ class Translator:
         self.calls[start.tool_call_id] = Call(start.tool_name, shown["title"], path)
         return shown
 
-    def _end(self, end: events.ToolExecutionComplete) -> JsonObject:
+    def _end(self, end: events.ToolExecutionComplete, read: Reader | None = None) -> JsonObject:
         call = self.calls.pop(end.tool_call_id, None)
-        shown = tool_calls.completed(end, call.tool if call else "", call.path if call else None)
+        shown = tool_calls.completed(end, call.tool if call else "", call.path if call else None, read)
         if call is not None and call.in_terminal:
             # The terminal stays, and shows what was said.
             shown.pop("content", None)
@@ -315,7 +336,7 @@ class Translator:
         request = asked.permission_request
         call = self.calls.get(request.tool_call_id) if request.tool_call_id is not None else None
         shown = tool_calls.asked(
-            request, request.tool_call_id or asked.request_id, call.title if call is not None else None
+            request, request.tool_call_id or asked.request_id, call.title if call is not None else None, self.read
         )
         if call is not None:
             yield _call_update({"toolCallId": shown["toolCallId"], "status": "pending"})

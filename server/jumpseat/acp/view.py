@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -15,6 +16,7 @@ from jumpseat.acp.plans import entries_of, entries_of_todos
 from jumpseat.acp.updates import (
     AskForm,
     AskPermission,
+    AskToOpen,
     CommandsChanged,
     Notice,
     OptionsChanged,
@@ -38,13 +40,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LARGEST_SHOWN_BYTES: Final = 512 * 1024
+"""A file above this is shown by the hunks of a change, and not as a whole."""
+
 
 class SessionView:
     """``models`` are those the session can be switched to, as far as they are known by now."""
 
     def __init__(self, door: Door, session_id: str, cwd: str) -> None:
         self.session_id = session_id
-        self.translator = Translator(cwd)
+        self.translator = Translator(cwd, _text_of)
         self.models: Sequence[ModelInfo] = ()
         self.models_known = anyio.Event()
         self._door = door
@@ -93,7 +98,7 @@ class SessionView:
                 self._door.connection.tasks.start_soon(self.tell_plan)
             case AskPermission():
                 self._ask(step.request_id, lambda: questions.ask_permission(self._door, self, step))
-            case AskForm():
+            case AskForm() | AskToOpen():
                 self._ask(step.request_id, lambda: questions.ask_form(self._door, self, step))
             case Withdraw():
                 if (scope := self._asked.pop(step.request_id, None)) is not None:
@@ -261,3 +266,14 @@ class SessionView:
         for scope in self._commands:
             scope.cancel()
         return self.session.abort("user_initiated")
+
+
+def _text_of(path: str) -> str | None:
+    """A file for the eyes of a person; ``None`` where there is none, or it is large."""
+    try:
+        file = Path(path)
+        if not file.is_file() or file.stat().st_size > LARGEST_SHOWN_BYTES:
+            return None
+        return file.read_bytes().decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None

@@ -48,6 +48,8 @@ class EditorTerminals(Protocol):
     async def run(self, call_id: str, command: str, cwd: Path, environ: dict[str, str]) -> EditorTerminal:
         """Run a command line in bash, shown with the tool call; ``environ`` comes on top of the editor's own.
 
+        One that is opened for a caller who was cancelled is given back.
+
         Raises:
             ClientCallError: the editor did not.
         """

@@ -104,6 +104,8 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             elif outcome == "refused" and not session.has_steering():
                 return
             turn += 1
+            # Where model and tools answer at once, nobody else would ever run, not even who wants to abort this.
+            await anyio.lowlevel.checkpoint()
     except anyio.get_cancelled_exc_class():
         try:
             session.record_abort()
@@ -182,8 +184,9 @@ async def _system_message(session: Session) -> str:
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.around.read_instructions(session.settings)
     tools = session.tools.instructions()
+    folders = session.permissions.grounds.added
     transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions, tools)
+    wanted = to_transform(config, cwd, instructions, tools, folders)
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
@@ -193,7 +196,7 @@ async def _system_message(session: Session) -> str:
             log.warning("session %s: the system message was not transformed: %s", session.id, error)
         else:
             transformed = {name: text for name, text in answer.items() if name in wanted}
-    return system_prompt(config, cwd, instructions, transformed, tools)
+    return system_prompt(config, cwd, instructions, transformed, tools, folders)
 
 
 TurnOutcome: TypeAlias = Literal["again", "done", "refused"]

@@ -354,6 +354,21 @@ class Session:
         self.emit(events.PendingMessagesModified())
         return True
 
+    def take_back(self, prompt: Prompt) -> Awaitable[None]:
+        """Forget a prompt that waits, or stop it where it runs; what else waits is not touched.
+
+        Returns:
+            What to await for it to have ended.
+        """
+        if prompt in self._queue:
+            self._queue.remove(prompt)
+            forget([prompt])
+            self.emit(events.PendingMessagesModified())
+        elif self._current is prompt and not self._scope.cancel_called:
+            self._abort_reason = "user_initiated"
+            self._scope.cancel()
+        return prompt.run.done.wait()
+
     def forget_waiting(self) -> None:
         """Forget all that waits; the one that runs goes on."""
         if self._queue or self._steering:

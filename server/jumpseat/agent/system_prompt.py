@@ -7,7 +7,7 @@ short on purpose. No section names a tool: a session may have none.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -37,11 +37,17 @@ SECTIONS: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {"identity": ("preamble", "tone", "tool_efficiency")}
 
 
-def to_transform(config: SystemMessageConfig, cwd: Path, instructions: str = "", tools: str = "") -> dict[str, str]:
+def to_transform(
+    config: SystemMessageConfig,
+    cwd: Path,
+    instructions: str = "",
+    tools: str = "",
+    folders: Sequence[Path] = (),
+) -> dict[str, str]:
     """The sections that the client wants to rewrite itself, with their texts as they would be."""
     if config.mode != "customize":
         return {}
-    sections = _sections(config, cwd, instructions, tools)
+    sections = _sections(config, cwd, instructions, tools, folders)
     return {
         name: "\n\n".join(text for member in _members(name, config) if (text := sections.get(member)))
         for name, edit in config.sections.items()
@@ -55,16 +61,17 @@ def system_prompt(
     instructions: str = "",
     transformed: Mapping[str, str] | None = None,
     tools: str = "",
+    folders: Sequence[Path] = (),
 ) -> str:
     """The system message of a session, as ``config`` wants it.
 
     ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them;
-    ``tools`` is what tools say of themselves.
+    ``tools`` is what tools say of themselves; ``folders`` are those that belong to the workspace beside ``cwd``.
     """
     content = config.content or ""
     if config.mode == "replace":
         return content
-    sections = _sections(config, cwd, instructions, tools)
+    sections = _sections(config, cwd, instructions, tools, folders)
     for name, text in (transformed or {}).items():
         members = _members(name, config) or (name,)
         for member in members:
@@ -73,13 +80,17 @@ def system_prompt(
     return "\n\n".join(part for part in (*sections.values(), content) if part)
 
 
-def _sections(config: SystemMessageConfig, cwd: Path, instructions: str, tools: str) -> dict[str, str]:
+def _sections(
+    config: SystemMessageConfig, cwd: Path, instructions: str, tools: str, folders: Sequence[Path]
+) -> dict[str, str]:
     sections = dict(SECTIONS)
     if tools:
         sections["tool_instructions"] += f"\n\n{tools}"
     sections["environment_context"] = (
         f"Current working directory: {cwd}\nOperating System: {platform.system()} {platform.machine()}"
     )
+    if folders:
+        sections["environment_context"] += f"\nMore folders of the workspace: {', '.join(map(str, folders))}"
     sections["custom_instructions"] = instructions
     if config.mode == "customize":
         _edit(sections, config)

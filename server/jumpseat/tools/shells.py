@@ -61,9 +61,9 @@ class Shells:
         """
         if self._closed:
             raise anyio.ClosedResourceError
+        shell = await self._in_terminal(command, cwd, call_id) if call_id is not None and not stdin else None
         # Cancellation between fork and registration would lose the process.
         with anyio.CancelScope(shield=True):
-            shell = await self._in_terminal(command, cwd, call_id) if call_id is not None and not stdin else None
             if shell is None:
                 shell = await self._start(command, cwd, environ, stdin=stdin)
             if not self._closed:

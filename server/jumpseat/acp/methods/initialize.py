@@ -30,6 +30,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
         "delete": {},
         "resume": {},
         "close": {},
+        "additionalDirectories": {},
         "fork": {},
         "title": {},
         "systemPrompt": {"mode": {"override": {}}},

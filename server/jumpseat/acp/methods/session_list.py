@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from pathlib import Path
 from typing import Any, Final
 
 from jumpseat.acp.door import Door
@@ -17,8 +18,10 @@ def list_sessions(door: Door, params: ListParams) -> dict[str, Any]:
     """One page of them.
 
     Raises:
-        InvalidRequestError: the cursor is none of ours.
+        InvalidRequestError: the cursor is none of ours, or the folder is not an absolute path.
     """
+    if params.cwd is not None and not Path(params.cwd).is_absolute():
+        raise InvalidRequestError("cwd must be an absolute path")
     wanted = SessionListFilter(cwd=params.cwd) if params.cwd is not None else None
     listed = [one for one in door.ctx.registry.list(wanted) if one.context is not None and one.context.cwd]
     # By id, too: sessions that changed at the same time must not be on two pages, or on none.

@@ -31,9 +31,11 @@ MODELS_WAIT_S: Final = 0.01
 
 async def new(door: Door, params: NewSessionParams) -> dict[str, Any]:
     """A session; nothing of it is kept unless it is prompted."""
+    folders = _folders(params)
     options = _checked("session/new", SessionCreateParams, _options(door, params))
     opened = await session_create(door.ctx, options)
     view = door.open(door.ctx.registry.live(opened.session_id))
+    view.session.permissions.grounds.added = folders
     return {"sessionId": opened.session_id, **await _opened(door, view)}
 
 
@@ -59,11 +61,13 @@ async def fork(door: Door, params: OpenSessionParams) -> dict[str, Any]:
 
 
 async def _resume(door: Door, params: OpenSessionParams) -> SessionView:
+    folders = _folders(params)
     if (before := door.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
     options = {**_options(door, params), "sessionId": params.session_id}
     await session_resume(door.ctx, _checked("session/load", SessionResumeParams, options))
     session = door.ctx.registry.live(params.session_id)
+    session.permissions.grounds.added = folders
     view = door.open(session)
     view.translator.titled = session.first_prompt is not None
     door.ctx.connection.catch_up(session.id, session.open_questions())
@@ -95,12 +99,13 @@ def _options(door: Door, setup: SessionSetup) -> dict[str, Any]:
     """
     if not Path(setup.cwd).is_absolute():
         raise InvalidRequestError("cwd must be an absolute path")
+    elicitation = door.capabilities.elicitation
     options: dict[str, Any] = {
         "workingDirectory": setup.cwd,
         "streaming": True,
         "requestPermission": True,
         "requestUserInput": True,
-        "requestElicitation": door.capabilities.elicitation.form is not None,
+        "requestElicitation": elicitation.form is not None or elicitation.url is not None,
         "mcpServers": _servers(setup.mcp_servers),
     }
     if door.client_name is not None:
@@ -109,6 +114,21 @@ def _options(door: Door, setup: SessionSetup) -> dict[str, Any]:
         mode = "replace" if setup.system_prompt.mode == "override" else "append"
         options["systemMessage"] = {"mode": mode, "content": text_of(setup.system_prompt.content)}
     return options
+
+
+def _folders(setup: SessionSetup) -> list[Path]:
+    """The other folders that the session works in.
+
+    Raises:
+        InvalidRequestError: one is not an absolute path, or no folder.
+    """
+    folders = [Path(one) for one in dict.fromkeys(setup.additional_directories)]
+    for place, folder in enumerate(folders):
+        if not folder.is_absolute():
+            raise InvalidRequestError(f"additionalDirectories.{place} must be an absolute path")
+        if not folder.is_dir():
+            raise InvalidRequestError(f"additionalDirectories.{place}: {str(folder)!r} is not a directory")
+    return folders
 
 
 def _servers(servers: list[McpServer]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jumpseat.acp.door import Door
 from jumpseat.acp.params import PromptParams, SessionParams
 from jumpseat.acp.view import SessionView
 from jumpseat.agent.commands import invoke
-from jumpseat.agent.queue import Prompt, Run
+from jumpseat.agent.queue import Prompt
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
 
@@ -34,7 +34,7 @@ def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:
     if not session.running:
         view.translator.spent.begin()
     session.send(sent)
-    return _answer(view, sent.run)
+    return _answer(view, sent)
 
 
 def cancel(door: Door, params: SessionParams) -> None:
@@ -46,18 +46,19 @@ async def _settle(stopped: Awaitable[None]) -> None:
     await stopped
 
 
-async def _answer(view: SessionView, run: Run) -> dict[str, Any]:
+async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     """What became of a prompt.
 
     Raises:
         TurnFailedError: its run ended in an error.
     """
+    run = prompt.run
     try:
         await run.done.wait()
     except anyio.get_cancelled_exc_class():
-        # The request was taken back, and with it what it has set going.
+        # The request was taken back, and with it what it has set going; what others have asked for goes on.
         with anyio.CancelScope(shield=True):
-            await view.cancel()
+            await view.session.take_back(prompt)
         raise
     # An answer is the last word of its turn.
     await view.tell_plan()

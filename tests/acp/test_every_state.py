@@ -1,0 +1,237 @@
+"""A turn can be in many states when its person changes their mind, or their editor goes away; in each it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.editor import Editor, Schemas, option, running_editor
+from tests.support.fake_openai import fake_openai, says, stalls
+from tests.support.server import calls
+
+pytestmark = pytest.mark.anyio
+
+ALLOWED: Final = {"session/request_permission": option("allow_once")}
+FILES: Final = {"fs": {"readTextFile": True, "writeTextFile": True}}
+RUDE: Final = str(Path(__file__).parents[1] / "support" / "rude_mcp_server.py")
+
+
+@dataclass(frozen=True)
+class State:
+    """A turn whose model says ``turns`` is in this state when ``there`` has returned.
+
+    ``withdrawn`` is the method of a question that is to be taken back.
+    """
+
+    turns: tuple[dict[str, Any], ...]
+    there: Callable[[Editor], Awaitable[object]]
+    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    servers: tuple[dict[str, Any], ...] = ()
+    withdrawn: str | None = None
+
+
+def _asked(method: str) -> Callable[[Editor], Awaitable[object]]:
+    return lambda editor: editor.question(method)
+
+
+def _told(kind: str, **values: Any) -> Callable[[Editor], Awaitable[object]]:
+    return lambda editor: editor.update(kind, **values)
+
+
+def _runs(editor: Editor) -> Awaitable[object]:
+    return editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
+
+
+STATES: Final[Mapping[str, State]] = {
+    "the model is silent": State(({"hang": True},), _told("session_info_update")),
+    "text is coming": State(({"text": "I am", "hang": True},), _told("agent_message_chunk")),
+    "reasoning is coming": State(({"reasoning": "Hm", "hang": True},), _told("agent_thought_chunk")),
+    "a failed call is to be tried again": State(
+        ({"text": "never", "errors": [{"status": 429, "retry_after_s": 20}]},), _told("session_info_update")
+    ),
+    "a command is asked about": State(
+        (calls("bash", command="touch x; sleep 60"),),
+        _asked("session/request_permission"),
+        withdrawn="session/request_permission",
+    ),
+    "an edit is asked about": State(
+        (calls("create", path="x", file_text="x"),),
+        _asked("session/request_permission"),
+        withdrawn="session/request_permission",
+    ),
+    "a command runs": State((calls("bash", command="echo started; sleep 60 & sleep 60"),), _runs, ALLOWED),
+    "a deaf command runs": State(
+        (calls("bash", command="trap '' TERM INT; echo started; sleep 60"),), _runs, ALLOWED
+    ),
+    "two commands run": State(
+        (
+            {
+                "tool_calls": [
+                    {"id": "call-1", "name": "bash", "arguments": {"command": "sleep 61"}},
+                    {"id": "call-2", "name": "bash", "arguments": {"command": "echo started; sleep 60"}},
+                ]
+            },
+        ),
+        _runs,
+        ALLOWED,
+    ),
+    "a buffer is read": State(
+        (calls("view", path="a.txt"),),
+        _asked("fs/read_text_file"),
+        ALLOWED,
+        FILES,
+        withdrawn="fs/read_text_file",
+    ),
+    "a buffer is written": State(
+        (calls("create", path="x", file_text="x"),),
+        _asked("fs/write_text_file"),
+        ALLOWED,
+        FILES,
+        withdrawn="fs/write_text_file",
+    ),
+    "a terminal is opened": State(
+        (calls("bash", command="sleep 60"),),
+        _asked("terminal/create"),
+        ALLOWED,
+        {"terminal": True},
+    ),
+    "a terminal runs a command": State(
+        (calls("bash", command="sleep 60"),),
+        _asked("terminal/wait_for_exit"),
+        {
+            **ALLOWED,
+            "terminal/create": {"terminalId": "t1"},
+            "terminal/output": {"output": "", "truncated": False},
+            "terminal/kill": {},
+            "terminal/release": {},
+        },
+        {"terminal": True},
+    ),
+    "a form is shown": State(
+        (calls("ask_user", question="Why?"),),
+        _asked("elicitation/create"),
+        capabilities={"elicitation": {"form": {}}},
+        withdrawn="elicitation/create",
+    ),
+    "buttons are shown": State(
+        (calls("ask_user", question="Which?", choices=["a", "b"]),),
+        _asked("session/request_permission"),
+        withdrawn="session/request_permission",
+    ),
+    "calls follow each other at once": State((calls("no_such_tool"),), _told("tool_call_update", status="failed")),
+    "an MCP server does not come up": State(
+        ({"text": "never"},),
+        _told("session_info_update"),
+        servers=({"name": "rude", "command": sys.executable, "args": [RUDE, "silent"], "env": []},),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+async def test_a_turn_can_be_cancelled_while(tmp_path: Path, schemas: Schemas, name: str) -> None:
+    state = STATES[name]
+    (tmp_path / "a.txt").write_text("text\n")
+    async with running_editor(
+        tmp_path, schemas, *state.turns, capabilities=dict(state.capabilities), answers=state.answers
+    ) as (server, editor):
+        session = await editor.new(tmp_path, mcpServers=list(state.servers))
+        prompt = await editor.begin(session, "go")
+        await state.there(editor)
+        await editor.cancel(session)
+        answer = await editor.response(prompt)
+        assert answer["result"]["stopReason"] == "cancelled"
+        assert editor.messages[-1] == answer, "the answer is the last word"
+        assert _open_calls(editor, session) == set()
+        if not state.servers:
+            assert server.descendants() == []
+        assert not (tmp_path / "x").exists()
+        if state.withdrawn is not None:
+            question = await editor.question(state.withdrawn)
+            taken_back = [one["params"] for one in editor.messages if one.get("method") == "$/cancel_request"]
+            assert taken_back == [{"requestId": question["id"]}]
+            # Some editors answer all the same.
+            await editor.send(
+                editor.encode(
+                    {"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32800, "message": "taken back"}}
+                )
+            )
+        assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
+
+
+@pytest.mark.parametrize("name", STATES)
+async def test_an_editor_can_go_away_while(tmp_path: Path, schemas: Schemas, name: str) -> None:
+    state = STATES[name]
+    (tmp_path / "a.txt").write_text("text\n")
+    async with running_editor(
+        tmp_path, schemas, *state.turns, capabilities=dict(state.capabilities), answers=state.answers
+    ) as (server, editor):
+        await editor.begin(await editor.new(tmp_path, mcpServers=list(state.servers)), "go")
+        await state.there(editor)
+        await server.close_stdin()
+        # Within half a second, and with no process left: leaving the server checks both.
+        assert await server.exited() == 0
+
+
+async def test_prompts_that_wait_are_cancelled_with_the_one_that_runs(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "I am", "hang": True}) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompts = [await editor.begin(session, f"prompt {number}") for number in range(3)]
+        await editor.update("agent_message_chunk")
+        await editor.cancel(session)
+        for prompt in prompts:
+            assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+
+
+async def test_an_editor_can_go_away_while_prompts_wait(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "I am", "hang": True}) as (server, editor):
+        session = await editor.new(tmp_path)
+        for number in range(3):
+            await editor.begin(session, f"prompt {number}")
+        await editor.update("agent_message_chunk")
+        await server.close_stdin()
+        assert await server.exited() == 0
+
+
+async def test_a_terminal_that_is_opened_too_late_goes_back(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("bash", command="sleep 60")
+    async with running_editor(
+        tmp_path, schemas, turn, capabilities={"terminal": True}, answers={**ALLOWED, "terminal/release": {}}
+    ) as (server, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        asked = await editor.question("terminal/create")
+        await editor.cancel(session)
+        assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+        await editor.answer(asked, {"terminalId": "late"})
+        assert (await editor.question("terminal/release"))["params"]["terminalId"] == "late"
+        assert server.descendants() == []
+
+
+async def test_cancel_hangs_up_on_the_provider(tmp_path: Path, schemas: Schemas) -> None:
+    async with fake_openai({"go": [stalls("I am")], "again": [says("fine")]}) as model:
+        env = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "fake-model"}
+        async with running_editor(tmp_path, schemas, config="", env=env) as (_, editor):
+            session = await editor.new(tmp_path)
+            prompt = await editor.begin(session, "go")
+            await editor.update("agent_message_chunk")
+            await editor.cancel(session)
+            assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+            await model.hung_up.wait()
+            assert (await editor.say(session, "again"))["stopReason"] == "end_turn"
+
+
+def _open_calls(editor: Editor, session: str) -> set[str]:
+    """Tool calls that were shown and not ended."""
+    begun = {one["toolCallId"] for one in editor.updates(session, "tool_call")}
+    ended = {
+        one["toolCallId"]
+        for one in editor.updates(session, "tool_call_update")
+        if one.get("status") in ("completed", "failed")
+    }
+    return begun - ended
