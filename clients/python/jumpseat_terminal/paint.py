@@ -9,17 +9,16 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
+from jumpseat_terminal.markdown import TerminalMarkdown
 from jumpseat_terminal.safe import exact, one_line, safe
 
 NARROW: Final = 60
@@ -32,32 +31,6 @@ _TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAIN_ARGUMENTS: Final = ("command", "path", "pattern", "query", "url", "question", "fact", "name", "shellId")
-
-
-class _Heading(Heading):
-    """At the left, where the text is."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        self.text.justify = "left"
-        self.text.stylize("bold underline" if self.tag == "h1" else "bold")
-        yield self.text
-
-
-class _Code(CodeBlock):
-    """Without a background and a frame, so that it can be copied as it is."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        code = str(self.text).rstrip()
-        yield Padding(Syntax(code, self.lexer_name, theme="ansi_dark", word_wrap=True), (0, 0, 0, 2))
-
-
-class _Markdown(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "heading_open": _Heading,
-        "fence": _Code,
-        "code_block": _Code,
-    }
 
 
 class Painter:
@@ -90,7 +63,7 @@ class Painter:
 
     def markdown(self, text: str) -> str:
         """A block of Markdown; links show where they lead."""
-        return _EMPTY_ENDS.sub("", self.lines(_Markdown(safe(text), hyperlinks=False))) + "\n"
+        return _EMPTY_ENDS.sub("", self.lines(TerminalMarkdown(safe(text)))) + "\n"
 
     def prompt(self, text: str) -> str:
         """What the user said."""
@@ -162,23 +135,27 @@ class Painter:
         """A unified diff, with line numbers where there is room for them; whole without a ``limit``."""
         rows: list[Text] = []
         old = new = 0
+        inside = False
         numbered = self.width >= NARROW
         for line in exact(text).rstrip("\n").split("\n"):
-            if line.startswith(("--- ", "+++ ")) and not rows:
+            if not inside and line.startswith(("--- ", "+++ ")):
                 continue
             if found := _HUNK.match(line):
                 old, new = int(found[1]), int(found[2])
-                if rows:
+                if inside:
                     rows.append(Text("  ...", "dim"))
+                inside = True
                 continue
             if line.startswith("\\"):
                 continue
             kind, body = line[:1], line[1:]
             number, style = (old, "red") if kind == "-" else (new, "green" if kind == "+" else "dim")
             old, new = old + (kind != "+"), new + (kind != "-")
-            row = Text.assemble((f"  {number:>4} " if numbered else "  ", "dim"))
-            row.append(f"{kind or ' '} {body}", style)
-            rows.append(row)
+            gutter = f"  {number:>4} " if numbered else "  "
+            # What does not fit goes on below itself: at the left it could pass for another line of the diff.
+            for piece in chop_cells(body, self.width - len(gutter) - 2) or [""]:
+                rows.append(Text.assemble((gutter, "dim"), (f"{kind or ' '} {piece}", style)))
+                gutter, kind = " " * len(gutter), " "
         if limit is not None and len(rows) > limit:
             rows[limit:] = [Text(f"  ... {count(len(rows) - limit, 'more line')} (ctrl-o)", "dim")]
         return self.lines(*rows) if rows else ""
