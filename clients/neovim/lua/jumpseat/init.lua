@@ -10,6 +10,7 @@ local current
 local function highlights()
   local links = {
     JumpseatTitle = "Title",
+    JumpseatSpeaker = "Title",
     JumpseatHint = "Comment",
     JumpseatBusy = "WarningMsg",
     JumpseatReady = "Normal",
