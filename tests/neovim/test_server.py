@@ -55,7 +55,7 @@ def test_a_server_that_dies_in_the_middle_of_a_tool_call_settles_what_is_on_the_
         os.kill(server_pid(nvim), signal.SIGKILL)
         nvim.says("✗ create a: the connection was lost")
         nvim.idle()
-        assert nvim.lua("return require('jumpseat.permissions').open_questions()") == 0
+        assert nvim.lua("return require('jumpseat.questions').open_questions()") == 0
         nvim.lua("open_question('Allow once')")
         assert nvim.ask("go on").endswith("Again.")
 
@@ -191,6 +191,17 @@ def test_health_tells_what_to_do_where_there_is_no_server(tmp_path: Path) -> Non
         assert "pip install jumpseat" in report
 
 
+def test_models_modes_and_sessions_are_completed_on_the_command_line(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        session = nvim.lua("return require('jumpseat').chat().session.id")
+        complete = "return vim.fn.getcompletion((...), 'cmdline')"
+        assert nvim.lua(complete, "JumpseatModel scr") == ["scripted"]
+        assert nvim.lua(complete, "JumpseatMode ") == ["interactive", "plan", "autopilot"]
+        assert nvim.lua(complete, f"JumpseatResume {session[:-2]}") == [session]
+
+
 def test_frames_are_read_however_they_are_cut(tmp_path: Path) -> None:
     bodies = [json.dumps({"text": "é" * length}, ensure_ascii=False) for length in (0, 1, 50, 5000)]
     read = """
@@ -233,7 +244,7 @@ def test_the_help_has_tags_and_no_line_is_too_long(tmp_path: Path) -> None:
 def test_every_command_and_option_is_in_the_help(tmp_path: Path) -> None:
     text = (PLUGIN / "doc" / "jumpseat.txt").read_text()
     commands = re.findall(r'^command\("(\w+)"', (PLUGIN / "plugin" / "jumpseat.lua").read_text(), re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 7
     assert all(f"*:{name}*" in text for name in commands)
     with running_neovim(tmp_path) as nvim:
         defaults = nvim.lua("return require('jumpseat.config').defaults")

@@ -38,6 +38,9 @@ function handlers.requested(method, params, reply)
   if method == "userInput.request" and session then
     session:ask_user(params, reply)
     return true
+  elseif method == "exitPlanMode.request" and session then
+    session:ask_plan(params, reply)
+    return true
   end
 end
 

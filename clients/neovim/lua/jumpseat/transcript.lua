@@ -10,6 +10,7 @@ local WELCOME = vim.api.nvim_create_namespace("jumpseat.welcome")
 local DETAIL = "  │ "
 local MAX_DETAIL_LINES = 200
 local MARKS = { running = "○", done = "✓", failed = "✗", thought = "∴" }
+local DIFF = { ["+"] = "JumpseatAdded", ["-"] = "JumpseatRemoved", ["@"] = "JumpseatDetails" }
 local HIGHLIGHTS = {
   ["○"] = "JumpseatRunning",
   ["✓"] = "JumpseatDone",
@@ -312,6 +313,22 @@ function Transcript:add_details(id, texts)
   end
 end
 
+--- A diff as details, without its heads, which name the file once more.
+function Transcript:add_diff(id, diff)
+  local lines = vim.tbl_filter(function(line)
+    return not line:find("^%-%-%- ") and not line:find("^%+%+%+ ")
+  end, lines_of(diff))
+  self:add_details(id, { table.concat(lines, "\n") })
+  local row = self:row_of(id)
+  for index = 1, math.min(#lines, MAX_DETAIL_LINES) do
+    local group = DIFF[lines[index]:sub(1, 1)]
+    if group then
+      local place = { end_row = row + index + 1, hl_group = group }
+      vim.api.nvim_buf_set_extmark(self.buf, NS, row + index, #DETAIL, place)
+    end
+  end
+end
+
 function Transcript:fold(win, fold)
   local row = self:row_of(fold.id)
   if row then
@@ -348,12 +365,12 @@ function Transcript:tool_started(call_id, title, arguments)
   end)
 end
 
---- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two.
+--- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two. A `diff` says all
+--- that arguments and result do.
 ---@param call_id string
----@param result string?
----@param problem string?
----@param in_short string?
-function Transcript:tool_finished(call_id, result, problem, in_short)
+---@param outcome {result: string?, diff: string?, problem: string?, in_short: string?}
+function Transcript:tool_finished(call_id, outcome)
+  local problem, in_short = outcome.problem, outcome.in_short
   local tool = self.tools[call_id]
   if not tool then
     return
@@ -371,7 +388,11 @@ function Transcript:tool_finished(call_id, result, problem, in_short)
     local row = self:row_of(tool.mark)
     vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { line })
     self:mark(row, mark, tool.mark)
-    self:add_details(tool.mark, { tool.arguments, result or problem or "" })
+    if outcome.diff then
+      self:add_diff(tool.mark, outcome.diff)
+    else
+      self:add_details(tool.mark, { tool.arguments, outcome.result or problem or "" })
+    end
   end)
 end
 
@@ -387,7 +408,7 @@ end
 function Transcript:settle(problem)
   self:flush()
   for _, call_id in ipairs(vim.tbl_keys(self.tools)) do
-    self:tool_finished(call_id, nil, problem)
+    self:tool_finished(call_id, { problem = problem })
   end
   self:end_text()
 end
