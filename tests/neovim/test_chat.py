@@ -353,7 +353,9 @@ def test_a_slash_command_is_run_and_what_it_says_is_shown(tmp_path: Path) -> Non
 
 
 def test_a_prompt_may_begin_with_a_path(tmp_path: Path) -> None:
-    with running_neovim(tmp_path, script=[{"text": "A file.", "expect": {"user": "/etc/hosts what is it?"}}]) as nvim:
+    with running_neovim(
+        tmp_path, script=[{"text": "A file.", "expect": {"user": "/etc/hosts what is it?"}}]
+    ) as nvim:
         nvim.lua(OPEN)
         assert nvim.ask("/etc/hosts what is it?").endswith("A file.")
 

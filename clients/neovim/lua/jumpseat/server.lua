@@ -61,7 +61,7 @@ local function start()
   end
   started, problem = rpc.start(config.command(), { env = config.options.env, cwd = vim.fn.getcwd() }, own)
   if not started then
-    return settle(problem)
+    return settle(problem .. "; :checkhealth jumpseat tells more")
   end
   peer = started
   local timer = vim.defer_fn(function()
