@@ -238,3 +238,168 @@ def test_another_chat_has_a_session_of_its_own(tmp_path: Path) -> None:
         assert nvim.lua(f"return {CHAT}.session.id") != first
         nvim.lua("vim.cmd('JumpseatResume ' .. (...))", first)
         assert nvim.ask("third").endswith("Two.")
+
+
+WAIT = """
+    test_tools = {
+      wait = {
+        description = 'Waits', ask = false, async = true,
+        run = function(_, _, done) release = done end,
+      },
+    }
+"""
+
+
+def test_a_prompt_that_steers_is_read_by_the_model_before_its_next_answer(tmp_path: Path) -> None:
+    script = [calls("wait"), {"text": "Blue, then.", "expect": {"user": "rather blue"}}]
+    with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('paint it red')")
+        nvim.until("release ~= nil or nil")
+        nvim.keys("irather blue<Esc>g<CR>")
+        nvim.until(f"winbar({CHAT}.input):find('next: rather blue', 1, true)")
+        nvim.lua("release('now')")
+        nvim.idle()
+        assert nvim.text().endswith("## You\n\nrather blue\n\n## Agent\n\nBlue, then.")
+        assert "next:" not in nvim.lua(f"return winbar({CHAT}.input)")
+
+
+def test_what_waits_is_given_back_when_the_run_is_stopped(tmp_path: Path) -> None:
+    script = {"prompts": [{"when": "one", "turns": [calls("wait")]}, {"turns": [{"text": "Never said."}]}]}
+    with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('one')")
+        nvim.until("release ~= nil or nil")
+        nvim.lua("require('jumpseat').send('two') require('jumpseat').send('three')")
+        nvim.until(f"winbar({CHAT}.input):find('next: two +1', 1, true)")
+        nvim.keys("<C-c>")
+        nvim.until(f"{CHAT}:draft() == 'two\\n\\nthree'")
+        nvim.idle()
+        assert "Never said." not in nvim.text()
+
+
+def test_what_is_given_back_leaves_a_draft_alone(tmp_path: Path) -> None:
+    script = {"prompts": [{"when": "one", "turns": [calls("wait")]}, {"turns": [{"text": "Never said."}]}]}
+    with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('one')")
+        nvim.until("release ~= nil or nil")
+        nvim.lua("require('jumpseat').send('two')")
+        nvim.until(f"#{CHAT}.session.queue == 1 and {CHAT}.session.queue[1].id")
+        nvim.keys("ia draft<Esc>")
+        nvim.lua("vim.cmd('JumpseatStop')")
+        nvim.says("> ! not sent:\n> two")
+        assert nvim.lua(f"return {CHAT}:draft()") == "a draft"
+
+
+def test_of_a_command_or_an_error_no_character_is_taken_for_markdown(tmp_path: Path) -> None:
+    script = [
+        calls("glob", "See `**here**`:", pattern="**/*.[ch] `a` **b**"),
+        {"errors": [{"status": 400, "message": "turns[0](x) is `wrong`"}]},
+    ]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("Allow once")
+        text = nvim.ask("look at **this**")
+        assert "**/*.[ch] `a` **b**" in text
+        concealed = """
+            local buf = require('jumpseat').chat().transcript.buf
+            vim.treesitter.get_parser(buf):parse(true)
+            local found = {}
+            for row, line in ipairs(lines(buf)) do
+              for column = 1, #line do
+                for _, one in ipairs(vim.treesitter.get_captures_at_pos(buf, row - 1, column - 1)) do
+                  if one.metadata.conceal or one.capture == 'conceal' then
+                    found[row] = (found[row] or '') .. line:sub(column, column)
+                    break
+                  end
+                end
+              end
+            end
+            local shown = {}
+            for row, characters in pairs(found) do
+              table.insert(shown, { lines(buf)[row], characters })
+            end
+            table.sort(shown, function(a, b) return a[1] < b[1] end)
+            return shown
+        """
+        assert nvim.lua(concealed) == [["See `**here**`:", "``"], ["look at **this**", "****"]]
+
+
+def test_an_edit_is_shown_as_its_diff(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("old\n")
+    script = [calls("edit", path="a.txt", old_str="old", new_str="new"), {"text": "Changed."}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("Allow once")
+        assert "✓ edit a.txt\n  │ @@ -1 +1 @@\n  │ -old\n  │ +new\n\nChanged." in nvim.ask("go")
+
+
+def test_a_slash_command_is_run_and_what_it_says_is_shown(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        nvim.lua("require('jumpseat').send('/usage')")
+        nvim.says("> scripted: 1 calls,")
+        nvim.lua("require('jumpseat').send('/help')")
+        nvim.says("> /usage  ")
+        nvim.says("> /resume  ")
+        nvim.lua("require('jumpseat').send('/model other')")
+        nvim.until(f"winbar({CHAT}.transcript.buf):find('other', 1, true)")
+        nvim.lua("require('jumpseat').send('/frobnicate')")
+        nvim.says("> ✗ there is no command '/frobnicate'; /help lists the commands")
+        assert nvim.text().count("## You") == 1
+
+
+def test_a_prompt_may_begin_with_a_path(tmp_path: Path) -> None:
+    with running_neovim(
+        tmp_path, script=[{"text": "A file.", "expect": {"user": "/etc/hosts what is it?"}}]
+    ) as nvim:
+        nvim.lua(OPEN)
+        assert nvim.ask("/etc/hosts what is it?").endswith("A file.")
+
+
+def test_commands_and_files_are_completed_in_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "some.lua").write_text("")
+    with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        nvim.keys("i/us<C-x><C-o><Esc>")
+        assert nvim.lua(f"return {CHAT}:draft()") == "/usage"
+        nvim.keys("cc/mod<C-x><C-o><C-n><Esc>")
+        assert nvim.lua(f"return {CHAT}:draft()") == "/model"
+        nvim.keys("ccsee @so<C-x><C-o><Esc>")
+        assert nvim.lua(f"return {CHAT}:draft()") == "see @some.lua"
+
+
+def test_a_file_that_is_named_with_an_at_goes_along(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "some.lua").write_text("local a = 1\n")
+    script = [{"text": "I see.", "expect": {"user": "some.lua"}}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        text = nvim.ask("What is in @some.lua, and who is me@home or @nobody?")
+        assert "## You\n\n> some.lua\n\nWhat is in @some.lua," in text
+        assert text.endswith("I see.")
+
+
+def test_two_chats_work_at_once_and_keep_apart(tmp_path: Path) -> None:
+    script = {
+        "prompts": [
+            {"when": "one", "turns": [calls("wait", "First begins."), {"text": "First ends."}]},
+            {"turns": [{"text": "Second."}]},
+        ]
+    }
+    with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("first = " + CHAT + " require('jumpseat').send('one')")
+        nvim.until("release ~= nil or nil")
+        nvim.lua("vim.cmd('JumpseatNew')")
+        assert nvim.ask("hello").endswith("Second.")
+        nvim.lua("release('now')")
+        nvim.until("first.session.state == 'idle'")
+        nvim.lua("vim.cmd('JumpseatResume ' .. first.session.id)")
+        assert nvim.text().endswith("First ends.")
+        assert "Second." not in nvim.text()

@@ -26,7 +26,8 @@ CREATE = {"tool_calls": [{"name": "create", "arguments": {"path": "made.txt", "f
 SHELL = {
     "tool_calls": [{"name": "bash", "arguments": {"command": "echo made > made.txt", "description": "Make it"}}]
 }
-CHOICES = ["Allow once", "Allow for this session", "Reject", "Reject, and tell why"]
+SESSION, PROJECT = "Allow for this session: all changes", "Allow in this project, for good: all changes"
+CHOICES = ["Allow once", SESSION, PROJECT, "Reject", "Reject, and tell why"]
 
 
 def test_a_diff_is_shown_with_the_question_and_nothing_happens_before_the_answer(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path) -> N
     again = {"tool_calls": [{"name": "create", "arguments": {"path": "again.txt", "file_text": "hello\n"}}]}
     with running_neovim(tmp_path, script=[CREATE, again, {"text": "Both."}]) as nvim:
         nvim.lua(OPEN)
-        nvim.answer("Allow for this session")
+        nvim.answer(SESSION)
         assert nvim.ask("go").endswith("Both.")
         assert len(nvim.asked()) == 1
         assert (nvim.folder / "again.txt").exists()
@@ -85,7 +86,7 @@ def test_nobody_is_asked_while_typing(tmp_path: Path) -> None:
         nvim.lua("vim.api.nvim_input('itext')")
         nvim.until("vim.fn.mode() == 'i'")
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("require('jumpseat.permissions').open_questions() == 1")
+        nvim.until("require('jumpseat.questions').open_questions() == 1")
         nvim.until(f"winbar({CHAT}.input):find('has a question, leave insert mode', 1, true)")
         assert nvim.asked() == []
         nvim.answer("Allow once")
@@ -206,3 +207,128 @@ def test_a_file_that_the_agent_changes_is_read_again_where_nothing_is_unsaved(tm
             ["new"],
             ["unsaved"],
         ]
+
+
+def test_what_is_allowed_in_the_project_is_not_asked_in_another_session(tmp_path: Path) -> None:
+    script = [CREATE, {"text": "Made."}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer(PROJECT)
+        assert nvim.ask("go").endswith("Made.")
+        (nvim.folder / "made.txt").unlink()
+        nvim.lua("vim.cmd('JumpseatNew')")
+        assert nvim.ask("again").endswith("Made.")
+        assert len(nvim.asked()) == 1
+
+
+def test_a_command_is_changed_before_it_runs_and_the_model_is_told(tmp_path: Path) -> None:
+    script = [SHELL, {"text": "{{last_tool_result}}"}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("Change it first", "echo tea > made.txt")
+        nvim.ask("go")
+        assert nvim.asked()[1] == {"prompt": "Run: ", "default": "echo made > made.txt"}
+        assert (nvim.folder / "made.txt").read_text() == "tea\n"
+
+
+def test_a_command_that_is_not_changed_after_all_is_asked_about_again(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[SHELL, {"text": "Made."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("Change it first", "", "Allow once")
+        assert nvim.ask("go").endswith("Made.")
+        assert (nvim.folder / "made.txt").read_text() == "made\n"
+
+
+def test_a_call_of_an_mcp_server_names_the_tool_the_server_and_the_arguments(tmp_path: Path) -> None:
+    request = {
+        "kind": "mcp",
+        "serverName": "weather",
+        "toolName": "forecast",
+        "toolTitle": "",
+        "readOnly": True,
+        "args": {"city": "Berlin"},
+    }
+    with running_neovim(tmp_path) as nvim:
+        asked = "local p = require('jumpseat.permissions') return { p.scope(...), p.describe(...) }"
+        assert nvim.lua(asked, request) == [
+            "forecast of weather",
+            "call forecast of the MCP server weather?",
+            ["# the server says that it only reads", "city: Berlin"],
+            "",
+        ]
+
+
+def test_what_an_approval_for_the_session_covers_is_said(tmp_path: Path) -> None:
+    shell = {"kind": "shell", "commands": [{"identifier": "git"}, {"identifier": "ls"}, {"identifier": "git"}]}
+    with running_neovim(tmp_path) as nvim:
+        scope = "return { require('jumpseat.permissions').scope(...) }"
+        assert nvim.lua(scope, {**shell, "canOfferSessionApproval": True}) == ["git, ls"]
+        assert nvim.lua(scope, {**shell, "canOfferSessionApproval": False}) == []
+        assert nvim.lua(scope, {"kind": "url", "url": "https://docs.python.org:8443/3/"}) == [
+            "all of docs.python.org"
+        ]
+        assert nvim.lua(scope, {"kind": "hook", "toolName": "bash"}) == []
+
+
+def test_a_question_of_a_chat_that_is_not_open_says_whose_it_is(tmp_path: Path) -> None:
+    script = {"prompts": [{"when": "make", "turns": [CREATE, {"text": "Made."}]}, {"turns": [{"text": "Hi."}]}]}
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("first = " + CHAT + " vim.cmd('JumpseatNew')")
+        nvim.lua("first:send('make a file')")
+        nvim.until("#asked == 1")
+        assert nvim.asked()[0]["prompt"] == "[make a file] May the agent create made.txt?"
+        assert nvim.ask("hello").endswith("Hi.")
+        nvim.lua("open_question('Allow once')")
+        nvim.until("first.session.state == 'idle'")
+        assert (nvim.folder / "made.txt").exists()
+
+
+def test_a_long_question_of_the_model_is_shown_whole_beside_its_choices(tmp_path: Path) -> None:
+    question = "Which of these?\n\n- " + "one thing and another " * 6 + "\n- nothing"
+    asked = {"name": "ask_user", "arguments": {"question": question, "choices": ["One", "None"]}}
+    with running_neovim(tmp_path, script=[{"tool_calls": [asked]}, {"text": "Good."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.until("#asked == 1")
+        assert nvim.asked()[0]["prompt"] == "Your answer:"
+        assert nvim.lua(FLOAT) == {"title": " The agent asks ", "lines": question.split("\n")}
+        nvim.lua("open_question('One')")
+        nvim.idle()
+        assert nvim.lua(FLOAT) is None
+
+
+PLAN = {
+    "summary": "Two steps",
+    "actions": ["autopilot", "interactive", "exit_only"],
+    "recommendedAction": "interactive",
+}
+
+
+def test_a_plan_is_carried_out_in_the_way_that_is_chosen(tmp_path: Path) -> None:
+    script = [{"tool_calls": [{"name": "exit_plan_mode", "arguments": PLAN}]}, {"text": "{{last_tool_result}}"}]
+    title = f"winbar({CHAT}.transcript.buf)"
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("vim.cmd('JumpseatMode plan')")
+        nvim.until(f"{title}:find(' · plan', 1, true)")
+        nvim.answer("Carry it out, and ask me")
+        assert "Plan approved!" in nvim.ask("make a plan")
+        assert nvim.asked()[0]["choices"] == [
+            "Carry it out, and ask me",
+            "Carry it out without stopping",
+            "Leave plan mode, and wait",
+            "Reject, and tell why",
+        ]
+        nvim.until(f"not {title}:find(' · plan', 1, true)")
+
+
+def test_a_plan_is_sent_back_with_a_reason(tmp_path: Path) -> None:
+    script = [{"tool_calls": [{"name": "exit_plan_mode", "arguments": PLAN}]}, {"text": "{{last_tool_result}}"}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("  plan: make a plan first, and ask me what I think of it")
+        nvim.lua("vim.cmd('JumpseatMode')")
+        nvim.until(f"{CHAT}.session.mode == 'plan'")
+        nvim.answer("Reject, and tell why", "Three steps")
+        assert nvim.ask("make a plan").endswith("still in plan mode. The user says: Three steps")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
-from tests.support.toolchains import INSTALL_LIMIT_S, require_program
+from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, require_program
 
 # The first of them may have to fetch a Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
@@ -55,7 +55,7 @@ def test_a_server_that_dies_in_the_middle_of_a_tool_call_settles_what_is_on_the_
         os.kill(server_pid(nvim), signal.SIGKILL)
         nvim.says("✗ create a: the connection was lost")
         nvim.idle()
-        assert nvim.lua("return require('jumpseat.permissions').open_questions()") == 0
+        assert nvim.lua("return require('jumpseat.questions').open_questions()") == 0
         nvim.lua("open_question('Allow once')")
         assert nvim.ask("go on").endswith("Again.")
 
@@ -189,6 +189,52 @@ def test_health_tells_what_to_do_where_there_is_no_server(tmp_path: Path) -> Non
         report = nvim.lua("return table.concat(lines(0), '\\n')")
         assert 'ERROR "no-such-server" is not to be found' in report
         assert "pip install jumpseat" in report
+        assert "$PATH" in report
+
+
+def test_health_tells_how_to_get_a_model_where_none_is_configured(tmp_path: Path) -> None:
+    with running_neovim(tmp_path) as nvim:
+        nvim.lua("vim.cmd('checkhealth jumpseat')")
+        report = nvim.lua("return table.concat(lines(0), '\\n')")
+        assert "WARNING models: no model is configured" in report
+        assert "$OPENAI_API_KEY" in report
+        assert "ERROR" not in report
+        nvim.lua(OPEN)
+        assert "> ✗ Execution failed: no model is configured" in nvim.ask("hello")
+
+
+def test_the_server_may_be_named_from_home(tmp_path: Path) -> None:
+    home = tmp_path / "user"
+    home.mkdir()
+    (home / "my server").symlink_to(Path(sys.executable).parent / "jumpseat")
+    with running_neovim(tmp_path, options={"cmd": ["~/my server"]}, script=[{"text": "At home."}]) as nvim:
+        nvim.lua(OPEN)
+        assert nvim.ask("where?").endswith("At home.")
+
+
+def test_it_is_installed_as_the_readme_says(tmp_path: Path) -> None:
+    (commands,) = re.findall(r"```console\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "jumpseat").symlink_to(ROOT)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    env["HOME"] = str(tmp_path)
+    subprocess.run(["sh", "-ec", commands.replace("$ ", "")], env=env, check=True, timeout=30)
+    look = "help jumpseat | call writefile([expand('%:t'), exists(':JumpseatResume')], 'seen')"
+    subprocess.run(
+        [require_neovim(), "--headless", "-c", look, "-c", "qall"], env=env, cwd=tmp_path, check=True, timeout=30
+    )
+    assert (tmp_path / "seen").read_text().split() == ["jumpseat.txt", "2"]
+
+
+def test_models_modes_and_sessions_are_completed_on_the_command_line(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        session = nvim.lua("return require('jumpseat').chat().session.id")
+        complete = "return vim.fn.getcompletion((...), 'cmdline')"
+        assert nvim.lua(complete, "JumpseatModel scr") == ["scripted"]
+        assert nvim.lua(complete, "JumpseatMode ") == ["interactive", "plan", "autopilot"]
+        assert nvim.lua(complete, f"JumpseatResume {session[:-2]}") == [session]
 
 
 def test_frames_are_read_however_they_are_cut(tmp_path: Path) -> None:
@@ -223,6 +269,8 @@ def test_the_help_has_tags_and_no_line_is_too_long(tmp_path: Path) -> None:
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     )
     assert done.stderr == ""
+    # With it :help works without a plugin manager; `:helptags clients/neovim/doc` writes it anew.
+    assert (folder / "tags").read_text() == (PLUGIN / "doc" / "tags").read_text()
     tags = {line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()}
     assert {"jumpseat", "jumpseat-options", "jumpseat-tools", ":Jumpseat", ":JumpseatModel"} <= tags
     # Every reference leads somewhere.
@@ -233,7 +281,7 @@ def test_the_help_has_tags_and_no_line_is_too_long(tmp_path: Path) -> None:
 def test_every_command_and_option_is_in_the_help(tmp_path: Path) -> None:
     text = (PLUGIN / "doc" / "jumpseat.txt").read_text()
     commands = re.findall(r'^command\("(\w+)"', (PLUGIN / "plugin" / "jumpseat.lua").read_text(), re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 7
     assert all(f"*:{name}*" in text for name in commands)
     with running_neovim(tmp_path) as nvim:
         defaults = nvim.lua("return require('jumpseat.config').defaults")
@@ -259,6 +307,7 @@ def test_the_example_configurations_work(tmp_path: Path, page: str) -> None:
         for setup in setups:
             nvim.lua(setup)
         nvim.lua(scripted, called)
+        nvim.lua("require('jumpseat.config').options.cmd = { 'jumpseat' }")
         nvim.lua("require('jumpseat.config').options.env = { COPILOT_HOME = (...) }", str(tmp_path / "home"))
         nvim.lua(OPEN)
         nvim.answer("Allow once")

@@ -34,7 +34,7 @@ if not vim.env.TEST_REAL_UI then
     end
   end
   vim.ui.input = function(options, confirm)
-    table.insert(asked, { prompt = options.prompt })
+    table.insert(asked, { prompt = options.prompt, default = options.default })
     local answer = table.remove(answers, 1)
     vim.schedule(function()
       confirm(answer ~= "" and answer or nil)

@@ -12,6 +12,54 @@ local command = vim.api.nvim_create_user_command
 
 require("jumpseat").start()
 
+-- How long a completion may wait for the server.
+local PATIENCE_MS = 3000
+
+--- The answer of a function that calls back with `problem, result`; nil where it takes too long.
+local function answer_of(ask)
+  local done, found
+  ask(function(problem, result)
+    done, found = true, not problem and result or nil
+  end)
+  vim.wait(PATIENCE_MS, function()
+    return done
+  end, 5)
+  return found
+end
+
+--- Those that begin with what is written.
+local function matching(start, names)
+  return vim.tbl_filter(function(name)
+    return vim.startswith(name, start)
+  end, names)
+end
+
+local function models(start)
+  local found = answer_of(function(done)
+    require("jumpseat.models").list(require("jumpseat").chat().session, done)
+  end)
+  return matching(
+    start,
+    vim.tbl_map(function(model)
+      return model.id
+    end, found or {})
+  )
+end
+
+local function sessions(start)
+  local found = answer_of(require("jumpseat").sessions)
+  return matching(
+    start,
+    vim.tbl_map(function(one)
+      return one.sessionId
+    end, found or {})
+  )
+end
+
+local function modes(start)
+  return matching(start, require("jumpseat").modes())
+end
+
 command("Jumpseat", function(call)
   local jumpseat = require("jumpseat")
   if call.range > 0 then
@@ -19,9 +67,15 @@ command("Jumpseat", function(call)
   end
   jumpseat.open()
   if call.args ~= "" then
-    jumpseat.send(call.args)
+    jumpseat.send(call.args, call.bang)
   end
-end, { nargs = "*", range = true, desc = "Open the chat; send a prompt, with the lines of the range" })
+end, {
+  nargs = "*",
+  range = true,
+  bang = true,
+  complete = "file",
+  desc = "Open the chat; send a prompt, with the lines of the range; with !, into what runs",
+})
 
 command("JumpseatToggle", function()
   require("jumpseat").toggle()
@@ -37,8 +91,12 @@ end, { desc = "Stop what runs" })
 
 command("JumpseatModel", function(call)
   require("jumpseat").model(call.args)
-end, { nargs = "?", desc = "Choose a model" })
+end, { nargs = "?", complete = models, desc = "Choose a model" })
+
+command("JumpseatMode", function(call)
+  require("jumpseat").mode(call.args)
+end, { nargs = "?", complete = modes, desc = "Choose how prompts are worked on" })
 
 command("JumpseatResume", function(call)
   require("jumpseat").resume(call.args)
-end, { nargs = "?", desc = "Go on with an earlier session of this folder" })
+end, { nargs = "?", complete = sessions, desc = "Go on with an earlier session of this folder" })

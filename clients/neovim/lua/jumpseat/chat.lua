@@ -1,6 +1,7 @@
 --- A chat: a session, the transcript of it, the buffer prompts are written in, and the windows of both.
 
 local config = require("jumpseat.config")
+local commands = require("jumpseat.commands")
 local editor = require("jumpseat.editor")
 local session = require("jumpseat.session")
 local transcript = require("jumpseat.transcript")
@@ -25,6 +26,7 @@ function M.new(id)
   self.input = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(self.input, ("jumpseat://prompt/%d"):format(count))
   vim.bo[self.input].filetype = "jumpseat_prompt"
+  vim.bo[self.input].omnifunc = "v:lua.require'jumpseat.commands'.omnifunc"
   vim.bo[self.input].bufhidden = "hide"
   self.session = session.new({
     on_event = function(event)
@@ -40,6 +42,12 @@ function M.new(id)
     on_problem = function(message)
       self.transcript:settle("the connection was lost")
       self.transcript:note("✗ " .. message)
+    end,
+    on_unsent = function(prompts)
+      self:take_back(prompts)
+    end,
+    prefix = function()
+      return self:is_open() and "" or ("[%s] "):format(self:name())
     end,
   }, id)
   self:map_keys()
@@ -58,14 +66,14 @@ end
 -- Events -----------------------------------------------------------------------------------------------------------
 
 --- The one argument that tells a call apart from others of its tool.
-local TELLING = { "command", "path", "file_path", "pattern", "query", "url", "skill", "description", "question", "name" }
+local TELLING = { "command", "pattern", "path", "file_path", "query", "url", "skill", "description", "question", "name" }
 
 local function title_of(data)
   local arguments = type(data.arguments) == "table" and data.arguments or {}
   local title = data.toolName or "?"
   for _, name in ipairs(TELLING) do
     if type(arguments[name]) == "string" and arguments[name] ~= "" then
-      local value = name:find("path") and vim.fn.fnamemodify(arguments[name], ":.") or arguments[name]
+      local value = name:find("path") and vim.fn.fnamemodify(arguments[name], ":~:.") or arguments[name]
       title = title .. "  " .. value
       break
     end
@@ -85,7 +93,8 @@ local function arguments_of(data)
   local lines = {}
   for _, name in ipairs(names) do
     local value = arguments[name]
-    lines[#lines + 1] = ("%s: %s"):format(name, type(value) == "string" and value or vim.json.encode(value))
+    value = type(value) == "string" and value:gsub("%s+$", "") or vim.json.encode(value)
+    lines[#lines + 1] = ("%s: %s"):format(name, value)
   end
   return table.concat(lines, "\n")
 end
@@ -134,11 +143,14 @@ local SHOWS = {
   end,
   ["tool.execution_complete"] = function(self, data)
     if data.success then
-      self.transcript:tool_finished(data.toolCallId, data.result and data.result.content)
+      local result = data.result or {}
+      local diff = (result.detailedContent or ""):find("^%-%-%- ") and result.detailedContent or nil
+      self.transcript:tool_finished(data.toolCallId, { result = result.content, diff = diff })
     else
       local error = data.error or {}
       local refused = error.code == "rejected" or error.code == "denied"
-      self.transcript:tool_finished(data.toolCallId, nil, error.message or "it failed", refused and "not allowed" or nil)
+      local problem = error.message or "it failed"
+      self.transcript:tool_finished(data.toolCallId, { problem = problem, in_short = refused and "not allowed" or nil })
     end
   end,
   ["session.error"] = function(self, data)
@@ -151,6 +163,9 @@ local SHOWS = {
     self.thinking = {}
     self.transcript:settle("stopped")
     self.transcript:note("stopped")
+  end,
+  ["session.info"] = function(self, data)
+    self.transcript:note(data.message or "")
   end,
   ["session.idle"] = function(self)
     self.transcript:settle("it has no result")
@@ -191,6 +206,10 @@ function Chat:replay()
     local seen = {}
     for _, event in ipairs(events) do
       seen[event.id] = true
+      if event.type == "user.message" and not event.data.source then
+        self.prompts[#self.prompts + 1] = event.data.content
+        self.place = #self.prompts + 1
+      end
       self:show_event(event)
     end
     self.transcript:settle("it has no result")
@@ -221,23 +240,45 @@ function Chat:attach(selection)
   self:show_state()
 end
 
+--- Send a prompt, or run a command. `steer`: what runs is to know of it at once.
 ---@param prompt string
-function Chat:send(prompt)
+---@param steer? boolean
+function Chat:send(prompt, steer)
   if vim.trim(prompt) == "" then
     return
   end
   self.prompts[#self.prompts + 1] = prompt
   self.place = #self.prompts + 1
-  local attachments = #self.attachments > 0 and self.attachments or nil
+  local name, rest = commands.parse(prompt)
+  if name then
+    return commands.run(self, name, rest)
+  end
+  local attached = vim.list_extend(vim.list_slice(self.attachments), editor.mentioned(prompt, self.session.cwd))
+  local attachments = #attached > 0 and attached or nil
+  local selections = self.attachments
   self.attachments = {}
-  self.session:send(prompt, attachments, function(problem)
+  self.session:send(prompt, attachments, steer, function(problem)
     -- What could not be sent is not lost: it goes back where it was written, unless something else is there now.
     if problem and self:is_valid() and self:draft() == "" then
       self:set_draft(prompt)
-      self.attachments = attachments or {}
+      self.attachments = selections
       self:show_state()
     end
   end)
+end
+
+--- Prompts that will not be sent any more go back where they were written, unless something else is there now.
+---@param prompts string[]
+function Chat:take_back(prompts)
+  if not self:is_valid() then
+    return
+  end
+  local text = table.concat(prompts, "\n\n")
+  if self:draft() == "" then
+    self:set_draft(text)
+  else
+    self.transcript:note("! not sent:\n" .. text)
+  end
 end
 
 function Chat:draft()
@@ -254,14 +295,15 @@ function Chat:set_draft(text)
   end
 end
 
-function Chat:send_draft()
+---@param steer? boolean
+function Chat:send_draft(steer)
   local prompt = self:draft()
   if vim.trim(prompt) == "" then
     return
   end
   self:set_draft("")
   vim.cmd.stopinsert()
-  self:send(prompt)
+  self:send(prompt, steer)
 end
 
 --- An earlier prompt, or a later one; behind the last is an empty one.
@@ -371,6 +413,16 @@ function Chat:show_state()
   end)
 end
 
+local function shortened(text, width)
+  text = vim.trim(text):gsub("%s+", " ")
+  return vim.fn.strchars(text) > width and vim.fn.strcharpart(text, 0, width - 1) .. "…" or text
+end
+
+--- The first words of the chat, to tell it from others.
+function Chat:name()
+  return shortened(self.prompts[1] or "another chat", 30)
+end
+
 local function escaped(text)
   return (text:gsub("%%", "%%%%"))
 end
@@ -378,6 +430,10 @@ end
 function Chat:show_state_now()
   local model = self.session.model_shown or self.session.model or config.options.model
   local title = " jumpseat" .. (model and " · " .. model or "")
+  local mode = self.session.mode
+  if mode and mode ~= "interactive" then
+    title = title .. " · " .. mode
+  end
   local full = ""
   if self.session.token_limit and self.session.token_limit > 0 then
     full = ("%d%% full "):format(math.floor(100 * self.session.tokens / self.session.token_limit + 0.5))
@@ -396,6 +452,11 @@ function Chat:show_state_now()
     names[#names + 1] = one.displayName
   end
   local with = #names > 0 and " · with " .. table.concat(names, ", ") or ""
+  local waiting = self.session.queue
+  if #waiting > 0 and self.session.state == "running" then
+    local more = #waiting > 1 and (" +%d"):format(#waiting - 1) or ""
+    with = " · next: " .. shortened(waiting[1].prompt, 20) .. more .. with
+  end
   local bars = {
     [self.transcript.buf] = "%#JumpseatTitle#" .. escaped(title) .. "%=%#JumpseatHint#" .. escaped(full),
     [self.input] = (busy and "%#JumpseatBusy# ● " or "%#JumpseatReady# › ")
@@ -418,7 +479,20 @@ function Chat:map_keys()
   end
   local both, prompt, text = { self.input, self.transcript.buf }, { self.input }, { self.transcript.buf }
   local actions = {
-    send = { prompt, "Send the prompt", self.send_draft },
+    send = {
+      prompt,
+      "Send the prompt",
+      function()
+        self:send_draft()
+      end,
+    },
+    steer = {
+      prompt,
+      "Send the prompt into what runs",
+      function()
+        self:send_draft(true)
+      end,
+    },
     stop = { both, "Stop what runs", self.stop },
     close = { both, "Close the chat", self.close },
     model = {

@@ -24,6 +24,7 @@ M.defaults = {
   --- `false` instead of keys leaves an action without a mapping.
   keymaps = {
     send = { n = "<CR>", i = "<C-s>" },
+    steer = { n = "g<CR>", i = "<M-CR>" },
     stop = { n = "<C-c>" },
     close = { n = "q" },
     model = { n = "gm" },
@@ -98,7 +99,10 @@ end
 --- The whole command of the server.
 ---@return string[]
 function M.command()
-  return vim.list_extend(vim.deepcopy(M.options.cmd), { "--headless", "--stdio" })
+  local cmd = vim.deepcopy(M.options.cmd)
+  -- No shell is in between that would do it.
+  cmd[1] = cmd[1]:find("^~") and vim.fs.normalize(cmd[1]) or cmd[1]
+  return vim.list_extend(cmd, { "--headless", "--stdio" })
 end
 
 return M

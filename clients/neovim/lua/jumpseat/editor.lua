@@ -228,6 +228,26 @@ function M.lines(buf, first, last)
   }
 end
 
+--- The files that a prompt names as @path: they go along with it.
+---@param prompt string
+---@param cwd string
+---@return {type: "file"|"directory", path: string, displayName: string}[]
+function M.mentioned(prompt, cwd)
+  local found, seen = {}, {}
+  for name in (" " .. prompt):gmatch("%s@(%S+)") do
+    for _, path in ipairs({ name, (name:gsub("%p+$", "")) }) do
+      local full = absolute(path, cwd)
+      local stat = path ~= "" and not seen[full] and vim.uv.fs_stat(full)
+      if stat and (stat.type == "file" or stat.type == "directory") then
+        seen[full] = true
+        found[#found + 1] = { type = stat.type, path = full, displayName = path }
+        break
+      end
+    end
+  end
+  return found
+end
+
 ---@param ctx {cwd: string}
 function M.selection(_, ctx)
   local found = M.selected(nil, ctx.cwd)

@@ -23,12 +23,13 @@ local function call(peer, method, params)
 end
 
 local function check_server()
-  local health, cmd = vim.health, config.options.cmd
+  local health, cmd = vim.health, config.command()
   local path = vim.fn.exepath(cmd[1])
   if path == "" then
-    return health.error(("%q is not to be found"):format(cmd[1]), {
-      "install it: pip install jumpseat",
-      'or name it: require("jumpseat").setup({ cmd = { "/path/to/jumpseat" } })',
+    return health.error(("%q is not to be found, or cannot be run"):format(cmd[1]), {
+      "install the server: pip install jumpseat, or from a checkout: pip install ~/src/jumpseat",
+      'or say where it is: require("jumpseat").setup({ cmd = { "~/src/jumpseat/.venv/bin/jumpseat" } })',
+      "a Neovim that was not started from a terminal may have another $PATH; this one has: " .. (vim.env.PATH or ""),
     })
   end
   health.ok("server: " .. path)
@@ -56,11 +57,20 @@ local function check_server()
   else
     health.ok("ping: answered")
   end
+  local advice = {
+    "set a key such as $OPENAI_API_KEY or $ANTHROPIC_API_KEY before Neovim is started",
+    "or name a `provider` in setup(): :help jumpseat-options",
+    "or write a config.toml for the server",
+  }
+  if config.options.provider then
+    health.ok("models: those of the provider in setup()")
+    return peer:stop()
+  end
   local unlisted, found = call(peer, "models.list", {})
   if unlisted then
-    health.warn("models: " .. unlisted)
-  elseif #found.models == 0 and not config.options.provider then
-    health.warn("no models are configured", { "set a key such as OPENAI_API_KEY, or `provider` in setup()" })
+    health.warn("models: " .. unlisted, advice)
+  elseif #found.models == 0 then
+    health.warn("no models are configured", advice)
   else
     health.ok(("models: %d can be chosen"):format(#found.models))
   end

@@ -10,6 +10,7 @@ local current
 local function highlights()
   local links = {
     JumpseatTitle = "Title",
+    JumpseatSpeaker = "Title",
     JumpseatHint = "Comment",
     JumpseatBusy = "WarningMsg",
     JumpseatReady = "Normal",
@@ -18,6 +19,8 @@ local function highlights()
     JumpseatFailed = "DiagnosticError",
     JumpseatThought = "Comment",
     JumpseatDetails = "Comment",
+    JumpseatAdded = "Added",
+    JumpseatRemoved = "Removed",
   }
   for name, link in pairs(links) do
     vim.api.nvim_set_hl(0, name, { link = link, default = true })
@@ -106,8 +109,9 @@ end
 
 --- Send a prompt from anywhere.
 ---@param prompt string
-function M.send(prompt)
-  M.chat():send(prompt)
+---@param steer? boolean what runs is to know of it at once
+function M.send(prompt, steer)
+  M.chat():send(prompt, steer)
 end
 
 --- Send lines of the current buffer along with the next prompt.
@@ -135,6 +139,42 @@ function M.model(name)
   end
 end
 
+local MODES = {
+  { "interactive", "ask me before anything is touched" },
+  { "plan", "make a plan first, and ask me what I think of it" },
+  { "autopilot", "go on until all is done" },
+}
+
+--- The names of the modes.
+---@return string[]
+function M.modes()
+  return vim.tbl_map(function(mode)
+    return mode[1]
+  end, MODES)
+end
+
+--- Choose how prompts are worked on, or use the mode that is named.
+---@param name? string
+function M.mode(name)
+  local session = M.chat().session
+  if name and name ~= "" then
+    if not vim.tbl_contains(M.modes(), name) then
+      local known = table.concat(M.modes(), ", ")
+      return vim.notify(("jumpseat: there is no mode %q, but %s"):format(name, known), vim.log.levels.ERROR)
+    end
+    return session:use_mode(name)
+  end
+  local function line(mode)
+    local mark = mode[1] == (session.mode or "interactive") and "● " or "  "
+    return ("%s%s: %s"):format(mark, mode[1], mode[2])
+  end
+  vim.ui.select(MODES, { prompt = "Mode", kind = "jumpseat_mode", format_item = line }, function(mode)
+    if mode then
+      session:use_mode(mode[1])
+    end
+  end)
+end
+
 local function resume(id)
   for _, chat in ipairs(chats) do
     if chat.session.id == id and chat:is_valid() then
@@ -150,24 +190,33 @@ local function session_line(one)
   return ("%s  %s"):format(time, one.summary and one.summary:gsub("%s+", " ") or one.sessionId)
 end
 
+--- The sessions of this folder, the latest first.
+---@param done fun(problem: {message: string}?, sessions: table[]?)
+function M.sessions(done)
+  local params = { filter = { cwd = vim.fn.getcwd() } }
+  require("jumpseat.server").request("session.list", params, function(problem, result)
+    if problem then
+      return done(problem)
+    end
+    table.sort(result.sessions, function(a, b)
+      return a.modifiedTime > b.modifiedTime
+    end)
+    done(nil, result.sessions)
+  end)
+end
+
 --- Go on with an earlier session of this folder; without an id the user chooses.
 ---@param id? string
 function M.resume(id)
   if id and id ~= "" then
     return resume(id)
   end
-  local params = { filter = { cwd = vim.fn.getcwd() } }
-  require("jumpseat.server").request("session.list", params, function(problem, result)
+  M.sessions(function(problem, sessions)
     if problem then
       return vim.notify("jumpseat: " .. problem.message, vim.log.levels.ERROR)
-    end
-    local sessions = result.sessions
-    if #sessions == 0 then
+    elseif #sessions == 0 then
       return vim.notify("jumpseat: there is no session of this folder yet")
     end
-    table.sort(sessions, function(a, b)
-      return a.modifiedTime > b.modifiedTime
-    end)
     vim.schedule(function()
       vim.ui.select(sessions, { prompt = "Resume", kind = "jumpseat_session", format_item = session_line }, function(one)
         if one then

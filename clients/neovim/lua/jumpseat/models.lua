@@ -43,6 +43,20 @@ local function by_name(session)
   end)
 end
 
+--- The models that a session can use: that depends on it, since it may bring a provider of its own.
+---@param session jumpseat.Session
+---@param done fun(problem: string?, models: table[]?)
+function M.list(session, done)
+  session:ensure(function(problem)
+    if problem then
+      return done(problem)
+    end
+    server.request("session.model.list", { sessionId = session.id }, function(failure, result)
+      done(failure and failure.message, result and result.list)
+    end)
+  end)
+end
+
 --- Let the user choose the model of a session.
 ---@param session jumpseat.Session
 function M.pick(session)
@@ -65,21 +79,18 @@ function M.pick(session)
     end)
   end
 
-  -- What can be chosen depends on the session, which may bring a provider of its own.
-  session:ensure(function(problem)
-    if problem then
+  M.list(session, function(problem, found)
+    if not session.attached then
       return vim.notify("jumpseat: " .. problem, vim.log.levels.ERROR)
     end
-    server.request("session.model.list", { sessionId = session.id }, function(failure, result)
-      session:find_model(function()
-        -- Not from within the reading of the wire: a `vim.ui.select` may block.
-        vim.schedule(function()
-          if failure then
-            vim.notify("jumpseat: there is no list of models: " .. failure.message, vim.log.levels.WARN)
-          end
-          vim.cmd.redraw()
-          choose(result and result.list or {})
-        end)
+    session:find_model(function()
+      -- Not from within the reading of the wire: a `vim.ui.select` may block.
+      vim.schedule(function()
+        if problem then
+          vim.notify("jumpseat: there is no list of models: " .. problem, vim.log.levels.WARN)
+        end
+        vim.cmd.redraw()
+        choose(found or {})
       end)
     end)
   end)

@@ -1,30 +1,20 @@
---- Questions to the user: may this run, and what the model asks. One at a time, and never into somebody's typing.
---- Knows how a request looks to a person; what the answer leads to is the session's business.
+--- May this run: how a request looks to a person, and what can be answered.
+--- What the answer leads to is the session's business.
+
+local questions = require("jumpseat.questions")
 
 local M = {}
 
----@class jumpseat.Question
----@field session table whose question it is
----@field id? string of the permission request
----@field show fun(self: jumpseat.Question)
----@field closed? boolean
-
----@type jumpseat.Question[] those that wait, the first one being on the screen
-local queue = {}
+local one_line = questions.one_line
 
 -- What a request looks like ----------------------------------------------------------------------------------------
-
-local function one_line(value)
-  local text = type(value) == "string" and value or vim.json.encode(value)
-  return (text:gsub("%s+", " "))
-end
 
 local function split(text)
   return vim.split((text:gsub("\n$", "")), "\n", { plain = true })
 end
 
 local function relative(path)
-  return vim.fn.fnamemodify(path or "?", ":.")
+  return vim.fn.fnamemodify(path or "?", ":~:.")
 end
 
 local function arguments(value)
@@ -71,6 +61,13 @@ local KINDS = {
   memory = function(request)
     return ("%s a memory?"):format(request.action or "store"), split(request.fact or ""), ""
   end,
+  mcp = function(request)
+    local lines = arguments(request.args)
+    if request.readOnly then
+      table.insert(lines, 1, "# the server says that it only reads")
+    end
+    return ("call %s of the MCP server %s?"):format(request.toolName or "?", request.serverName or "?"), lines, ""
+  end,
   ["custom-tool"] = function(request)
     return ("call %s?"):format(request.toolName or "?"), arguments(request.args), ""
   end,
@@ -97,173 +94,70 @@ function M.describe(request)
   return ("do this (%s)?"):format(tostring(request.kind)), split(vim.inspect(request)), "lua"
 end
 
--- The preview ------------------------------------------------------------------------------------------------------
+-- What can be answered ---------------------------------------------------------------------------------------------
 
-local Preview = {}
-Preview.__index = Preview
-
---- Show lines in a window in the middle, above where `vim.ui.select` writes.
-local function preview(title, lines, filetype)
-  local buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  vim.bo[buf].modifiable = false
-  vim.bo[buf].bufhidden = "wipe"
-  local widest = vim.api.nvim_strwidth(title) + 2
-  for _, line in ipairs(lines) do
-    widest = math.max(widest, vim.api.nvim_strwidth(line))
-  end
-  local width = math.max(20, math.min(widest + 1, vim.o.columns - 8))
-  local room = math.max(3, vim.o.lines - 12)
-  -- Long lines wrap: what is allowed must not hide beyond the edge.
-  local rows = 0
-  for _, line in ipairs(lines) do
-    rows = rows + math.max(1, math.ceil(vim.api.nvim_strwidth(line) / width))
-  end
-  local height = math.min(rows, room)
-  local win = vim.api.nvim_open_win(buf, false, {
-    relative = "editor",
-    row = math.max(0, math.floor((room - height) / 2)),
-    col = math.floor((vim.o.columns - width) / 2) - 1,
-    width = width,
-    height = height,
-    style = "minimal",
-    border = "rounded",
-    title = " " .. title .. " ",
-    title_pos = "center",
-    noautocmd = true,
-  })
-  vim.wo[win][0].wrap = true
-  if filetype ~= "" then
-    vim.bo[buf].syntax = filetype
-  end
-  return setmetatable({ win = win, buf = buf, hidden_rows = rows - height }, Preview)
+local function host(url)
+  return url and url:match("^%w+://([^/:?#]+)") or "?"
 end
 
-function Preview:close()
-  if vim.api.nvim_win_is_valid(self.win) then
-    vim.api.nvim_win_close(self.win, true)
-  end
-end
-
---- Let the user walk through it; `done` when the window is left.
-function Preview:enter(done)
-  local before = vim.api.nvim_get_current_win()
-  vim.api.nvim_set_current_win(self.win)
-  for _, key in ipairs({ "q", "<Esc>", "<CR>" }) do
-    vim.keymap.set("n", key, function()
-      if vim.api.nvim_win_is_valid(before) then
-        vim.api.nvim_set_current_win(before)
-      end
-    end, { buffer = self.buf, desc = "Back to the question" })
-  end
-  vim.api.nvim_create_autocmd("WinLeave", {
-    buffer = self.buf,
-    once = true,
-    callback = function()
-      vim.schedule(done)
-    end,
-  })
-end
-
--- One at a time ----------------------------------------------------------------------------------------------------
-
-local function typing()
-  return vim.fn.mode():sub(1, 1) ~= "n" or vim.fn.getcmdwintype() ~= ""
-end
-
-local waiting_for_normal_mode = false
-
---- Show the first question, as soon as nobody types: a key meant for a text must not approve anything.
-local function show_next()
-  local question = queue[1]
-  if not question or question.shown then
-    return
-  end
-  if typing() then
-    if not waiting_for_normal_mode then
-      waiting_for_normal_mode = true
-      vim.api.nvim_create_autocmd({ "ModeChanged", "CmdwinLeave" }, {
-        callback = function()
-          if typing() then
-            return
-          end
-          waiting_for_normal_mode = false
-          vim.schedule(show_next)
-          return true
-        end,
-      })
-    end
-    return
-  end
-  question.shown = true
-  local ok, problem = xpcall(question.show, debug.traceback, question)
-  if not ok then
-    vim.notify("jumpseat: could not ask: " .. problem, vim.log.levels.ERROR)
-    question:give_up()
-  end
-end
-
-local function add(question)
-  queue[#queue + 1] = question
-  question.session.asking = (question.session.asking or 0) + 1
-  question.session.on_change()
-  vim.api.nvim_exec_autocmds("User", { pattern = "JumpseatQuestion", data = { session = question.session.id } })
-  vim.schedule(show_next)
-end
-
---- Take a question off the queue and the screen; whether it was still open.
-local function close(question)
-  if question.closed then
-    return false
-  end
-  question.closed = true
-  for index, one in ipairs(queue) do
-    if one == question then
-      table.remove(queue, index)
-      break
-    end
-  end
-  if question.preview then
-    question.preview:close()
-  end
-  question.session.asking = question.session.asking - 1
-  question.session.on_change()
-  vim.schedule(show_next)
-  return true
-end
-
---- Withdraw what was asked for a session: all of it, or one permission request.
----@param session table
----@param id? string
-function M.withdraw(session, id)
-  for _, question in ipairs(vim.list_slice(queue)) do
-    if question.session == session and (id == nil or question.id == id) then
-      if close(question) and question.withdrawn then
-        question:withdrawn()
+local SCOPES = {
+  shell = function(request)
+    local names = {}
+    for _, one in ipairs(request.commands or {}) do
+      if not vim.tbl_contains(names, one.identifier) then
+        names[#names + 1] = one.identifier
       end
     end
-  end
+    return one_line(table.concat(names, ", "))
+  end,
+  write = function()
+    return "all changes"
+  end,
+  read = function()
+    return "all reading"
+  end,
+  url = function(request)
+    return "all of " .. one_line(host(request.url))
+  end,
+  memory = function()
+    return "all memories"
+  end,
+  mcp = function(request)
+    return one_line(("%s of %s"):format(request.toolName or "?", request.serverName or "?"))
+  end,
+  ["custom-tool"] = function(request)
+    return one_line(request.toolName or "")
+  end,
+}
+
+--- What an approval beyond this call covers, in words; nil where there is none.
+---@param request table
+---@return string?
+function M.scope(request)
+  local words = request.canOfferSessionApproval ~= false and SCOPES[request.kind]
+  words = words and words(request) or ""
+  return words ~= "" and words or nil
 end
 
---- How many questions are open.
-function M.open_questions()
-  return #queue
+local ONCE, SESSION, PROJECT = "Allow once", "Allow for this session: ", "Allow in this project, for good: "
+local EDIT, LOOK, REJECT, EXPLAIN = "Change it first", "Look at all of it", "Reject", "Reject, and tell why"
+
+--- A command on one line can be changed before it runs.
+local function can_be_edited(request, call)
+  local command = request.kind == "shell" and call and call.command
+  return type(command) == "string" and not command:find("%c")
 end
-
--- The two kinds of question ----------------------------------------------------------------------------------------
-
-local ONCE, SESSION = "Allow once", "Allow for this session"
-local LOOK, REJECT, EXPLAIN = "Look at all of it", "Reject", "Reject, and tell why"
 
 ---@param session table
 ---@param id string
 ---@param request table
----@param decide fun(decision: {kind: string, feedback: string?})
-function M.ask(session, id, request, decide)
+---@param call table? arguments of the tool call, where they are known
+---@param decide fun(decision: {kind: string, feedback: string?, modifiedArgs: table?})
+function M.ask(session, id, request, call, decide)
   local question = { session = session, id = id }
 
   local function settle(decision)
-    if close(question) then
+    if questions.close(question) then
       decide(decision)
     end
   end
@@ -273,35 +167,71 @@ function M.ask(session, id, request, decide)
   end
 
   local title, lines, filetype = M.describe(request)
-  title = "May the agent " .. title
+  title = session.prefix() .. "May the agent " .. title
 
-  local function select()
-    local choices = { ONCE, REJECT, EXPLAIN }
-    if request.canOfferSessionApproval ~= false and request.kind ~= "hook" then
-      table.insert(choices, 2, SESSION)
+  local select
+
+  local answers = {
+    [ONCE] = function()
+      settle({ kind = "approve-once" })
+    end,
+    [SESSION] = function()
+      settle({ kind = "approve-for-session" })
+    end,
+    [PROJECT] = function()
+      settle({ kind = "approve-for-location" })
+    end,
+    [EDIT] = function()
+      vim.ui.input({ prompt = "Run: ", default = call.command }, function(text)
+        if question.closed then
+          return
+        elseif not text or vim.trim(text) == "" then
+          return select()
+        end
+        local changed = vim.tbl_extend("force", call, { command = text })
+        settle({ kind = "approve-once", modifiedArgs = changed })
+      end)
+    end,
+    [EXPLAIN] = function()
+      vim.ui.input({ prompt = "What should it do instead? " }, function(text)
+        local feedback = text and vim.trim(text) or ""
+        settle({ kind = "reject", feedback = feedback ~= "" and feedback or nil })
+      end)
+    end,
+    [LOOK] = function()
+      question.preview:enter(function()
+        if not question.closed then
+          select()
+        end
+      end)
+    end,
+  }
+
+  function select()
+    local choices, scope = { ONCE }, M.scope(request)
+    if scope then
+      vim.list_extend(choices, { SESSION, PROJECT })
     end
+    if can_be_edited(request, call) then
+      choices[#choices + 1] = EDIT
+    end
+    vim.list_extend(choices, { REJECT, EXPLAIN })
     if question.preview and question.preview.hidden_rows > 0 then
       choices[#choices + 1] = LOOK
     end
-    vim.ui.select(choices, { prompt = title, kind = "jumpseat_permission" }, function(choice)
+    vim.ui.select(choices, {
+      prompt = title,
+      kind = "jumpseat_permission",
+      format_item = function(choice)
+        return (choice == SESSION or choice == PROJECT) and choice .. scope or choice
+      end,
+    }, function(choice)
       if question.closed then
         return
       end
-      if choice == ONCE then
-        settle({ kind = "approve-once" })
-      elseif choice == SESSION then
-        settle({ kind = "approve-for-session" })
-      elseif choice == EXPLAIN then
-        vim.ui.input({ prompt = "What should it do instead? " }, function(text)
-          local feedback = text and vim.trim(text) or ""
-          settle({ kind = "reject", feedback = feedback ~= "" and feedback or nil })
-        end)
-      elseif choice == LOOK then
-        question.preview:enter(function()
-          if not question.closed then
-            select()
-          end
-        end)
+      local answer = answers[choice]
+      if answer then
+        answer()
       else
         settle({ kind = "reject" })
       end
@@ -310,67 +240,12 @@ function M.ask(session, id, request, decide)
 
   function question.show()
     if #lines > 0 then
-      question.preview = preview(title, lines, filetype)
+      question.preview = questions.preview(title, lines, filetype)
     end
-    -- A `vim.ui.select` that blocks would be seen before the preview.
-    vim.cmd.redraw()
     select()
   end
 
-  add(question)
-end
-
---- A question of the model: choices, or a line of text.
----@param session table
----@param params {question: string, choices: string[]?, allowFreeform: boolean?}
----@param reply fun(result: table?, problem: string?)
-function M.ask_user(session, params, reply)
-  local question = { session = session }
-  local OTHER = "Something else ..."
-
-  local function settle(answer, freeform)
-    if not close(question) then
-      return
-    end
-    if answer then
-      reply({ answer = answer, wasFreeform = freeform })
-    else
-      reply(nil, "the user did not answer")
-    end
-  end
-
-  function question.give_up()
-    settle(nil)
-  end
-  function question.withdrawn()
-    reply(nil, "the question was withdrawn")
-  end
-
-  local prompt = one_line(params.question or "?")
-  local function ask_text()
-    vim.ui.input({ prompt = prompt .. " " }, function(text)
-      settle(text and text ~= "" and text or nil, true)
-    end)
-  end
-
-  function question.show()
-    local choices = vim.list_slice(params.choices or {})
-    if #choices == 0 then
-      return ask_text()
-    end
-    if params.allowFreeform ~= false then
-      choices[#choices + 1] = OTHER
-    end
-    vim.ui.select(choices, { prompt = prompt, kind = "jumpseat_question" }, function(choice, index)
-      if choice == OTHER and index == #choices then
-        ask_text()
-      else
-        settle(choice, false)
-      end
-    end)
-  end
-
-  add(question)
+  questions.add(question)
 end
 
 return M

@@ -38,6 +38,9 @@ function handlers.requested(method, params, reply)
   if method == "userInput.request" and session then
     session:ask_user(params, reply)
     return true
+  elseif method == "exitPlanMode.request" and session then
+    session:ask_plan(params, reply)
+    return true
   end
 end
 
@@ -58,7 +61,7 @@ local function start()
   end
   started, problem = rpc.start(config.command(), { env = config.options.env, cwd = vim.fn.getcwd() }, own)
   if not started then
-    return settle(problem)
+    return settle(problem .. "; :checkhealth jumpseat tells more")
   end
   peer = started
   local timer = vim.defer_fn(function()

@@ -2,7 +2,10 @@
 --- Shows nothing itself: events go to `on_event`, changes of `state` to `on_change`.
 
 local config = require("jumpseat.config")
+local forms = require("jumpseat.forms")
 local permissions = require("jumpseat.permissions")
+local plans = require("jumpseat.plans")
+local questions = require("jumpseat.questions")
 local server = require("jumpseat.server")
 local tools = require("jumpseat.tools")
 
@@ -10,16 +13,20 @@ local tools = require("jumpseat.tools")
 ---@field id? string none before the first prompt
 ---@field state "idle"|"starting"|"running"
 ---@field model? string
+---@field mode? "interactive"|"plan"|"autopilot"
 ---@field cwd string
+---@field queue {id: string?, prompt: string}[] prompts that were sent and have not begun
 ---@field on_event fun(event: table)
 ---@field on_change fun()
 ---@field on_problem fun(message: string)
+---@field on_unsent fun(prompts: string[]) these have not begun, and will not
+---@field prefix fun(): string what tells the questions of this session from those of others; mostly ""
 local Session = {}
 Session.__index = Session
 
 local M = {}
 
----@param listener {on_event: fun(event: table), on_change: fun(), on_problem: fun(message: string)}
+---@param listener {on_event: function, on_change: function, on_problem: function, on_unsent: function, prefix: function}
 ---@param id? string of a session to resume
 ---@return jumpseat.Session
 function M.new(listener, id)
@@ -29,10 +36,15 @@ function M.new(listener, id)
     attached = false,
     stops = 0,
     waiting = {},
+    queue = {},
+    begun = {},
+    calls = {},
     cwd = vim.fn.getcwd(),
     on_event = listener.on_event,
     on_change = listener.on_change,
     on_problem = listener.on_problem,
+    on_unsent = listener.on_unsent,
+    prefix = listener.prefix,
   }, Session)
 end
 
@@ -53,6 +65,8 @@ function Session:settings()
     streaming = true,
     requestPermission = true,
     requestUserInput = true,
+    requestElicitation = true,
+    requestExitPlanMode = true,
     tools = tools.declarations(),
   }, options.session)
   settings.provider = options.provider
@@ -88,12 +102,13 @@ function Session:ensure(done)
     end
     self.id = params.sessionId
     server.attach(self)
-    server.request(known and "session.resume" or "session.create", params, function(failure)
+    server.request(known and "session.resume" or "session.create", params, function(failure, result)
       if failure then
         self.id = known
         return settle(failure.message)
       end
       self.attached = true
+      self.mode = result.mode
       self:find_model()
       settle()
     end)
@@ -114,11 +129,12 @@ function Session:find_model(done)
   end)
 end
 
---- Send a prompt; while one runs, it waits behind it.
+--- Send a prompt. While one runs it waits behind that, or is slipped into it, before the next call of the model.
 ---@param prompt string
 ---@param attachments? table[]
+---@param steer? boolean
 ---@param done? fun(problem: string?)
-function Session:send(prompt, attachments, done)
+function Session:send(prompt, attachments, steer, done)
   done = done or function() end
   if self.state == "idle" then
     self:set_state("starting")
@@ -137,27 +153,81 @@ function Session:send(prompt, attachments, done)
     elseif self.stops ~= stops then
       return failed("stopped before it was sent")
     end
-    local params = { sessionId = self.id, prompt = prompt, attachments = attachments }
-    server.request("session.send", params, function(failure)
+    local mode = steer and "immediate" or nil
+    local params = { sessionId = self.id, prompt = prompt, attachments = attachments, mode = mode }
+    local queued = { prompt = prompt }
+    self.queue[#self.queue + 1] = queued
+    server.request("session.send", params, function(failure, result)
       if failure then
+        self:unqueue(queued)
         return failed(failure.message)
       end
+      queued.id = result.messageId
+      -- The event may have come before this answer.
+      if self.begun[queued.id] then
+        self:unqueue(queued)
+      end
+      self.on_change()
       done()
     end)
   end)
 end
 
---- Stop what runs. What is asked of the user is taken back.
+---@private
+---@return boolean whether it was in the queue
+function Session:unqueue(queued)
+  for index, one in ipairs(self.queue) do
+    if one == queued then
+      table.remove(self.queue, index)
+      return true
+    end
+  end
+  return false
+end
+
+--- Of these, the ones that have not begun are given back.
+---@private
+function Session:drop(list)
+  local prompts = {}
+  for _, queued in ipairs(list) do
+    if self:unqueue(queued) then
+      prompts[#prompts + 1] = queued.prompt
+    end
+  end
+  if #prompts > 0 then
+    self.on_unsent(prompts)
+  end
+  self.on_change()
+end
+
+--- Stop what runs. What is asked of the user is taken back, and what waits is given back.
 function Session:abort()
   self.stops = self.stops + 1
-  permissions.withdraw(self)
+  questions.withdraw(self)
   if self.attached and self.state ~= "idle" then
+    local waiting = vim.list_slice(self.queue)
     server.request("session.abort", { sessionId = self.id }, function(failure)
+      if failure then
+        return self.on_problem(failure.message)
+      end
+      self:drop(waiting)
+    end)
+  end
+end
+
+--- Have prompts worked on in another mode from now on.
+---@param mode "interactive"|"plan"|"autopilot"
+function Session:use_mode(mode)
+  self:ensure(function(problem)
+    if problem then
+      return self.on_problem(problem)
+    end
+    server.request("session.mode.set", { sessionId = self.id, mode = mode }, function(failure)
       if failure then
         self.on_problem(failure.message)
       end
     end)
-  end
+  end)
 end
 
 --- Use another model from the next call on.
@@ -190,16 +260,33 @@ end
 -- Coming in --------------------------------------------------------------------------------------------------------
 
 local REACTIONS = {
-  ["user.message"] = function(self)
+  ["user.message"] = function(self, data)
+    local id = data.messageId
+    if id then
+      self.begun[id] = true
+      for _, queued in ipairs(vim.list_slice(self.queue)) do
+        if queued.id == id then
+          self:unqueue(queued)
+        end
+      end
+    end
     self:set_state("running")
   end,
   ["session.idle"] = function(self)
-    permissions.withdraw(self)
+    questions.withdraw(self)
+    self.begun, self.calls = {}, {}
+    if not self.model_shown then
+      self:find_model()
+    end
     self:set_state("idle")
     vim.api.nvim_exec_autocmds("User", { pattern = "JumpseatIdle", data = { session = self.id } })
   end,
   ["session.model_change"] = function(self, data)
     self.model_shown = data.newModel
+    self.on_change()
+  end,
+  ["session.mode_changed"] = function(self, data)
+    self.mode = data.newMode
     self.on_change()
   end,
   ["session.usage_info"] = function(self, data)
@@ -212,7 +299,19 @@ local REACTIONS = {
     end
   end,
   ["permission.completed"] = function(self, data)
-    permissions.withdraw(self, data.requestId)
+    questions.withdraw(self, data.requestId)
+  end,
+  ["elicitation.requested"] = function(self, data)
+    forms.ask(self, data, function(result)
+      local params = { sessionId = self.id, requestId = data.requestId, result = result }
+      server.request("session.ui.handlePendingElicitation", params)
+    end)
+  end,
+  ["elicitation.completed"] = function(self, data)
+    questions.withdraw(self, data.requestId)
+  end,
+  ["tool.execution_start"] = function(self, data)
+    self.calls[data.toolCallId] = data.arguments
   end,
   ["external_tool.requested"] = function(self, data)
     self:run_tool(data)
@@ -241,7 +340,8 @@ function Session:ask_permission(request_id, request)
   if tools.is_harmless(request, self:context()) then
     return decide({ kind = "approve-once" })
   end
-  permissions.ask(self, request_id, request, decide)
+  local call = self.calls[request.toolCallId]
+  permissions.ask(self, request_id, request, type(call) == "table" and call or nil, decide)
 end
 
 --- What a tool is told of the session that calls it.
@@ -262,15 +362,22 @@ end
 
 --- The model asks the user something.
 function Session:ask_user(params, reply)
-  permissions.ask_user(self, params, reply)
+  questions.ask_user(self, params, reply)
+end
+
+--- The model has a plan and wants to carry it out.
+function Session:ask_plan(params, reply)
+  plans.ask(self, params, reply)
 end
 
 --- The server has died; the next prompt starts another one and resumes the session there.
 function Session:server_gone(reason)
-  permissions.withdraw(self)
+  questions.withdraw(self)
   self.attached = false
   self:set_state("idle")
   self.on_problem(reason)
+  self.begun = {}
+  self:drop(vim.list_slice(self.queue))
 end
 
 return M

@@ -1,6 +1,7 @@
---- The buffer that shows a conversation: markdown, written by events, never by the user.
---- Tool calls and thoughts are one line each, with their details folded beneath. Windows whose cursor is on the last
---- line follow; others stay where they are. There is no undo here: nothing streams into anybody's undo tree.
+--- The buffer that shows a conversation, written by events, never by the user.
+--- Prompts and answers are shown as markdown, all else as it is. Tool calls and thoughts are one line each, with their
+--- details folded beneath. Windows whose cursor is on the last line follow; others stay where they are. There is no
+--- undo here: nothing streams into anybody's undo tree.
 
 local M = {}
 
@@ -9,6 +10,7 @@ local WELCOME = vim.api.nvim_create_namespace("jumpseat.welcome")
 local DETAIL = "  │ "
 local MAX_DETAIL_LINES = 200
 local MARKS = { running = "○", done = "✓", failed = "✗", thought = "∴" }
+local DIFF = { ["+"] = "JumpseatAdded", ["-"] = "JumpseatRemoved", ["@"] = "JumpseatDetails" }
 local HIGHLIGHTS = {
   ["○"] = "JumpseatRunning",
   ["✓"] = "JumpseatDone",
@@ -29,7 +31,7 @@ function M.new(name)
   vim.bo[buf].undolevels = -1
   vim.bo[buf].bufhidden = "hide"
   vim.bo[buf].modifiable = false
-  local self = setmetatable({ buf = buf, last = nil, tools = {}, folds = {}, pending = {} }, Transcript)
+  local self = setmetatable({ buf = buf, last = nil, tools = {}, folds = {}, pending = {}, prose = {} }, Transcript)
   vim.api.nvim_create_autocmd("BufWinEnter", {
     buffer = buf,
     callback = function()
@@ -38,7 +40,10 @@ function M.new(name)
   })
   vim.bo[buf].filetype = "jumpseat"
   vim.treesitter.language.register("markdown", "jumpseat")
-  if not pcall(vim.treesitter.start, buf, "markdown") then
+  if pcall(vim.treesitter.start, buf, "markdown") then
+    self.parser = vim.treesitter.get_parser(buf, "markdown")
+    self:parse_prose()
+  else
     vim.bo[buf].syntax = "markdown"
   end
   return self
@@ -72,6 +77,7 @@ function Transcript:write(change)
   local ok, problem = pcall(change)
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
+  self:parse_prose()
   count = vim.api.nvim_buf_line_count(buf)
   for _, win in ipairs(followers) do
     vim.api.nvim_win_set_cursor(win, { count, 0 })
@@ -81,15 +87,43 @@ function Transcript:write(change)
   end
 end
 
+--- Have only prompts and answers parsed as markdown: of a command, a path or an error no character may be concealed.
+function Transcript:parse_prose()
+  if not self.parser then
+    return
+  end
+  local regions = {}
+  for index, one in ipairs(self.prose) do
+    local first = self:row_of(one.id)
+    -- What streams goes on to the end.
+    local last = one.lines and first + one.lines or vim.api.nvim_buf_line_count(self.buf)
+    regions[index] = { { first, 0, last, 0 } }
+  end
+  -- Without a region all of the buffer would be parsed.
+  self.parser:set_included_regions(#regions > 0 and regions or { { { 0, 0, 0, 0 } } })
+end
+
+--- From this row on there is markdown: `lines` of it, or as much as will stream.
+---@param row integer
+---@param lines? integer
+function Transcript:add_prose(row, lines)
+  -- Text that streams comes behind the mark.
+  local id = vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { right_gravity = false })
+  self.prose[#self.prose + 1] = { id = id, lines = lines }
+end
+
 local function lines_of(text)
   return vim.split((text:gsub("\r\n?", "\n")), "\n", { plain = true })
 end
 
---- Write lines at the end, a blank one before them where `kind` differs from what is there.
-function Transcript:append(kind, lines)
+--- Write lines at the end, a blank one before them where `kind` differs from what is there; then `dress(row)` them.
+function Transcript:append(kind, lines, dress)
   self:flush()
   self:write(function()
-    self:append_now(kind, lines)
+    local row = self:append_now(kind, lines)
+    if dress then
+      dress(row)
+    end
   end)
 end
 
@@ -134,14 +168,19 @@ function Transcript:close_text()
   end
   if fence then
     vim.api.nvim_buf_set_lines(buf, -1, -1, false, { fence })
+    kept = kept + 1
   end
+  self.prose[#self.prose].lines = kept
 end
 
 ---@param who "You"|"Agent"
 function Transcript:header(who)
   if self.speaker ~= who then
     self.speaker = who
-    self:append("header", { "## " .. who })
+    self:append("header", { "## " .. who }, function(row)
+      vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { end_col = 3, conceal = "" })
+      self:paint(row, 1, "JumpseatSpeaker")
+    end)
   end
 end
 
@@ -151,14 +190,18 @@ end
 function Transcript:user(prompt, attached)
   self.speaker = nil
   self:header("You")
-  local lines = lines_of(vim.trim(prompt))
-  for index, name in ipairs(attached) do
-    table.insert(lines, index, "> " .. name)
-  end
   if #attached > 0 then
-    table.insert(lines, #attached + 1, "")
+    local names = vim.tbl_map(function(name)
+      return "> " .. name
+    end, attached)
+    self:append("attached", names, function(row)
+      self:paint(row, #names, "JumpseatHint")
+    end)
   end
-  self:append("prompt", lines)
+  local lines = lines_of(vim.trim(prompt))
+  self:append("prompt", lines, function(row)
+    self:add_prose(row, #lines)
+  end)
 end
 
 --- A piece of the answer. Pieces are put together and written once per turn of the main loop.
@@ -184,6 +227,7 @@ function Transcript:flush()
     if self.last ~= "text" then
       text = text:gsub("^%s*\n", "")
       self.text_start = self:append_now("text", { "" })
+      self:add_prose(self.text_start)
     end
     local row = vim.api.nvim_buf_line_count(buf) - 1
     local column = #vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
@@ -198,8 +242,15 @@ function Transcript:note(text)
   for index, line in ipairs(lines) do
     lines[index] = "> " .. line
   end
-  self:append("note", lines)
+  self:append("note", lines, function(row)
+    self:paint(row, #lines, vim.startswith(text, MARKS.failed) and "JumpseatFailed" or "JumpseatHint")
+  end)
   self.speaker = nil
+end
+
+--- Colour whole lines.
+function Transcript:paint(row, lines, group)
+  vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { end_row = row + lines, hl_group = group })
 end
 
 -- Lines with details -----------------------------------------------------------------------------------------------
@@ -262,6 +313,22 @@ function Transcript:add_details(id, texts)
   end
 end
 
+--- A diff as details, without its heads, which name the file once more.
+function Transcript:add_diff(id, diff)
+  local lines = vim.tbl_filter(function(line)
+    return not line:find("^%-%-%- ") and not line:find("^%+%+%+ ")
+  end, lines_of(diff))
+  self:add_details(id, { table.concat(lines, "\n") })
+  local row = self:row_of(id)
+  for index = 1, math.min(#lines, MAX_DETAIL_LINES) do
+    local group = DIFF[lines[index]:sub(1, 1)]
+    if group then
+      local place = { end_row = row + index + 1, hl_group = group }
+      vim.api.nvim_buf_set_extmark(self.buf, NS, row + index, #DETAIL, place)
+    end
+  end
+end
+
 function Transcript:fold(win, fold)
   local row = self:row_of(fold.id)
   if row then
@@ -298,12 +365,12 @@ function Transcript:tool_started(call_id, title, arguments)
   end)
 end
 
---- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two.
+--- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two. A `diff` says all
+--- that arguments and result do.
 ---@param call_id string
----@param result string?
----@param problem string?
----@param in_short string?
-function Transcript:tool_finished(call_id, result, problem, in_short)
+---@param outcome {result: string?, diff: string?, problem: string?, in_short: string?}
+function Transcript:tool_finished(call_id, outcome)
+  local problem, in_short = outcome.problem, outcome.in_short
   local tool = self.tools[call_id]
   if not tool then
     return
@@ -321,7 +388,11 @@ function Transcript:tool_finished(call_id, result, problem, in_short)
     local row = self:row_of(tool.mark)
     vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { line })
     self:mark(row, mark, tool.mark)
-    self:add_details(tool.mark, { tool.arguments, result or problem or "" })
+    if outcome.diff then
+      self:add_diff(tool.mark, outcome.diff)
+    else
+      self:add_details(tool.mark, { tool.arguments, outcome.result or problem or "" })
+    end
   end)
 end
 
@@ -337,7 +408,7 @@ end
 function Transcript:settle(problem)
   self:flush()
   for _, call_id in ipairs(vim.tbl_keys(self.tools)) do
-    self:tool_finished(call_id, nil, problem)
+    self:tool_finished(call_id, { problem = problem })
   end
   self:end_text()
 end
@@ -362,7 +433,8 @@ function Transcript:dress(win)
     foldcolumn = "0",
     spell = false,
     list = false,
-    conceallevel = 2,
+    -- The regular expressions of the plain syntax know no regions.
+    conceallevel = self.parser and 2 or 0,
     concealcursor = "nc",
   }
   for name, value in pairs(options) do

@@ -1,0 +1,222 @@
+--- Forms that a server of tools wants filled in, field by field, and addresses that it wants opened.
+--- Knows the flat schemas of the protocol; what becomes of the answer is the session's business.
+
+local questions = require("jumpseat.questions")
+
+local M = {}
+
+local one_line = questions.one_line
+
+--- The choices of a field as {value, label}; nil where it is none to choose from.
+local function choices_of(field)
+  local found = {}
+  for index, value in ipairs(field.enum or {}) do
+    found[#found + 1] = { value, (field.enumNames or {})[index] or value }
+  end
+  for _, one in ipairs(field.oneOf or field.anyOf or {}) do
+    found[#found + 1] = { one.const, one.title or one.const }
+  end
+  return #found > 0 and found or nil
+end
+
+--- A number of the right kind, or nil.
+local function number_of(text, kind)
+  local number = tonumber(text)
+  return number and (kind == "number" or number % 1 == 0) and number or nil
+end
+
+--- Why a text is no value of a field; nil where it is one.
+---@param field table
+---@param text string
+---@param required boolean
+---@return string?
+function M.problem(field, text, required)
+  if vim.trim(text) == "" then
+    return required and "an answer is needed" or nil
+  elseif field.type == "integer" or field.type == "number" then
+    local number = number_of(text, field.type)
+    if not number then
+      return field.type == "integer" and "a whole number is needed" or "a number is needed"
+    elseif field.minimum and number < field.minimum then
+      return ("%s is the least"):format(field.minimum)
+    elseif field.maximum and number > field.maximum then
+      return ("%s is the most"):format(field.maximum)
+    end
+    return nil
+  end
+  local length = vim.fn.strchars(text)
+  if field.minLength and length < field.minLength then
+    return ("at least %d characters are needed"):format(field.minLength)
+  elseif field.maxLength and length > field.maxLength then
+    return ("at most %d characters are allowed"):format(field.maxLength)
+  end
+end
+
+--- The names of the fields: those that are needed first, since the order of a JSON object is lost on its way.
+local function names_of(schema)
+  local needed = {}
+  for place, name in ipairs(schema.required or {}) do
+    needed[name] = place
+  end
+  local names = vim.tbl_keys(schema.properties or {})
+  table.sort(names, function(a, b)
+    local x, y = needed[a] or math.huge, needed[b] or math.huge
+    return x < y or (x == y and a < b)
+  end)
+  return names, needed
+end
+
+local NONE, DONE = {}, {}
+
+--- Ask for the value of a field; `done(value)`, with NONE where none is given and nil where the form is left.
+local function ask_field(question, name, field, required, done)
+  local label = one_line(field.title or name)
+  if field.description then
+    label = label .. ": " .. one_line(field.description)
+  end
+
+  local function select(choices, format, chosen)
+    vim.ui.select(choices, { prompt = label, kind = "jumpseat_form", format_item = format }, function(choice)
+      if not question.closed then
+        chosen(choice)
+      end
+    end)
+  end
+
+  if field.type == "array" then
+    local values = choices_of(field.items or {}) or {}
+    local taken = {}
+    for _, value in ipairs(field.default or {}) do
+      taken[value] = true
+    end
+    local function again()
+      local choices = vim.list_slice(values)
+      choices[#choices + 1] = DONE
+      select(choices, function(choice)
+        return choice == DONE and "Done" or (taken[choice[1]] and "[x] " or "[ ] ") .. one_line(choice[2])
+      end, function(choice)
+        if choice == nil then
+          return done(nil)
+        elseif choice ~= DONE then
+          taken[choice[1]] = not taken[choice[1]] or nil
+          return again()
+        end
+        local content = {}
+        for _, one in ipairs(values) do
+          if taken[one[1]] then
+            content[#content + 1] = one[1]
+          end
+        end
+        done(content)
+      end)
+    end
+    return again()
+  end
+
+  local choices = field.type == "boolean" and { { true, "Yes" }, { false, "No" } } or choices_of(field)
+  if choices then
+    choices = vim.list_slice(choices)
+    -- What is chosen most comes first.
+    for index, one in ipairs(choices) do
+      if one[1] == field.default then
+        table.insert(choices, 1, table.remove(choices, index))
+        break
+      end
+    end
+    if not required then
+      choices[#choices + 1] = { NONE, "No answer" }
+    end
+    return select(choices, function(choice)
+      return one_line(choice[2])
+    end, function(choice)
+      done(choice and choice[1])
+    end)
+  end
+
+  local function ask_text(problem, default)
+    local prompt = problem and ("%s (%s): "):format(label, problem) or label .. ": "
+    vim.ui.input({ prompt = prompt, default = default }, function(text)
+      if question.closed then
+        return
+      elseif text == nil then
+        return done(nil)
+      end
+      local trouble = M.problem(field, text, required)
+      if trouble then
+        ask_text(trouble, text)
+      elseif vim.trim(text) == "" then
+        done(NONE)
+      else
+        done(field.type ~= "string" and number_of(text, field.type) or text)
+      end
+    end)
+  end
+  ask_text(nil, field.default ~= nil and tostring(field.default) or nil)
+end
+
+--- Put a form to the user.
+---@param session table
+---@param asked {requestId: string, message: string, requestedSchema: table?, elicitationSource: string?, url: string?}
+---@param answer fun(result: {action: "accept"|"decline"|"cancel", content: table?})
+function M.ask(session, asked, answer)
+  local question = { session = session, id = asked.requestId }
+
+  local function settle(action, content)
+    if questions.close(question) then
+      answer({ action = action, content = content })
+    end
+  end
+
+  function question.give_up()
+    settle("cancel")
+  end
+
+  local schema = asked.requestedSchema or {}
+  local names, needed = names_of(schema)
+  local content = vim.empty_dict()
+
+  local function fill(place)
+    local name = names[place]
+    if not name then
+      return settle("accept", content)
+    end
+    ask_field(question, name, schema.properties[name], needed[name] ~= nil, function(value)
+      if value == nil then
+        return settle("cancel")
+      elseif value ~= NONE then
+        content[name] = value
+      end
+      fill(place + 1)
+    end)
+  end
+
+  function question.show()
+    local message = asked.message
+    if asked.elicitationSource then
+      message = ("%s (asked by %s)"):format(message, asked.elicitationSource)
+    end
+    local accept = "Answer"
+    if asked.url then
+      accept, message = "Open it", message .. "\n" .. asked.url
+    end
+    local prompt = questions.prompt_of(question, "You are asked", message, "What do you say?")
+    vim.ui.select({ accept, "Decline" }, { prompt = prompt, kind = "jumpseat_form" }, function(choice)
+      if question.closed then
+        return
+      elseif choice == "Decline" then
+        settle("decline")
+      elseif choice == nil then
+        settle("cancel")
+      elseif asked.url then
+        vim.ui.open(asked.url)
+        settle("accept")
+      else
+        fill(1)
+      end
+    end)
+  end
+
+  questions.add(question)
+end
+
+return M

@@ -1,0 +1,96 @@
+--- A plan that the model has made: shown, and carried out in the way that the user says.
+
+local questions = require("jumpseat.questions")
+
+local M = {}
+
+local EXPLAIN = "Reject, and tell why"
+local LOOK = "Look at all of it"
+local WORDS = {
+  interactive = "Carry it out, and ask me",
+  autopilot = "Carry it out without stopping",
+  exit_only = "Leave plan mode, and wait",
+}
+
+--- Put a plan to the user.
+---@param session table
+---@param params {summary: string?, planContent: string?, actions: string[]?, recommendedAction: string?}
+---@param reply fun(result: table?, problem: string?)
+function M.ask(session, params, reply)
+  local question = { session = session }
+
+  local function settle(result)
+    if questions.close(question) then
+      reply(result)
+    end
+  end
+
+  function question.give_up()
+    settle({ approved = false })
+  end
+  function question.withdrawn()
+    reply({ approved = false })
+  end
+
+  local choices = {}
+  for _, action in ipairs(params.actions or {}) do
+    -- What the model recommends comes first; what is not known here cannot be chosen.
+    if WORDS[action] then
+      table.insert(choices, action == params.recommendedAction and 1 or #choices + 1, action)
+    end
+  end
+  if #choices == 0 then
+    choices[1] = "interactive"
+  end
+  choices[#choices + 1] = EXPLAIN
+
+  local function select()
+    local prompt = session.prefix() .. "What is to become of the plan?"
+    local kind = "jumpseat_plan"
+    vim.ui.select(choices, {
+      prompt = prompt,
+      kind = kind,
+      format_item = function(choice)
+        return WORDS[choice] or choice
+      end,
+    }, function(choice)
+      if question.closed then
+        return
+      elseif choice == LOOK then
+        question.preview:enter(function()
+          if not question.closed then
+            select()
+          end
+        end)
+      elseif choice == EXPLAIN then
+        vim.ui.input({ prompt = "What should be different? " }, function(text)
+          local feedback = text and vim.trim(text) or ""
+          settle({ approved = false, feedback = feedback ~= "" and feedback or nil })
+        end)
+      elseif choice then
+        settle({ approved = true, selectedAction = choice })
+      else
+        settle({ approved = false })
+      end
+    end)
+  end
+
+  function question.show()
+    local text = vim.trim(params.planContent or "")
+    if text == "" then
+      text = vim.trim(params.summary or "")
+    end
+    if text ~= "" then
+      local lines = vim.split(text, "\n", { plain = true })
+      question.preview = questions.preview("The plan", lines, "markdown")
+      if question.preview.hidden_rows > 0 then
+        choices[#choices + 1] = LOOK
+      end
+    end
+    select()
+  end
+
+  questions.add(question)
+end
+
+return M

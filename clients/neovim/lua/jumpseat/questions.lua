@@ -1,0 +1,260 @@
+--- Questions to the user: one at a time, never into somebody's typing, and gone when nobody waits for the answer.
+--- What is asked, and what an answer leads to, is the business of others; only what the model asks is asked here.
+
+local M = {}
+
+---@class jumpseat.Question
+---@field session table whose question it is
+---@field id? string of the request
+---@field show fun(self: jumpseat.Question)
+---@field give_up fun(self: jumpseat.Question) it could not be shown
+---@field withdrawn? fun(self: jumpseat.Question) nobody waits for an answer any more
+---@field preview? jumpseat.Preview goes with the question
+---@field closed? boolean
+
+---@type jumpseat.Question[] those that wait, the first one being on the screen
+local queue = {}
+
+--- A text on one line.
+---@param value any
+---@return string
+function M.one_line(value)
+  local text = type(value) == "string" and value or vim.json.encode(value)
+  return (text:gsub("%s+", " "))
+end
+
+-- The preview ------------------------------------------------------------------------------------------------------
+
+---@class jumpseat.Preview
+local Preview = {}
+Preview.__index = Preview
+
+--- Show lines in a window in the middle, above where `vim.ui.select` writes.
+---@return jumpseat.Preview
+function M.preview(title, lines, filetype)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].bufhidden = "wipe"
+  local widest = vim.api.nvim_strwidth(title) + 2
+  for _, line in ipairs(lines) do
+    widest = math.max(widest, vim.api.nvim_strwidth(line))
+  end
+  local width = math.max(20, math.min(widest + 1, vim.o.columns - 8))
+  local room = math.max(3, vim.o.lines - 12)
+  -- Long lines wrap: what is allowed must not hide beyond the edge.
+  local rows = 0
+  for _, line in ipairs(lines) do
+    rows = rows + math.max(1, math.ceil(vim.api.nvim_strwidth(line) / width))
+  end
+  local height = math.min(rows, room)
+  local win = vim.api.nvim_open_win(buf, false, {
+    relative = "editor",
+    row = math.max(0, math.floor((room - height) / 2)),
+    col = math.floor((vim.o.columns - width) / 2) - 1,
+    width = width,
+    height = height,
+    style = "minimal",
+    border = "rounded",
+    title = " " .. title .. " ",
+    title_pos = "center",
+    noautocmd = true,
+  })
+  vim.wo[win][0].wrap = true
+  if filetype ~= "" then
+    vim.bo[buf].syntax = filetype
+  end
+  -- A `vim.ui.select` that blocks would come before it.
+  vim.cmd.redraw()
+  return setmetatable({ win = win, buf = buf, hidden_rows = rows - height }, Preview)
+end
+
+--- The prompt of a question: the text itself where it is short, else a word for what a preview shows.
+---@param question jumpseat.Question
+---@param title string
+---@param text string
+---@param instead string
+---@return string
+function M.prompt_of(question, title, text, instead)
+  local short = question.session.prefix() .. M.one_line(text)
+  if not vim.trim(text):find("\n") and vim.api.nvim_strwidth(short) < vim.o.columns - 16 then
+    return short
+  end
+  local lines = vim.split(vim.trim(text), "\n", { plain = true })
+  question.preview = M.preview(question.session.prefix() .. title, lines, "")
+  return instead
+end
+
+function Preview:close()
+  if vim.api.nvim_win_is_valid(self.win) then
+    vim.api.nvim_win_close(self.win, true)
+  end
+end
+
+--- Let the user walk through it; `done` when the window is left.
+function Preview:enter(done)
+  local before = vim.api.nvim_get_current_win()
+  vim.api.nvim_set_current_win(self.win)
+  for _, key in ipairs({ "q", "<Esc>", "<CR>" }) do
+    vim.keymap.set("n", key, function()
+      if vim.api.nvim_win_is_valid(before) then
+        vim.api.nvim_set_current_win(before)
+      end
+    end, { buffer = self.buf, desc = "Back to the question" })
+  end
+  vim.api.nvim_create_autocmd("WinLeave", {
+    buffer = self.buf,
+    once = true,
+    callback = function()
+      vim.schedule(done)
+    end,
+  })
+end
+
+-- One at a time ----------------------------------------------------------------------------------------------------
+
+local function typing()
+  return vim.fn.mode():sub(1, 1) ~= "n" or vim.fn.getcmdwintype() ~= ""
+end
+
+local waiting_for_normal_mode = false
+
+--- Show the first question, as soon as nobody types: a key meant for a text must not approve anything.
+local function show_next()
+  local question = queue[1]
+  if not question or question.shown then
+    return
+  end
+  if typing() then
+    if not waiting_for_normal_mode then
+      waiting_for_normal_mode = true
+      vim.api.nvim_create_autocmd({ "ModeChanged", "CmdwinLeave" }, {
+        callback = function()
+          if typing() then
+            return
+          end
+          waiting_for_normal_mode = false
+          vim.schedule(show_next)
+          return true
+        end,
+      })
+    end
+    return
+  end
+  question.shown = true
+  -- A `vim.ui.select` that blocks would come before the bar that tells of it.
+  vim.cmd.redraw()
+  local ok, problem = xpcall(question.show, debug.traceback, question)
+  if not ok then
+    vim.notify("jumpseat: could not ask: " .. problem, vim.log.levels.ERROR)
+    question:give_up()
+  end
+end
+
+--- Ask as soon as nobody else is asked.
+---@param question jumpseat.Question
+function M.add(question)
+  queue[#queue + 1] = question
+  question.session.asking = (question.session.asking or 0) + 1
+  question.session.on_change()
+  vim.api.nvim_exec_autocmds("User", { pattern = "JumpseatQuestion", data = { session = question.session.id } })
+  vim.schedule(show_next)
+end
+
+--- Take a question off the queue and the screen; whether it was still open.
+---@param question jumpseat.Question
+function M.close(question)
+  if question.closed then
+    return false
+  end
+  question.closed = true
+  for index, one in ipairs(queue) do
+    if one == question then
+      table.remove(queue, index)
+      break
+    end
+  end
+  if question.preview then
+    question.preview:close()
+  end
+  question.session.asking = question.session.asking - 1
+  question.session.on_change()
+  vim.schedule(show_next)
+  return true
+end
+
+--- Withdraw what was asked for a session: all of it, or one permission request.
+---@param session table
+---@param id? string
+function M.withdraw(session, id)
+  for _, question in ipairs(vim.list_slice(queue)) do
+    if question.session == session and (id == nil or question.id == id) then
+      if M.close(question) and question.withdrawn then
+        question:withdrawn()
+      end
+    end
+  end
+end
+
+--- How many questions are open.
+function M.open_questions()
+  return #queue
+end
+
+-- What the model asks ---------------------------------------------------------------------------------------------
+
+--- A question of the model: choices, or a line of text.
+---@param session table
+---@param params {question: string, choices: string[]?, allowFreeform: boolean?}
+---@param reply fun(result: table?, problem: string?)
+function M.ask_user(session, params, reply)
+  local question = { session = session }
+  local OTHER = "Something else ..."
+
+  local function settle(answer, freeform)
+    if not M.close(question) then
+      return
+    end
+    if answer then
+      reply({ answer = answer, wasFreeform = freeform })
+    else
+      reply(nil, "the user did not answer")
+    end
+  end
+
+  function question.give_up()
+    settle(nil)
+  end
+  function question.withdrawn()
+    reply(nil, "the question was withdrawn")
+  end
+
+  local prompt
+  local function ask_text()
+    vim.ui.input({ prompt = prompt .. " " }, function(text)
+      settle(text and text ~= "" and text or nil, true)
+    end)
+  end
+
+  function question.show()
+    prompt = M.prompt_of(question, "The agent asks", params.question or "?", "Your answer:")
+    local choices = vim.list_slice(params.choices or {})
+    if #choices == 0 then
+      return ask_text()
+    end
+    if params.allowFreeform ~= false then
+      choices[#choices + 1] = OTHER
+    end
+    vim.ui.select(choices, { prompt = prompt, kind = "jumpseat_question" }, function(choice, index)
+      if choice == OTHER and index == #choices then
+        ask_text()
+      else
+        settle(choice, false)
+      end
+    end)
+  end
+
+  M.add(question)
+end
+
+return M
