@@ -230,6 +230,8 @@ class Translator:
                 | events.HookStart()
                 | events.HookEnd()
                 | events.SkillInvoked()
+                | events.SubagentSelected()
+                | events.SubagentDeselected()
                 | events.SessionSkillsLoaded()
                 | events.ToolSearchActivated()
                 | events.McpServersLoaded()

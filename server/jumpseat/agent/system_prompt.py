@@ -55,22 +55,24 @@ def system_prompt(
     instructions: str = "",
     transformed: Mapping[str, str] | None = None,
     tools: str = "",
+    agent: str = "",
 ) -> str:
     """The system message of a session, as ``config`` wants it.
 
     ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them;
-    ``tools`` is what tools say of themselves.
+    ``tools`` is what tools say of themselves. ``agent`` is the prompt of the custom agent: who selects one wants
+    it heard, whatever else is said or left out.
     """
     content = config.content or ""
     if config.mode == "replace":
-        return content
+        return "\n\n".join(filter(None, (content, agent)))
     sections = _sections(config, cwd, instructions, tools)
     for name, text in (transformed or {}).items():
         members = _members(name, config) or (name,)
         for member in members:
             sections[member] = ""
         sections[members[0]] = text
-    return "\n\n".join(part for part in (*sections.values(), content) if part)
+    return "\n\n".join(part for part in (*sections.values(), content, agent) if part)
 
 
 def _sections(config: SystemMessageConfig, cwd: Path, instructions: str, tools: str) -> dict[str, str]:
