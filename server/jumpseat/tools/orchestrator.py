@@ -351,7 +351,7 @@ class ToolOrchestrator:
                 return await prepared.run()
             request.tool_call_id = call.id
             try:
-                verdict = await permissions.decide(request, call.name)
+                verdict = await permissions.decide(request, call.name, prepared.guard)
             except anyio.get_cancelled_exc_class():
                 with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
                     await _refused(prepared, failure(INTERRUPTED), cancelled=True)
