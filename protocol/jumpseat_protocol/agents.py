@@ -29,3 +29,28 @@ class AgentInfo(WireModel):
 
 class AgentListResult(WireModel):
     agents: list[AgentInfo]
+
+
+class AgentSelectParams(WireModel):
+    """``name`` is the name or the id of an agent."""
+
+    session_id: str
+    name: str
+
+
+class AgentSelectResult(WireModel):
+    agent: AgentInfo
+
+
+class AgentCurrentResult(WireModel):
+    """``agent`` is ``null`` where the session works as itself."""
+
+    sent_as_null = ("agent",)
+
+    agent: AgentInfo | None = None
+
+
+class AgentSetPromptParams(WireModel):
+    session_id: str
+    id: str
+    prompt: str

@@ -58,6 +58,8 @@ class Event:
             "type": self.payload.type,
             "data": to_wire(self.payload),
         }
+        for name in self.payload.sent_as_null:
+            record["data"].setdefault(name, None)
         if not self.persisted:
             record["ephemeral"] = True
         if self.agent_id is not None:
@@ -77,6 +79,8 @@ class Payload(WireDataclass):
     __slots__ = ()
     type: ClassVar[str]
     persisted: ClassVar[bool] = True
+    sent_as_null: ClassVar[tuple[str, ...]] = ()
+    """Wire names that are sent as ``null`` rather than left out where they are unset."""
 
 
 # --- the session ------------------------------------------------------------------------------------------------
@@ -223,6 +227,24 @@ class SkillInvoked(Payload):
     plugin_version: str | None = None
     trigger: Literal["user-invoked", "agent-invoked", "context-load"] | None = None
     allowed_tools: list[str] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SubagentSelected(Payload):
+    """The session works as one of its custom agents from now on; ``tools`` of ``None`` means all."""
+
+    type: ClassVar[str] = "subagent.selected"
+    sent_as_null: ClassVar[tuple[str, ...]] = ("tools",)
+    agent_name: str
+    agent_display_name: str
+    tools: list[str] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SubagentDeselected(Payload):
+    """The session works as itself again."""
+
+    type: ClassVar[str] = "subagent.deselected"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -904,6 +926,8 @@ EventPayload: TypeAlias = (
     | SessionPlanChanged
     | SessionTodosChanged
     | SkillInvoked
+    | SubagentSelected
+    | SubagentDeselected
     | SessionSkillsLoaded
     | SessionWorkspaceFileChanged
     | SessionContextChanged

@@ -258,6 +258,10 @@ def _state_requests() -> Mapping[str, Method]:
         "session.auth.getStatus": Method(sessions.SessionParams, accounts.SessionAuthStatusResult),
         "session.agent.list": Method(agents.AgentListParams, agents.AgentListResult),
         "session.agent.reload": Method(sessions.SessionParams, agents.AgentListResult),
+        "session.agent.getCurrent": Method(sessions.SessionParams, agents.AgentCurrentResult),
+        "session.agent.select": Method(agents.AgentSelectParams, agents.AgentSelectResult),
+        "session.agent.deselect": Method(sessions.SessionParams, None),
+        "session.agent.setPrompt": Method(agents.AgentSetPromptParams, None),
         "session.provider.add": Method(provider.ProviderAddParams, provider.ProviderAddResult),
         "session.provider.getEndpoint": Method(provider.ProviderEndpointParams, provider.ProviderEndpointResult),
         # Of ours, for those who write adapters and applications.

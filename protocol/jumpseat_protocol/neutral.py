@@ -44,8 +44,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
     # --- agents, tasks --------------------------------------------------------------------------------------------
-    "session.agent.deselect": _VOID,
-    "session.agent.getCurrent": Answer({"agent": None}),
     "session.cancelAllBackgroundAgents": Answer(0),
     "session.tasks.cancel": Answer({"cancelled": False}, needs=("id",)),
     "session.tasks.getCurrentPromotable": _DONE,

@@ -176,15 +176,16 @@ class _Generator(GenerateJsonSchema):
         return {"additionalProperties": True, **super().dict_schema(schema)}
 
     def model_schema(self, schema: Any) -> JsonSchema:
-        made = super().model_schema(schema)
-        cls = schema["cls"]
-        for name in cls.sent_as_null if self.mode == "serialization" and issubclass(cls, WireModel) else ():
+        return self._with_nulls(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: Any) -> JsonSchema:
+        return self._with_nulls(super().dataclass_schema(schema), schema["cls"])
+
+    def _with_nulls(self, made: JsonSchema, cls: type) -> JsonSchema:
+        for name in getattr(cls, "sent_as_null", ()) if self.mode == "serialization" else ():
             made["properties"][name] = _or_null(made["properties"][name])
             made["required"] = [one for one in made["properties"] if one in {*made.get("required", ()), name}]
         return _described(made, cls)
-
-    def dataclass_schema(self, schema: Any) -> JsonSchema:
-        return _described(super().dataclass_schema(schema), schema["cls"])
 
 
 def _object(properties: Mapping[str, JsonSchema], **more: Any) -> JsonSchema:

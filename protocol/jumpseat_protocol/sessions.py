@@ -165,6 +165,8 @@ class ToolSearchConfig(WireModel):
 
 
 class DefaultAgentConfig(WireModel):
+    """What holds while no custom agent is selected, or one that does not say which tools it has."""
+
     excluded_tools: list[str] = Field(default_factory=list)
 
 
@@ -175,14 +177,19 @@ class CapiOptions(WireModel):
 
 
 class CustomAgentConfig(WireModel):
-    """An agent that the client describes. ``model`` is as in ``session.create``; no ``tools`` means all."""
+    """An agent that the client describes.
+
+    ``tools`` are names and patterns as in ``availableTools``, ``*`` for all, or ``server/tool`` and ``server/*``
+    for those of MCP servers; unset means what the session has. ``model`` is as in ``session.create``,
+    ``mcp_servers`` are each as ``mcp.py`` describes them, and ``skills`` are told to the model from the start.
+    """
 
     name: str = Field(min_length=1)
     display_name: str | None = None
     description: str = ""
     prompt: str
     tools: list[str] | None = None
-    mcp_servers: dict[str, Any] | None = Field(default=None, repr=False)
+    mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
     infer: StrictBool = True
     skills: list[str] | None = None
     model: str | None = None
@@ -265,7 +272,7 @@ class SessionOptions(WireModel):
     """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was.
 
     ``adapter_settings`` are values for the ``schema`` of the model's adapter, all of them. ``mcp_servers`` are
-    each as ``mcp.py`` describes them.
+    each as ``mcp.py`` describes them. ``agent`` is the name of the one of ``custom_agents`` to work as.
     """
 
     model: str | None = None
@@ -288,6 +295,7 @@ class SessionOptions(WireModel):
     models: list[ProviderModelConfig] | None = None
     capi: CapiOptions | None = None
     custom_agents: list[CustomAgentConfig] | None = None
+    agent: str | None = None
     mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
     disabled_mcp_servers: list[str] | None = None
     plugin_directories: list[str] | None = None

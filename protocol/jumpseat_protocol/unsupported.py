@@ -214,8 +214,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.accounts.login.begin",
         "session.accounts.login.cancel",
         "session.accounts.set",
-        "session.agent.select",
-        "session.agent.setPrompt",
         "session.autopilotObjective.getState",
         "session.canvas.action.invoke",
         "session.canvas.close",

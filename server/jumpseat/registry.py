@@ -463,5 +463,9 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
                 settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
             case events.SessionModeChanged():
                 settings.mode = payload.new_mode
+            case events.SubagentSelected():
+                settings.agent = payload.agent_name
+            case events.SubagentDeselected():
+                settings.agent = None
             case _:
                 pass

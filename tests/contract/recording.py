@@ -85,6 +85,7 @@ OPTIONS: JsonObject = {
     "requestElicitation": True,
     "hooks": True,
     "tools": [{"name": "look_up"}],
+    "customAgents": [{"name": "planner", "prompt": "You plan.", "tools": ["view"]}, {"name": "all", "prompt": "x"}],
     # Few enough that there are tools to be searched for.
     "toolSearch": {"deferThreshold": 5},
     "commands": [{"name": "deploy", "description": "Deploy the app"}],
@@ -330,6 +331,9 @@ async def _change_settings(server: RunningServer, wire: Wire, session: str, work
     await wire.call("session.model.switchTo", here | {"modelId": "other-model", "reasoningEffort": "low"})
     await wire.call("session.model.switchTo", here | {"modelId": "scripted-model"})
     await wire.call("session.name.set", here | {"name": "A session"})
+    for agent in ("planner", "all"):
+        await wire.call("session.agent.select", here | {"name": agent})
+    await wire.call("session.agent.deselect", here)
     await wire.call("session.plan.update", here | {"content": "- one"})
     await wire.call("session.plan.update", here | {"content": "- two"})
     await wire.call("session.plan.delete", here)

@@ -97,6 +97,8 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.warning": ["warningType", "message"],
     "session.workspace_file_changed": ["operation", "path"],
     "skill.invoked": ["name", "path", "content", "allowedTools"],
+    "subagent.deselected": [],
+    "subagent.selected": ["agentName", "agentDisplayName", "tools"],
     "tool.execution_complete": [
         "toolCallId",
         "success",

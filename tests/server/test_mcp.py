@@ -272,6 +272,15 @@ async def test_nothing_of_a_server_outlives_its_session(tmp_path: Path) -> None:
         await gone(int(pid))
 
 
+async def test_a_server_that_is_being_stopped_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    # That the process is gone in time, and the server with it, is seen to on the way out.
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "deaf", rude("deaf"), {"text": "hi"})
+        named = {"sessionId": session, "serverName": "deaf"}
+        await server.wire.ask("session.mcp.stopServer", named)
+        await server.wire.alive()
+
+
 async def test_a_server_that_ignores_signals_is_killed_with_us(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         await session_with(server.wire, "deaf", rude("deaf", env={"SERVER_UNDER_TEST": server.mark}))

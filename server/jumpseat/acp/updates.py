@@ -251,6 +251,8 @@ class Translator:
                 | events.HookStart()
                 | events.HookEnd()
                 | events.SkillInvoked()
+                | events.SubagentSelected()
+                | events.SubagentDeselected()
                 | events.ToolSearchActivated()
                 | events.McpServersLoaded()
                 | events.McpServerStatusChanged()

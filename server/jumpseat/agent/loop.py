@@ -79,6 +79,7 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
     try:
         session.emit(events.PendingMessagesModified())
         await _say(session, prompt, turn_id=None)
+        agent = session.settings.custom_agent
         system = await _system_message(session)
         stopped_before = False
         turn = 0
@@ -91,6 +92,9 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
                 for steering in session.take_steering():
                     await _say(session, steering, turn_id=turn_id)
                     _join(prompt, steering)
+            if agent is not (agent := session.settings.custom_agent):
+                # Another one was selected while the prompt runs: from here on it is that one's.
+                system = await _system_message(session)
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
@@ -196,7 +200,8 @@ async def _system_message(session: Session) -> str:
             log.warning("session %s: the system message was not transformed: %s", session.id, error)
         else:
             transformed = {name: text for name, text in answer.items() if name in wanted}
-    return system_prompt(config, cwd, instructions, transformed, tools, folders)
+    agent = session.settings.custom_agent
+    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent.prompt if agent else "")
 
 
 TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
@@ -208,7 +213,7 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
     limits.check(session)
     try:
         await session.tools.ready()
-        resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
+        resolved = await _model(session)
     except JumpseatError as error:
         await _tell_error(session, error, recoverable=False)
         raise
@@ -237,13 +242,32 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     Raises:
         JumpseatError: the session's model cannot be had.
     """
-    resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
+    resolved = await _model(session)
     await session.tools.look(text or "")
     request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
     if text is not None:
         said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
         request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
     return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
+
+
+async def _model(session: Session) -> ResolvedModel:
+    """The model to call now: that of the custom agent where it wants one that can be had, else the session's.
+
+    Raises:
+        JumpseatError: the session's model cannot be had.
+    """
+    settings, models, ask = session.settings, session.around.models, session.clients.ask_token
+    wanted = settings.for_model()
+    if wanted.model != settings.model:
+        try:
+            return await models.resolve(wanted, ask_token=ask)
+        except JumpseatError as error:
+            text = f"The agent {settings.agent!r} cannot have the model {wanted.model!r}: {error}"
+        if text != session.agent_model_missing:
+            session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
+        session.agent_model_missing = text
+    return await models.resolve(settings, ask_token=ask)
 
 
 def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
@@ -305,7 +329,7 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
         hosted_tools=hosted,
         stream=settings.streaming,
         vision=resolved.info.vision is not False,
-        reasoning_effort=settings.reasoning_effort,
+        reasoning_effort=settings.for_model().reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,
         response_format=format_for_call(settings, prompt),

@@ -25,8 +25,8 @@ from jumpseat_protocol.permissions import (
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """``places`` are real paths outside of the session's folders, ``texts`` whole lines. ``approval`` may be none
-    where hosts alone were approved."""
+    """``places`` are real paths outside of the session's folders, ``texts`` whole lines, or scopes of calls.
+    ``approval`` may be none where hosts alone were approved."""
 
     approval: SessionApproval | None = None
     places: frozenset[str] = frozenset()
@@ -146,6 +146,8 @@ def remember(
             and named.issuperset(command.identifier for command in request.commands)
         ):
             one = replace(one, texts=frozenset([request.full_command_text]))
+        if facts.scope is not None and not isinstance(request, ShellPermission):
+            one = replace(one, texts=frozenset([facts.scope]))
     elif facts.kind == "url" and not domain:
         one = replace(one, hosts=frozenset(facts.hosts))
     return one if one.approval or one.hosts else None
@@ -177,7 +179,7 @@ def covered(kept: Iterable[Remembered], request: PermissionRequest, facts: Facts
         case ReadPermission() | WritePermission():
             return bool(facts.places)
         case _:
-            return True
+            return any(facts.scope in one.texts if one.texts else facts.scope is None for one in approvals)
 
 
 def _is_of(approval: SessionApproval, facts: Facts) -> bool:

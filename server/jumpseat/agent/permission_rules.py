@@ -78,6 +78,7 @@ class Facts:
     ``places`` are read, or written where ``writes`` says so; ``outside`` are those out of the folders the session
     may use. ``opaque`` says that more may be run than is ``mentioned``, ``loose`` that more may be opened or loaded
     than is known. ``protected``: it may change what decides about later calls, so a person is to allow it.
+    ``scope`` is the text that approvals hold for where they are not to hold for all calls of the tool.
     """
 
     kind: str
@@ -93,6 +94,7 @@ class Facts:
     opaque: bool = False
     loose: bool = False
     protected: bool = False
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

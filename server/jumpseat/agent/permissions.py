@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -27,7 +27,7 @@ from jumpseat.agent.permission_approvals import (
 )
 from jumpseat.agent.permission_facts import Grounds, facts_of
 from jumpseat.agent.permission_judge import JudgeConfig
-from jumpseat.agent.permission_rules import Facts, Rule, Rules, allows, forbids, may_touch
+from jumpseat.agent.permission_rules import Facts, Known, Rule, Rules, allows, forbids, may_touch
 from jumpseat.errors import StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
@@ -80,6 +80,21 @@ class Verdict:
     arguments: JsonObject | None = None
     cancelled: bool = False
 
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a tool wants of those who decide on a call of it.
+
+    ``in_person`` keeps the call from being allowed by what allows all calls, and by a model: an approval, a rule or
+    a person has to. ``scope`` is a text that says what the call does; what is approved beyond the call holds for
+    others of the same text only.
+    """
+
+    in_person: bool = False
+    scope: str | None = None
+
+
+UNGUARDED: Final = Guard()
 
 ALLOWED: Final = Verdict("allowed")
 NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
@@ -150,9 +165,11 @@ class Permissions:
 
     # --- judging ------------------------------------------------------------------------------------------------
 
-    async def decide(self, request: PermissionRequest, tool: str = "") -> Verdict:
+    async def decide(self, request: PermissionRequest, tool: str = "", guard: Guard = UNGUARDED) -> Verdict:
         """Judge one call of ``tool``; waits for a client as long as the client takes."""
         facts = facts_of(request, tool, self.grounds)
+        if guard.scope is not None:
+            facts = replace(facts, scope=guard.scope)
         rules, opinion = self._rules(), None
         if (rule := forbids(rules.deny, facts, self.grounds.anchor)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
@@ -160,16 +177,16 @@ class Permissions:
             rules.deny + rules.ask, facts, self.grounds.anchor
         )
         if rule is None:
-            if self._is_allowed(request, facts, rules):
+            if self._is_allowed(request, facts, rules, guard):
                 return ALLOWED
-            opinion = await self._opinion(request, facts)
+            opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
                 self._note_approval(request, opinion)
                 return ALLOWED
         if not self._can_ask():
-            if rule is None and self._may_run_unasked():
+            if rule is None and not guard.in_person and self._may_run_unasked():
                 return ALLOWED
-            self._warn(rule)
+            self._warn(_who_wants_a_person(rule, tool, guard))
             return _verdict(NOT_AVAILABLE)
         verdict = await self._ask(request, facts, opinion)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
@@ -188,8 +205,8 @@ class Permissions:
         rule = forbids(deny, facts, self.grounds.anchor)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
 
-    def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules) -> bool:
-        if self.approve_all:
+    def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: Guard) -> bool:
+        if self.approve_all and not guard.in_person:
             return True
         if facts.protected or facts.kind == "hook":
             return False
@@ -200,7 +217,9 @@ class Permissions:
         kept = self._kept()
         approvals = [*self._approvals, *kept.approvals]
         allow = [*rules.allow, *self.own.added, *kept.rules]
-        return covered(approvals, request, facts) or allows(allow, facts, self.grounds.anchor, known_of(approvals))
+        # With a scope, that the same programs were approved with other arguments says nothing.
+        known = known_of(approvals) if facts.scope is None else Known()
+        return covered(approvals, request, facts) or allows(allow, facts, self.grounds.anchor, known)
 
     def _rules(self) -> Rules:
         cwd = self.grounds.cwd()
@@ -219,10 +238,10 @@ class Permissions:
         here, everywhere = store.read(self.location), store.read(None)
         return Kept([*here.approvals, *everywhere.approvals], here.rules)
 
-    async def _opinion(self, request: PermissionRequest, facts: Facts) -> AssistedApproval | None:
+    async def _opinion(self, request: PermissionRequest, facts: Facts, guard: Guard) -> AssistedApproval | None:
         if self.mode != "assisted" or self._judge is None:
             return None
-        if facts.protected or facts.kind == "hook":
+        if facts.protected or facts.kind == "hook" or guard.in_person:
             return AssistedApproval(recommendation="excluded")
         return await self._judge(request, self.judging_model)
 
@@ -328,11 +347,10 @@ class Permissions:
                 )
             )
 
-    def _warn(self, rule: Rule | None) -> None:
+    def _warn(self, because: str) -> None:
         if self._warned:
             return
         self._warned = True
-        because = f" The rule {rule} wants a person to decide." if rule is not None else ""
         self._emit(
             events.SessionWarning(
                 warning_type="permission",
@@ -426,6 +444,12 @@ class Permissions:
         if remove_all:
             self._approvals.clear()
         self._approvals = [one for one in self._approvals if not any(rule in remove for rule in one.rules())]
+
+
+def _who_wants_a_person(rule: Rule | None, tool: str, guard: Guard) -> str:
+    if rule is not None:
+        return f" The rule {rule} wants a person to decide."
+    return f" The tool {tool} wants a person to decide, or a rule that allows it." if guard.in_person else ""
 
 
 def _verdict(decision: PermissionDecision) -> Verdict:

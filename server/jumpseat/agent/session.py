@@ -104,6 +104,8 @@ class Session:
         self.hosted_tools_missing: list[str] = []
         # What it was last asked for that it is known not to do; the client has been told.
         self.capability = ""
+        # Why the custom agent cannot have its model; the client has been told.
+        self.agent_model_missing = ""
         self._feed: Feed | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
@@ -226,6 +228,26 @@ class Session:
                 new_model=model, previous_model=previous, reasoning_effort=reasoning_effort, source=source
             )
         )
+
+    def agent_changed(self, before: str | None) -> None:
+        """Say that the session works as another agent than ``before``, where it does.
+
+        One that is gone from its settings is no longer worked as.
+        """
+        agent = self.settings.custom_agent
+        self.settings.agent = None if agent is None else agent.name
+        if self.settings.agent == before:
+            return
+        if agent is None:
+            self.emit(events.SubagentDeselected())
+        else:
+            self.emit(
+                events.SubagentSelected(
+                    agent_name=agent.name,
+                    agent_display_name=agent.display_name or agent.name,
+                    tools=agent.tools,
+                )
+            )
 
     # --- clients ------------------------------------------------------------------------------------------------
 

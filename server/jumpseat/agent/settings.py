@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,10 @@ class SessionSettings:
     ``config_discovery`` lets what lies in the working directory count, where the folder is trusted.
     ``provider``, ``providers``, ``login`` and ``mcp_servers`` hold secrets, which live here and in no file;
     ``stored_mcp_logins`` tells whether MCP servers get the tokens that the user has logged in for.
-    ``lost_mcp_servers`` are servers that a resumed session had, with what of them was therefore not kept.
+    ``lost_mcp_servers`` are servers that a resumed session had, with what of them was therefore not kept;
+    ``lost_agent_servers`` the same of custom agents, by their names.
+    ``agent`` names the custom agent that the session works as, and ``default_excluded_tools`` are left out where
+    none says what tools it has.
     """
 
     cwd: Path
@@ -53,12 +56,14 @@ class SessionSettings:
     login: Login | None = field(default=None, repr=False)
     web_sockets: bool | None = None
     custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
+    agent: str | None = None
     model_capabilities: ModelCapabilities | None = None
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     session_limits: SessionLimitsConfig | None = None
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
+    default_excluded_tools: list[str] = field(default_factory=list[str])
     tool_choice: ToolChoiceConfig | None = None
     response_format: ResponseFormatConfig | None = None
     hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
@@ -68,6 +73,7 @@ class SessionSettings:
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )
     lost_mcp_servers: dict[str, str] = field(default_factory=dict[str, str])
+    lost_agent_servers: dict[str, dict[str, str]] = field(default_factory=lambda: dict[str, dict[str, str]]())
     disabled_mcp_servers: list[str] = field(default_factory=list[str])
     stored_mcp_logins: bool = True
     mcp_apps: bool = False
@@ -81,3 +87,25 @@ class SessionSettings:
     skill_directories: list[str] = field(default_factory=list[str])
     disabled_skills: list[str] = field(default_factory=list[str])
     memory: bool | None = None
+
+    @property
+    def custom_agent(self) -> CustomAgentConfig | None:
+        """The custom agent that the session works as; ``None`` where it works as itself."""
+        if self.agent is None:
+            return None
+        return next((one for one in self.custom_agents if one.name == self.agent), None)
+
+    def for_model(self) -> SessionSettings:
+        """These, with the model and the reasoning effort that the custom agent wants."""
+        agent = self.custom_agent
+        if agent is None or (agent.model is None and agent.reasoning_effort is None):
+            return self
+        model = agent.model or self.model
+        # What suits one model may be unknown to another.
+        effort = agent.reasoning_effort or (self.reasoning_effort if model == self.model else None)
+        return replace(self, model=model, reasoning_effort=effort)
+
+    def named_tools(self) -> list[str]:
+        """What the client, or the custom agent, names of tools, patterns included."""
+        agent = self.custom_agent
+        return [*(self.available_tools or ()), *((agent.tools or ()) if agent else ())]

@@ -117,8 +117,12 @@ def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent
             allowed_tools=list(skill.allowed_tools) if skill.allowed_tools is not None else None,
         )
     )
-    context = (
+    return f"skill-{skill.name}", in_context(skill, body)
+
+
+def in_context(skill: Skill, body: str) -> str:
+    """What a skill says, as a model gets it."""
+    return (
         f'<skill-context name="{skill.name}">\nBase directory for this skill: {skill.folder}\n\n{body}\n\n'
         "</skill-context>"
     )
-    return f"skill-{skill.name}", context

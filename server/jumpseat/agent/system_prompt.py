@@ -62,22 +62,24 @@ def system_prompt(
     transformed: Mapping[str, str] | None = None,
     tools: str = "",
     folders: Sequence[Path] = (),
+    agent: str = "",
 ) -> str:
     """The system message of a session, as ``config`` wants it.
 
     ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them;
     ``tools`` is what tools say of themselves; ``folders`` are those that belong to the workspace beside ``cwd``.
+    ``agent`` is the prompt of the custom agent: who selects one wants it heard, whatever else is said or left out.
     """
     content = config.content or ""
     if config.mode == "replace":
-        return content
+        return "\n\n".join(filter(None, (content, agent)))
     sections = _sections(config, cwd, instructions, tools, folders)
     for name, text in (transformed or {}).items():
         members = _members(name, config) or (name,)
         for member in members:
             sections[member] = ""
         sections[members[0]] = text
-    return "\n\n".join(part for part in (*sections.values(), content) if part)
+    return "\n\n".join(part for part in (*sections.values(), content, agent) if part)
 
 
 def _sections(

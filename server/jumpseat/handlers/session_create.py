@@ -11,7 +11,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_login import login_of_options
-from jumpseat.handlers.session_options import apply_options, gives_tokens
+from jumpseat.handlers.session_options import apply_options, check_agent, gives_tokens
 from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
@@ -32,11 +32,13 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
+    check_agent(settings, params)
     off = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
     settings.disabled_skills = list(dict.fromkeys(off))
     await ctx.models.copilot.authenticate(settings)
     await ctx.process.declarations.read(settings.cwd)
     session = ctx.registry.create(session_id, settings, attachment_of(ctx, params))
+    session.agent_changed(None)
     ctx.registry.keep_options(session)
     if skills := ctx.process.skills.of(session).listed():
         session.emit(SessionSkillsLoaded(skills=skills))

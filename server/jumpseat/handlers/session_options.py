@@ -11,7 +11,7 @@ from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.sessions import OptionsUpdateParams, SessionOptions
+from jumpseat_protocol.sessions import CustomAgentConfig, OptionsUpdateParams, SessionOptions
 
 
 def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
@@ -30,6 +30,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
     wanted = replace(settings)
     apply_options(wanted, params)
+    check_agent(wanted, params)
     ctx.models.check(wanted)
     check_choice(params.tool_choice, session.tools.names(wanted))
     if wanted.model is not None and (settings.model, settings.reasoning_effort) != (
@@ -37,7 +38,9 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
         wanted.reasoning_effort,
     ):
         session.use_model(wanted.model, "sdk", reasoning_effort=params.reasoning_effort)
+    before = settings.agent
     apply_options(settings, params)
+    session.agent_changed(before)
     # A client that gives logins when asked says so when it opens the session.
     settings.login = login or settings.login
     if gives_tokens(params):
@@ -56,12 +59,37 @@ def gives_tokens(options: SessionOptions) -> bool:
     return any(one.has_bearer_token_provider for one in providers if one is not None)
 
 
+def check_agent(settings: SessionSettings, options: SessionOptions) -> None:
+    """See that the agent which ``options`` ask for is one of the settings that they were applied to.
+
+    Raises:
+        InvalidRequestError: it is not.
+    """
+    if options.agent is not None and settings.custom_agent is None:
+        known = ", ".join(repr(one.name) for one in settings.custom_agents) or "none"
+        raise InvalidRequestError(f"agent: {options.agent!r} is not one of customAgents: {known}")
+
+
+def _check_agents(agents: list[CustomAgentConfig]) -> None:
+    names = [agent.name for agent in agents]
+    if len(set(names)) < len(names):
+        raise InvalidRequestError("customAgents: two agents have the same name")
+    for agent in agents:
+        if agent.mcp_servers:
+            from jumpseat.mcp.catalogue import check_servers
+
+            try:
+                check_servers(agent.mcp_servers)
+            except InvalidRequestError as error:
+                raise InvalidRequestError(f"customAgents.{agent.name[:100]}.{error}") from None
+
+
 def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
     """Take over what ``options`` sets; what is unset stays as it is. Who the session is, is not settled here.
 
     Raises:
         InvalidRequestError: the working directory does not exist, two agents have one name, an MCP server cannot be
-            used, or the schema for answers is none.
+            used, or the schema for answers is none. Whether there is such an agent, :func:`check_agent` tells.
     """
     check_format(options.response_format)
     if options.working_directory is not None:
@@ -79,10 +107,12 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "provider",
         "providers",
         "custom_agents",
+        "agent",
         "session_limits",
         "disabled_mcp_servers",
         "plugin_directories",
         "available_tools",
+        "excluded_tools",
         "tool_choice",
         "hosted_tools",
         "response_format",
@@ -99,9 +129,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         if value is not None:
             setattr(settings, name, value)
     if options.custom_agents is not None:
-        names = [agent.name for agent in options.custom_agents]
-        if len(set(names)) < len(names):
-            raise InvalidRequestError("customAgents: two agents have the same name")
+        _check_agents(options.custom_agents)
+        settings.lost_agent_servers = {}
     if options.mcp_servers is not None:
         from jumpseat.mcp.catalogue import check_servers
 
@@ -115,9 +144,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         settings.provider_models = options.models
     if options.capi is not None and options.capi.enable_web_socket_responses is not None:
         settings.web_sockets = options.capi.enable_web_socket_responses
-    if options.excluded_tools is not None or options.default_agent is not None:
-        agent = options.default_agent.excluded_tools if options.default_agent else []
-        settings.excluded_tools = [*(options.excluded_tools or []), *agent]
+    if options.default_agent is not None:
+        settings.default_excluded_tools = options.default_agent.excluded_tools
     if options.organization_custom_instructions is not None:
         settings.organization_instructions = options.organization_custom_instructions
     if options.enable_host_git_operations is not None:

@@ -13,7 +13,7 @@ from jumpseat.errors import SessionNotFoundError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened
 from jumpseat.handlers.session_login import login_of_options
-from jumpseat.handlers.session_options import apply_options
+from jumpseat.handlers.session_options import apply_options, check_agent
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.options import read_options
 from jumpseat_protocol.events import SessionResume
@@ -39,8 +39,10 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     if session is not None:
         tried = replace(session.settings)
         apply_options(tried, params)
+        check_agent(tried, params)
         check_choice(params.tool_choice, {*session.tools.names(tried), *attachment.tools})
         session.attach(attachment)
+        agent = session.settings.agent
         apply_options(session.settings, params)
         if attachment.has_hooks:
             session.start_source = "resume"
@@ -48,13 +50,16 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         session = registry.load(
             params.session_id, SessionSettings(cwd=registry.stored_cwd(params.session_id) or Path.cwd())
         )
+        agent = session.settings.agent
         try:
             session.attach(attachment)
             # What the session was set up with, then what is asked for here.
             kept = read_options(registry.folder(session).path)
             apply_options(session.settings, kept)
             session.settings.lost_mcp_servers = kept.lost_mcp_servers
+            session.settings.lost_agent_servers = kept.lost_agent_servers
             apply_options(session.settings, params)
+            check_agent(session.settings, params)
             check_choice(params.tool_choice, session.tools.names())
             if not params.continue_pending_work:
                 registry.close_open_calls(session)
@@ -80,6 +85,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
                 context=working_directory_context(settings.cwd, host_git=settings.host_git),
             )
         )
+    session.agent_changed(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
     return opened(ctx, session)

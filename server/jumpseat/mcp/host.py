@@ -168,6 +168,9 @@ class McpHost:
                 state.status = "disabled"
             else:
                 self._later(self._start, state)
+        if self._settled.is_set() and any(self._states[name].status in _UNSETTLED for name in fresh):
+            # Such as those of a custom agent that was selected just now: its first turn wants them, too.
+            self._settled, self._told = anyio.Event(), False
         self._collect()
 
     def _later(self, do: Callable[[State], Awaitable[None]], state: State) -> None:

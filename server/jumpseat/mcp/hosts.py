@@ -81,8 +81,10 @@ class McpHosts:
 
     def may_have(self, settings: SessionSettings) -> bool:
         """Whether there can be servers; cheap, and no promise."""
+        agent = settings.custom_agent
         return bool(
             settings.mcp_servers
+            or (agent is not None and (agent.mcp_servers or agent.name in settings.lost_agent_servers))
             or settings.lost_mcp_servers
             or self._servers
             or settings.config_discovery
@@ -92,12 +94,16 @@ class McpHosts:
 
     def find(self, settings: SessionSettings) -> dict[str, ServerEntry]:
         """All servers of such a session, by name."""
-        from jumpseat.mcp.catalogue import find_servers
+        from jumpseat.mcp.catalogue import check_servers, find_servers
 
         discovers = settings.config_discovery and self._trusted(settings.cwd)
+        own, lost = settings.mcp_servers, settings.lost_mcp_servers
+        if (agent := settings.custom_agent) is not None:
+            own = {**own, **check_servers(agent.mcp_servers or {})}
+            lost = {**lost, **settings.lost_agent_servers.get(agent.name, {})}
         return find_servers(
-            settings.mcp_servers,
-            lost=settings.lost_mcp_servers,
+            own,
+            lost=lost,
             user=self._servers,
             user_file=self.user.servers(),
             disabled=self.user.disabled(),

@@ -38,6 +38,9 @@ CLOSE_S: Final = 0.5
 TERMINATE_S: Final = 1.0
 """Between SIGTERM and SIGKILL."""
 
+LOOK_AGAIN_S: Final = 0.05
+"""How soon it is noticed that there is less time than there was."""
+
 STDERR_LINES: Final = 5
 STDERR_LINE_BYTES: Final = 500
 DRAIN_S: Final = 0.25
@@ -101,8 +104,11 @@ class Child:
         finally:
             self._drained.set()
 
-    async def end(self, close_s: float) -> None:
-        """Ask it to go, then make it: nothing of its process group is left. Not interruptible, but bounded."""
+    async def end(self, close_s: Callable[[], float]) -> None:
+        """Ask it to go, then make it: nothing of its process group is left. Not interruptible, but bounded.
+
+        ``close_s`` is asked again while it is waited for: it becomes less where all of the server ends.
+        """
         process = self._process
         with anyio.CancelScope(shield=True):
             if process.stdin is not None:
@@ -111,17 +117,20 @@ class Child:
                     anyio.move_on_after(0.1),
                 ):
                     await process.stdin.aclose()
-            if process.returncode is None:
-                with anyio.move_on_after(close_s):
-                    await process.wait()
+            await self._ended_within(close_s)
             if process.returncode is None:
                 self._signal(signal.SIGTERM)
-                with anyio.move_on_after(min(TERMINATE_S, close_s)):
-                    await process.wait()
+                await self._ended_within(lambda: min(TERMINATE_S, close_s()))
             # Also where the leader has gone: it may have left others behind.
             self._signal(signal.SIGKILL)
             with anyio.move_on_after(1.0):
                 await process.aclose()
+
+    async def _ended_within(self, limit_s: Callable[[], float]) -> None:
+        began = anyio.current_time()
+        while self._process.returncode is None and (left := began + limit_s() - anyio.current_time()) > 0:
+            with anyio.move_on_after(min(left, LOOK_AGAIN_S)):
+                await self._process.wait()
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -159,7 +168,7 @@ async def stdio_streams(
     finally:
         for stream in (send_in, incoming, outgoing, take_out):
             stream.close()
-        await child.end(close_s())
+        await child.end(close_s)
 
 
 async def _spawn(config: McpServerConfig, cwd: Path, environ: Mapping[str, str]) -> Process:

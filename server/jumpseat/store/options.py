@@ -7,15 +7,18 @@ secrets are kept: no provider, no token, no header; of MCP servers, those that h
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from pydantic import Field, ValidationError
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.sessions import MemoryOptions, SessionOptions
+from jumpseat_protocol.sessions import CustomAgentConfig, DefaultAgentConfig, MemoryOptions, SessionOptions
+
+if TYPE_CHECKING:
+    from jumpseat_protocol.mcp import McpServerConfig
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +26,11 @@ FILE: Final = "options.json"
 
 
 class KeptOptions(SessionOptions):
-    """``lost_mcp_servers`` tells of servers that hold secrets what was not kept of them, by their names."""
+    """``lost_mcp_servers`` tells of servers that hold secrets what was not kept of them, by their names;
+    ``lost_agent_servers`` the same of custom agents, by theirs."""
 
     lost_mcp_servers: dict[str, str] = Field(default_factory=dict)
+    lost_agent_servers: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
 def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
@@ -33,15 +38,13 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
 
     ``mask`` changes texts that are known to hold secrets.
     """
-    servers, lost = {}, {}
-    if settings.mcp_servers:
-        # Loaded late: most sessions have none.
-        from jumpseat.store.kept_servers import split_servers
-
-        servers, lost = split_servers(settings.mcp_servers, mask)
+    servers, lost = _split(settings.mcp_servers, mask)
+    agents, lost_of_agents = _split_agents(settings, mask)
     options = KeptOptions(
         mcp_servers=servers or None,
         lost_mcp_servers={**settings.lost_mcp_servers, **lost},
+        custom_agents=agents or None,
+        lost_agent_servers=lost_of_agents,
         disabled_mcp_servers=settings.disabled_mcp_servers or None,
         plugin_directories=settings.plugin_directories or None,
         mcp_o_auth_token_storage=None if settings.stored_mcp_logins else "in-memory",
@@ -49,6 +52,7 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
         system_message=settings.system_message,
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
+        default_agent=DefaultAgentConfig(excluded_tools=settings.default_excluded_tools),
         tool_choice=settings.tool_choice,
         response_format=settings.response_format,
         hosted_tools=settings.hosted_tools,
@@ -76,14 +80,46 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
         log.exception("%s cannot be written", folder / FILE)
 
 
+def _split(
+    servers: Mapping[str, McpServerConfig], mask: Callable[[str], str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    if not servers:
+        return {}, {}
+    # Loaded late: most sessions have none.
+    from jumpseat.store.kept_servers import split_servers
+
+    return split_servers(servers, mask)
+
+
+def _split_agents(
+    settings: SessionSettings, mask: Callable[[str], str]
+) -> tuple[list[CustomAgentConfig], dict[str, dict[str, str]]]:
+    """The custom agents without what may be secret in their servers, and what that is."""
+    kept: list[CustomAgentConfig] = []
+    lost: dict[str, dict[str, str]] = {}
+    for agent in settings.custom_agents:
+        missing = settings.lost_agent_servers.get(agent.name, {})
+        if agent.mcp_servers:
+            from jumpseat_protocol.mcp import McpServerConfig
+
+            configs = {name: McpServerConfig.model_validate(one) for name, one in agent.mcp_servers.items()}
+            servers, more = _split(configs, mask)
+            agent, missing = agent.model_copy(update={"mcp_servers": servers or None}), {**missing, **more}
+        kept.append(agent)
+        if missing:
+            lost[agent.name] = missing
+    return kept, lost
+
+
 def read_options(folder: Path) -> KeptOptions:
     """The options that were kept; none where the file is missing or not ours."""
     try:
         options = KeptOptions.model_validate(orjson.loads((folder / FILE).read_bytes()))
     except (OSError, ValueError, ValidationError):
         return KeptOptions()
-    if options.mcp_servers:
-        options.mcp_servers = {name: one for name, one in options.mcp_servers.items() if _usable(folder, name, one)}
+    for owner in (options, *(options.custom_agents or ())):
+        if owner.mcp_servers:
+            owner.mcp_servers = {name: one for name, one in owner.mcp_servers.items() if _usable(folder, name, one)}
     return options
 
 

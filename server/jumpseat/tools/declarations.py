@@ -91,7 +91,7 @@ class SessionDeclarations:
 
     async def look(self, prompt: str) -> None:
         settings = self._session.settings
-        asked = (one.removeprefix("custom:") for one in settings.available_tools or () if not one.endswith(":*"))
+        asked = (one.removeprefix("custom:") for one in settings.named_tools() if not one.endswith("*"))
         names = {*asked, *mentions(prompt), *self._session.mentions} - self._session.clients.tools().keys()
         if self._declarations.wanted(settings.cwd, names):
             await self._load().look(names)

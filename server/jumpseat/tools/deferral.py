@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol, runtime_checkable
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
-from jumpseat.tools.filters import SourceName, offered
+from jumpseat.tools.filters import Filter, SourceName
 from jumpseat.tools.tool import Prepared, Tool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 
@@ -45,9 +45,7 @@ def deferred(session: Session, tools: Mapping[str, Tool], needed: str | None = N
     config = settings.tool_search
     if not config.enabled or len(tools) <= config.defer_threshold:
         return {}
-    if TOOL_SEARCH not in tools and not offered(
-        TOOL_SEARCH, "builtin", settings.available_tools, settings.excluded_tools
-    ):
+    if TOOL_SEARCH not in tools and not Filter(settings).offers(TOOL_SEARCH, "builtin"):
         return {}
     kept = {*session.tools_in_use, TOOL_SEARCH, needed}
     return {name: tool for name, tool in tools.items() if name not in kept and _may_be_left_out(tool)}

@@ -1,13 +1,17 @@
 """Which tools a session offers: ``availableTools`` and ``excludedTools`` with their pattern forms.
 
 A pattern is a bare ``name`` (of any source), ``source:name`` or ``source:*``, where the source is ``builtin``,
-``custom`` or ``mcp``. Excluded wins over available.
+``custom`` or ``mcp``. Excluded wins over available. The list of a custom agent narrows that further; it may also
+have ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
+
+from jumpseat.agent.model import ToolOrigin
+from jumpseat.agent.settings import SessionSettings
 
 SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 
@@ -18,3 +22,25 @@ def offered(name: str, source: SourceName, available: Iterable[str] | None, excl
     if not forms.isdisjoint(excluded):
         return False
     return available is None or not forms.isdisjoint(available)
+
+
+class Filter:
+    """What a session with these settings offers of its tools."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        agent = settings.custom_agent
+        self._available = settings.available_tools
+        self._excluded = settings.excluded_tools
+        self._of_agent = None if agent is None or agent.tools is None or "*" in agent.tools else agent.tools
+        if agent is None or agent.tools is None:
+            self._excluded = [*self._excluded, *settings.default_excluded_tools]
+
+    def offers(self, name: str, source: SourceName, origin: ToolOrigin | None = None) -> bool:
+        """Whether a tool is offered; ``origin`` says of which MCP server it is."""
+        if not offered(name, source, self._available, self._excluded):
+            return False
+        if self._of_agent is None or offered(name, source, self._of_agent, ()):
+            return True
+        return origin is not None and not {f"{origin.server}/{origin.tool}", f"{origin.server}/*"}.isdisjoint(
+            self._of_agent
+        )

@@ -26,7 +26,7 @@ from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.tools.builtin import BuiltinTools
 from jumpseat.tools.client_tools import ClientTools, object_of_outcome, outcome_of_object
 from jumpseat.tools.deferral import TOOL_SEARCH, ToolSearch, activate, deferred, guidance
-from jumpseat.tools.filters import offered
+from jumpseat.tools.filters import Filter
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
 from jumpseat.tools.shell import GRACE_S
@@ -143,10 +143,11 @@ class ToolOrchestrator:
             for name, tool in source.tools().items():
                 every.pop(name, None)
                 every[name] = tool
+        wanted = Filter(settings)
         return {
             name: tool
             for name, tool in every.items()
-            if offered(name, tool.source, settings.available_tools, settings.excluded_tools)
+            if wanted.offers(name, tool.source, tool.spec.origin if tool.source == "mcp" else None)
         }
 
     async def ready(self) -> None:
@@ -351,7 +352,7 @@ class ToolOrchestrator:
                 return await prepared.run()
             request.tool_call_id = call.id
             try:
-                verdict = await permissions.decide(request, call.name)
+                verdict = await permissions.decide(request, call.name, prepared.guard)
             except anyio.get_cancelled_exc_class():
                 with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
                     await _refused(prepared, failure(INTERRUPTED), cancelled=True)

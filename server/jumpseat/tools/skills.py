@@ -6,16 +6,19 @@ or without the tool, pays nothing for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
 
 from jumpseat.agent.session import Session
-from jumpseat.agent.skills import Skill, Skills, load
+from jumpseat.agent.skills import Skill, Skills, in_context, load
 from jumpseat.errors import StoreError
 from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+
+log = logging.getLogger(__name__)
 
 LISTING: Final = 1200
 """Characters for names with descriptions; where there is too little room, descriptions are cut."""
@@ -53,11 +56,33 @@ class SkillTools:
             self._listed, self._tool = listed, self._make(listed)
         return {self._tool.name: self._tool}
 
+    async def look(self, prompt: str) -> None:
+        """They are looked for when they are listed."""
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        """The skills that the custom agent begins with, whole."""
+        agent = self._session.settings.custom_agent
+        return [] if agent is None else list(self._begun_with(agent.skills or ()))
+
+    def words(self, name: str) -> str | None:
+        return None
+
     async def ready(self) -> None:
         """They always are."""
 
     async def close(self, grace_s: float) -> None:
         """Nothing is running."""
+
+    def _begun_with(self, names: Sequence[str]) -> Iterator[str]:
+        known = {one.name: one for one in self._skills.all() if self._skills.is_enabled(one.name)} if names else {}
+        for name in names:
+            try:
+                if name in known:
+                    yield in_context(known[name], self._skills.body(known[name]))
+                else:
+                    log.warning("session %s: its agent wants an unknown skill %r", self._session.id, name)
+            except StoreError as error:
+                log.warning("session %s: the skill %r of its agent: %s", self._session.id, name, error)
 
     def _usable(self) -> list[Skill]:
         return [one for one in self._skills.all() if one.for_models and self._skills.is_enabled(one.name)]

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.permissions import UNGUARDED, Guard
 from jumpseat.errors import validation_problems
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.shells import Shells
@@ -126,12 +127,13 @@ class Prepared:
     """A call whose arguments are good: what it needs permission for (``None``: nothing), and how it is run.
 
     ``refused`` may word what comes of a call that was not allowed; ``cancelled`` tells that a person, or the end of
-    the turn, has called off more than this one.
+    the turn, has called off more than this one. ``guard`` is how much the permission takes.
     """
 
     permission: PermissionRequest | None
     run: Callable[[], Awaitable[ToolOutcome]]
     refused: Refused | None = None
+    guard: Guard = UNGUARDED
 
 
 class Tool(Protocol):

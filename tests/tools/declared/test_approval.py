@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission
-from tests.tools.declared.runs import results, session_of
+from tests.tools.declared.runs import completed, results, session_of
 
 pytestmark = pytest.mark.anyio
 
@@ -127,3 +127,73 @@ async def test_a_person_may_change_the_arguments(tasks: TaskGroup) -> None:
     await made.idle()
 
     assert results(made) == ["2"]
+
+
+@pytest.mark.parametrize("excluded", [True, False])
+@pytest.mark.parametrize("kind", ["command", "function"])
+async def test_a_tool_that_is_kept_from_yolo_is_asked_about_where_all_is_allowed(
+    tasks: TaskGroup, kind: str, excluded: bool
+) -> None:
+    cmds: list[Any] = [["true"]] if kind == "command" else [lambda args: "ran"]
+    tool = {"cmds": cmds, "opts": {"allowed_in_yolo_mode": not excluded}}
+    made = session_of(tasks, {"t": tool}, ("t", {}), ("t", {}), approve_all=False)
+    made.session.permissions.set_mode("allow-all")
+    made.send("go")
+    if excluded:
+        made.decide(await made.client.heard(events.PermissionRequested), {"kind": "approve-for-session"})
+    await made.idle()
+
+    # What a person has approved for the session is not asked about again.
+    assert len(made.client.payloads(events.PermissionRequested)) == excluded
+    assert [one.success for one in completed(made)] == [True, True]
+
+
+async def test_a_tool_that_is_kept_from_yolo_is_denied_where_nobody_can_be_asked(tasks: TaskGroup) -> None:
+    tool = {"cmds": [lambda args: "ran"], "opts": {"allowed_in_yolo_mode": False}}
+    made = session_of(
+        tasks, {"t": tool}, ("t", {}), approve_all=False, handles_permissions=False, allow_unasked=True
+    )
+    made.send("go")
+    await made.idle()
+
+    (warning,) = made.client.payloads(events.SessionWarning)
+    assert [one.success for one in completed(made)] == [False]
+    assert "The tool t wants a person to decide, or a rule that allows it." in warning.message
+
+
+@pytest.mark.parametrize("cmd_string", [None, lambda args: args["path"].lower()])
+async def test_an_approval_holds_for_the_same_command_where_the_tool_wants_that(
+    tasks: TaskGroup, cmd_string: Any
+) -> None:
+    output = {"cmd_string": cmd_string} if cmd_string else {}
+    tool = {"cmds": [lambda args: args["path"]], "opts": {"require_cmd_approval": True}, "output": output}
+    paths = ("a", "b", "a", "A")
+    made = session_of(tasks, {"t": tool}, *(("t", {"path": path}) for path in paths), approve_all=False)
+    made.send("go")
+    asked: list[Any] = []
+    while len(asked) < (2 if cmd_string else 3):
+        question = await made.client.heard(events.PermissionRequested, count=len(asked) + 1)
+        request = question.permission_request
+        assert isinstance(request, CustomToolPermission)
+        asked.append(request.args)
+        made.decide(question, {"kind": "approve-for-session"})
+    await made.idle()
+
+    assert asked == [{"path": path} for path in ("a", "b", "A")][: len(asked)]
+    assert results(made) == list(paths)
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+async def test_an_approved_program_may_be_called_with_other_arguments_unless_the_tool_says_otherwise(
+    tasks: TaskGroup, scoped: bool
+) -> None:
+    tool = {"cmds": [["echo", "${text}"]], "opts": {"require_cmd_approval": scoped}}
+    texts = ("a", "b", "a")
+    made = session_of(tasks, {"t": tool}, *(("t", {"text": text}) for text in texts), approve_all=False)
+    made.send("go")
+    for count in (1, 2) if scoped else (1,):
+        made.decide(await made.client.heard(events.PermissionRequested, count), {"kind": "approve-for-session"})
+    await made.idle()
+
+    assert len(made.client.payloads(events.PermissionRequested)) == (2 if scoped else 1)
+    assert [one.success for one in completed(made)] == [True, True, True]

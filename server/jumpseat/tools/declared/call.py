@@ -26,6 +26,8 @@ from typing import Any, Final, cast
 import anyio
 
 from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.permissions import Guard
 from jumpseat.agent.secrets import SHORTEST, Secrets
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError
@@ -131,11 +133,12 @@ class Call:
             await self._enter()
             self._steps = self._ready(self._view.cmds)
             permission = await self._permission()
+            guard = await self._guard()
         except HandlerError as error:
             return self._broken(error)
         except ConfigError as error:
             return failure(f"The tool `{name}` cannot be run: {error}")
-        return Prepared(permission, self.run, self.refused)
+        return Prepared(permission, self.run, self.refused, guard)
 
     async def _find_values(self) -> None:
         definition, view = self._definition, self._view
@@ -191,6 +194,14 @@ class Call:
             return None
         question = await self._text_of("prompt")
         return request_for(self._view, self._steps, question)
+
+    async def _guard(self) -> Guard:
+        opts = self._definition.opts
+        scope = None
+        if opts.require_cmd_approval:
+            said = await self._text_of("cmd_string")
+            scope = canonical_json(self._view.args) if said is None else said
+        return Guard(in_person=not opts.allowed_in_yolo_mode, scope=scope)
 
     async def _wants_approval(self) -> bool:
         wanted = self._definition.opts.approval

@@ -44,8 +44,10 @@ class Options(BaseModel):
     ``requires_approval`` is a boolean, or a function that gives one (anything else that is true leaves the decision
     to ``prompt_condition``); unset, the user is asked. ``timeout_s`` holds for each command and function,
     ``timeout`` is the same in milliseconds. ``on_mention`` keeps a tool from the model until somebody names it.
-    ``parallel`` lets calls of one answer run at the same time; others run one after the other. Tools keep
-    options of their own here, too.
+    ``parallel`` lets calls of one answer run at the same time; others run one after the other. Where
+    ``allowed_in_yolo_mode`` is off, what allows all calls does not allow these; with ``require_cmd_approval`` an
+    approval holds for the same ``cmd_string`` only, or the same arguments. Tools keep options of their
+    own here, too.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True, arbitrary_types_allowed=True)
@@ -53,6 +55,8 @@ class Options(BaseModel):
     requires_approval: Any = None
     require_approval_before: Any = None
     user_approval: Any = None
+    allowed_in_yolo_mode: bool = True
+    require_cmd_approval: bool = False
     use_handlers_once: bool = False
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)

@@ -139,7 +139,7 @@ class DeclaredTools:
     def _named(self, known: Mapping[str, Known]) -> set[str]:
         """The tools that somebody has named: the user, the client or the configuration, also by a group."""
         settings = self._session.settings
-        names = {one.removeprefix("custom:") for one in settings.available_tools or ()}
+        names = {one.removeprefix("custom:") for one in settings.named_tools()}
         names |= {*self._always, *self._session.mentions}
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
