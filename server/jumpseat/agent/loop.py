@@ -282,7 +282,7 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
         tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
         hosted_tools=hosted,
         stream=settings.streaming,
-        vision=resolved.info.vision is not False,
+        vision=resolved.info.vision is not False and resolved.model.capabilities(resolved.wire_name).images,
         reasoning_effort=settings.reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,

@@ -63,11 +63,13 @@ class Capabilities:
     """What a model can be asked for beyond text and calls.
 
     ``hosted_tools`` are names of :class:`HostedTool`; ``structured_output`` tells when the form of an answer can be
-    asked for in a field of its own. ``citations`` is whose form they have, of the two that clients know.
+    asked for in a field of its own. ``images`` tells whether it can be shown any. ``citations`` is whose form they
+    have, of the two that clients know.
     """
 
     hosted_tools: frozenset[str] = frozenset()
     structured_output: StructuredOutput = "always"
+    images: bool = True
     citations: Literal["anthropic", "openai"] | None = None
 
 
