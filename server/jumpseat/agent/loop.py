@@ -237,6 +237,8 @@ def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Co
         return True
     if completed.stop_reason == "refusal":
         raise ResponseFormatError("the model refused to answer in the form that was asked for")
+    if completed.stop_reason == "content_filter":
+        raise ResponseFormatError("a filter of the provider ended the answer before it had the form asked for")
     if prompt.repaired:
         raise ResponseFormatError(f"the answer does not fit the schema that was asked for: {'; '.join(problems)}")
     prompt.repaired = True
@@ -522,6 +524,7 @@ def _publish_answer(
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",
             finish_reason=completed.stop_reason,
+            content_filter_triggered=completed.stop_reason == "content_filter" or None,
             num_tool_calls=len(message.tool_uses()),
             is_byok=resolved.byok,
             copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
