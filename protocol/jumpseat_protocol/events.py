@@ -517,6 +517,7 @@ class AssistantUsage(Payload):
     time_to_first_token_ms: int | None = None
     initiator: str | None = None
     finish_reason: str | None = None
+    content_filter_triggered: bool | None = None
     num_tool_calls: int | None = None
     is_byok: bool | None = None
     copilot_usage: CopilotUsage | None = None

@@ -152,6 +152,12 @@ class ProviderRequestError(ProviderError):
     """Another 4xx: the provider refuses the request."""
 
 
+class ProviderFilterError(ProviderRequestError):
+    """A filter of the provider let the prompt or all of the answer not pass."""
+
+    error_type = "content_filter"
+
+
 class ProviderToolsError(ProviderRequestError):
     """The provider refuses the request because its model cannot call tools."""
 

@@ -31,7 +31,9 @@ async def test_a_prompt_is_answered_when_its_turn_has_ended(tmp_path: Path, sche
         assert editor.messages[-1].get("id") is not None, "the answer is the last word"
 
 
-@pytest.mark.parametrize(("reason", "told"), [("max_tokens", "max_tokens"), ("refusal", "refusal")])
+@pytest.mark.parametrize(
+    ("reason", "told"), [("max_tokens", "max_tokens"), ("refusal", "refusal"), ("content_filter", "refusal")]
+)
 async def test_a_turn_that_ends_otherwise_says_so(tmp_path: Path, schemas: Schemas, reason: str, told: str) -> None:
     async with running_editor(tmp_path, schemas, {"text": "I", "stop_reason": reason}) as (_, editor):
         assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == told

@@ -18,7 +18,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import ModelRequest, ToolChoice
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
 from tests.adapters.conversations import REQUESTS
 
 PROMPT = UserMessage([TextBlock("p")])
@@ -117,3 +117,20 @@ def test_marking_the_cache_changes_no_block_of_the_conversation_and_can_be_switc
     assert "cache_control" in str(body(request))
     assert thinking == {"type": "redacted_thinking", "data": "x"}
     assert "cache_control" not in str(body(request, prompt_caching=False))
+
+
+def test_the_end_of_the_last_call_is_marked_too_for_the_cache_looks_back_over_few_blocks() -> None:
+    history: list[Message] = [PROMPT]
+    for turn in range(2):
+        calls = [ToolUseBlock(f"c{turn}_{number}", "t", "{}", {}) for number in range(15)]
+        history += [AssistantMessage([*calls]), ToolMessage([ToolResultBlock(one.id, "t", "r") for one in calls])]
+    tools = [ToolSpec("t", "", {})]
+
+    before = body(ModelRequest("m", "s", history[:-2], tools=tools))["messages"]
+    written = body(ModelRequest("m", "s", history, tools=tools))
+
+    assert "cache_control" in before[-1]["content"][-1]
+    marked = [index for index, one in enumerate(written["messages"]) if "cache_control" in str(one)]
+    assert marked == [len(before) - 1, len(written["messages"]) - 1]
+    # The wire takes four marks and no more.
+    assert str(written).count("cache_control") == 4

@@ -13,6 +13,7 @@ from jumpseat.errors import (
     ProviderAuthError,
     ProviderContextError,
     ProviderError,
+    ProviderFilterError,
     ProviderOverloadedError,
     ProviderQuotaError,
     ProviderRateLimitError,
@@ -51,6 +52,26 @@ def of(status: int, body: Any, **headers: str) -> ProviderError:
             ProviderRateLimitError,
             "rate_limit_exceeded",
             "HTTP 429 Too Many Requests: Slow",
+        ),
+        (
+            400,
+            {
+                "error": {
+                    "message": "The response was filtered",
+                    "code": "content_filter",
+                    "innererror": {"code": "ResponsibleAIPolicyViolation"},
+                }
+            },
+            ProviderFilterError,
+            "content_filter",
+            "HTTP 400 Bad Request: The response was filtered",
+        ),
+        (
+            400,
+            {"error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}},
+            ProviderFilterError,
+            "invalid_request_error",
+            "HTTP 400 Bad Request: Output blocked by content filtering policy",
         ),
         (
             429,
@@ -270,7 +291,7 @@ def test_an_answer_with_an_error_status_becomes_the_error_that_it_means(
         ),
         (
             {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "content_filter"}}},
-            ProviderOverloadedError,
+            ProviderFilterError,
             "content_filter",
         ),
         ({"error": "text only"}, ProviderOverloadedError, "text only"),

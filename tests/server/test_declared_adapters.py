@@ -342,6 +342,36 @@ async def test_wrong_settings_of_a_wire_are_refused_when_the_session_opens(
     assert expected in error["message"]
 
 
+async def test_settings_that_the_next_model_does_not_have_are_taken_back_and_the_client_is_told(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(*[said("Fine.")] * 2) as model, running_server(tmp_path) as server:
+        wire, session = server.wire, {"sessionId": "s"}
+        await wire.call(
+            "jumpseat.adapters.register",
+            {
+                "declaration": {
+                    "name": "warm",
+                    "extends": "openai",
+                    "env": {"base_url": model.url, "api_key": "none"},
+                    "schema": {"warmth": {"mapping": "parameters"}},
+                }
+            },
+        )
+        providers = [{"name": "plain", "type": "openai", "baseUrl": model.url}]
+        settings = {"warmth": "high", "temperature": 0.5}
+        options = {"model": "warm/m", "providers": providers, "adapterSettings": settings}
+        await wire.call("session.create", {**session, **options})
+        await wire.call("session.sendAndWait", {**session, "prompt": "hi"})
+        await wire.call("session.model.switchTo", {**session, "modelId": "plain/m"})
+        warning = (await wire.event("session.warning", session="s"))["data"]
+        await wire.call("session.sendAndWait", {**session, "prompt": "hi"})
+
+    sent = [{key: one.json.get(key) for key in settings} for one in model.requests]
+    assert sent == [settings, {"warmth": None, "temperature": 0.5}]
+    assert (warning["warningType"], "taken back: warmth." in warning["message"]) == ("portability", True)
+
+
 async def test_a_client_can_draw_the_settings_of_an_adapter_that_comes_with_the_server(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         adapter = (await server.wire.call("jumpseat.adapters.get", {"name": "anthropic"}))["adapter"]

@@ -435,3 +435,22 @@ async def test_the_model_is_called_by_the_name_its_provider_knows(
         usage = await server.wire.event("session.usage_info")
     assert (request.json["model"], request.json["max_tokens"]) == (wire_name, 9)
     assert usage["data"]["tokenLimit"] == 99
+
+
+# --- images -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "model"), [("deepseek", "deepseek-chat"), ("kimi", "kimi-k2-thinking")])
+async def test_images_that_a_provider_has_no_room_for_are_told_as_left_out(
+    tmp_path: Path, kind: str, model: str
+) -> None:
+    picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"}
+    async with serving(tmp_path) as (server, provider):
+        session = await server.wire.create(at(provider, type=kind), model=model)
+        request = await asked(server.wire, provider, session, attachments=[picture])
+        warnings = [one["data"] for one in server.wire.events(session) if one["type"] == "session.warning"]
+
+    assert "AAAA" not in str(request.json)
+    (warning,) = warnings
+    assert warning["warningType"] == "portability"
+    assert warning["message"].endswith("Left out: 1 image (the model has no vision).")

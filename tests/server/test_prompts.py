@@ -380,7 +380,8 @@ async def test_an_abort_forgets_what_waits_and_not_what_is_sent_behind_it(tmp_pa
 
 
 async def test_a_turn_that_never_waits_for_anything_can_be_aborted(tmp_path: Path) -> None:
-    script: dict[str, Any] = {"turns": [{"tool_calls": [{"name": "unheard", "arguments": {}}]}], "after_last": "repeat"}
+    turn: dict[str, Any] = {"tool_calls": [{"name": "unheard-of", "arguments": {}}]}
+    script = {"turns": [turn], "after_last": "repeat"}
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create({"type": "scripted", "script": script})

@@ -183,8 +183,13 @@ async def test_an_answer_that_fails_is_one_error_and_the_next_prompt_works(
             "I will not.",
             "refusal",
         ),
+        (
+            ended(message("How to"), status="incomplete", incomplete_details={"reason": "content_filter"}),
+            "How to",
+            "content_filter",
+        ),
     ],
-    ids=["incomplete", "refusal"],
+    ids=["incomplete", "refusal", "filtered"],
 )
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_an_answer_that_is_cut_short_or_a_refusal_is_an_answer(
@@ -196,7 +201,10 @@ async def test_an_answer_that_is_cut_short_or_a_refusal_is_an_answer(
         events = await ours.wire.prompt(session)
 
     assert [one["content"] for one in data(events, "assistant.message")] == [content]
-    assert [one["finishReason"] for one in data(events, "assistant.usage")] == [reason]
+    (usage,) = data(events, "assistant.usage")
+    assert usage["finishReason"] == reason
+    # A model that would not, and a provider that would not let it, are told apart.
+    assert usage.get("contentFilterTriggered", False) == (reason == "content_filter")
     assert data(events, "session.error") == []
 
 

@@ -5,7 +5,7 @@ Options of the endpoint (``Endpoint.options``):
 =================== ============== =====================================================================
 option              default        meaning
 =================== ============== =====================================================================
-``prompt_caching``  true           whether to mark the end of the stable prefix for the cache
+``prompt_caching``  true           whether to mark for the cache what stays the same from call to call
 ``thinking``        by model name  ``adaptive`` (effort levels) or ``budget`` (tokens): how to ask for it
 ``citations``       true           whether documents are sent with citations switched on
 ``body``            ``{}``         more fields for the body; they win
@@ -437,11 +437,13 @@ def _document(document: DocumentBlock, *, citations: bool) -> JsonObject:
 
 
 def _mark_cache(body: JsonObject) -> None:
-    """Mark the ends of the three parts that stay the same from call to call: tools, system, conversation so far."""
+    """Mark the ends of the parts that stay the same from call to call: tools, system, conversation so far.
+
+    The end of the conversation at the last call is marked too: the cache looks back over twenty blocks only, and a
+    turn with many calls has more. These are the four marks that there may be.
+    """
     ends = [as_list(body.get("tools")), as_list(body.get("system"))]
-    users = [message for message in body["messages"] if message["role"] == "user"]
-    if users:
-        ends.append(users[-1]["content"])
+    ends += [message["content"] for message in body["messages"] if message["role"] == "user"][-2:]
     for blocks in ends:
         if blocks:
             # A copy: blocks may be replayed objects of the conversation.

@@ -2,8 +2,9 @@
 
 ``hosted`` has the tools that its provider runs itself, by our names for them, in the form of the wire; ``bash`` and
 ``text_editor`` are tools that a model was trained on and that run here. ``structured_output`` tells of a model when
-requests have a field for the form of an answer. ``cites_as`` is whose form its citations have. A class that says
-none of these has no such tools and no citations, and always the field.
+requests have a field for the form of an answer, ``sees(model)`` whether they have room for images. ``cites_as`` is
+whose form its citations have. A class that says none of these has no such tools and no citations, and always the
+rest.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from jumpseat.agent.model import Capabilities, ModelRequest
 
 def capabilities(wire: Adapter, model: str) -> Capabilities:
     """What ``model`` can do behind ``wire``."""
-    judge = getattr(wire, "structured_output", None)
+    judge, sees = getattr(wire, "structured_output", None), getattr(wire, "sees", None)
     return Capabilities(
-        frozenset[str](getattr(wire, "hosted", ())),
-        "always" if judge is None else judge(model),
-        getattr(wire, "cites_as", None),
+        hosted_tools=frozenset[str](getattr(wire, "hosted", ())),
+        structured_output="always" if judge is None else judge(model),
+        images=True if sees is None else sees(model),
+        citations=getattr(wire, "cites_as", None),
     )
 
 

@@ -26,6 +26,7 @@ from jumpseat.errors import (
     ProviderAuthError,
     ProviderContextError,
     ProviderError,
+    ProviderFilterError,
     ProviderOverloadedError,
     ProviderQuotaError,
     ProviderRateLimitError,
@@ -107,9 +108,17 @@ _BUSY_CODES: Final = frozenset(
         "unavailable",
     }
 )
+_FILTER_CODES: Final = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "prohibited_content",
+        "responsibleaipolicyviolation",
+        "safety",
+    }
+)
 _REFUSED_CODES: Final = frozenset(
     {
-        "content_policy_violation",
         "failed_precondition",
         "invalid_argument",
         "invalid_prompt",
@@ -137,6 +146,8 @@ _TOOLS: Final = (
     r"|\bfunction[ _-]?call(?:s|ing)?\b|\bfunctions\b(?!\[|\.\w))"
 )
 _NOT: Final = r"(?:not|n't|un)[ -]?(?:yet )?(?:be )?(?:support|enabled|available|allowed)"
+# Anthropic, which has no code for it; Azure, where a gateway leaves the code out.
+_FILTER_TEXT: Final = re.compile(r"blocked by content filter|content management policy", re.IGNORECASE)
 # Ollama, OpenRouter, OpenAI and its likes, Gemini and Mistral; then vLLM and llama.cpp, started without tools.
 _NO_TOOLS_TEXT: Final = re.compile(
     rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_TOOLS}|no endpoints found that support {_TOOLS}"
@@ -326,6 +337,8 @@ def _kind(
     codes = {code.lower() for code in complaint.codes}
     text = complaint.message
     server_side = status is not None and status >= 500
+    if not server_side and (codes & _FILTER_CODES or _FILTER_TEXT.search(text)):
+        return ProviderFilterError, None
     if codes & _QUOTA_CODES or status == 402:
         return ProviderQuotaError, None
     if not server_side and codes & _CONTEXT_CODES:

@@ -73,7 +73,7 @@ from jumpseat.agent.model import (
     ToolSpec,
     Usage,
 )
-from jumpseat.errors import ProviderProtocolError, ProviderRequestError
+from jumpseat.errors import ProviderFilterError, ProviderProtocolError, ProviderRequestError
 
 NAME: Final = "gemini"
 
@@ -90,7 +90,7 @@ THINKING_BUDGETS: Final[Mapping[str, int]] = {
 DYNAMIC_BUDGET: Final = -1
 """The model decides."""
 
-REFUSALS: Final = frozenset(
+FILTERS: Final = frozenset(
     {
         "SAFETY",
         "RECITATION",
@@ -744,7 +744,7 @@ class GenerateContentDecoder:
         if self._feedback and not blocks:
             code = str(self._feedback["blockReason"])
             text = as_text(self._feedback.get("blockReasonMessage"))
-            raise ProviderRequestError(_sentence("the provider blocked the prompt", code, text), code=code)
+            raise ProviderFilterError(_sentence("the provider blocked the prompt", code, text), code=code)
         if reason in FAILURES and not self._calls:
             raise ProviderProtocolError(
                 _sentence("the model's answer is not of the form it should have", reason, self._reason_text),
@@ -755,8 +755,8 @@ class GenerateContentDecoder:
                 _sentence("the provider refused the request", reason, self._reason_text), code=reason
             )
         if not any(isinstance(block, (TextBlock, ToolUseBlock)) for block in blocks):
-            if reason in REFUSALS:
-                raise ProviderRequestError(
+            if reason in FILTERS:
+                raise ProviderFilterError(
                     _sentence("the provider blocked the answer", reason, self._reason_text), code=reason
                 )
             if reason == "OTHER":
@@ -769,7 +769,7 @@ class GenerateContentDecoder:
             return "max_tokens"
         if self._calls:
             return "tool_use"
-        return "refusal" if self._reason in REFUSALS or self._feedback else "end_turn"
+        return "content_filter" if self._reason in FILTERS or self._feedback else "end_turn"
 
     def _finished_blocks(self) -> list[AssistantBlock]:
         """The blocks in their order: one for each run of text, whatever pieces and signatures it came in."""

@@ -79,7 +79,7 @@ from jumpseat.agent.model import (
     ToolSpec,
     Usage,
 )
-from jumpseat.errors import ProviderProtocolError, ProviderRequestError
+from jumpseat.errors import ProviderFilterError, ProviderProtocolError
 
 NAME: Final = "gemini_interactions"
 
@@ -522,8 +522,8 @@ class InteractionDecoder:
             if as_object(failed).get("code") in _PASSING:
                 raise failure_of_event({"error": failed})
             text = as_text(as_object(failed).get("message")) or dump_json(failed)
-            raise ProviderRequestError(f"the provider blocked the answer: {text}")
-        return "refusal"
+            raise ProviderFilterError(f"the provider blocked the answer: {text}")
+        return "content_filter"
 
 
 def _to_block(step: _Step, following: _Step | None, provider: str) -> AssistantBlock | None:

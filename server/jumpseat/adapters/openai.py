@@ -86,9 +86,9 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "tool_calls": "tool_use",
     "tool_use": "tool_use",
     "function_call": "tool_use",
-    "content_filter": "refusal",
+    "content_filter": "content_filter",
     "refusal": "refusal",
-    "safety": "refusal",
+    "safety": "content_filter",
 }
 """``finish_reason`` to ours; any other value ends the turn."""
 
@@ -752,5 +752,7 @@ class ChatDecoder:
             return "tool_use"
         if self._refusals or "refusal" in reasons:
             return "refusal"
+        if "content_filter" in reasons:
+            return "content_filter"
         # A server that announces calls and sends none has nothing for us to do.
         return "end_turn"

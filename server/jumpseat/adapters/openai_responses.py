@@ -80,7 +80,10 @@ MAX_CALL_ID: Final = 64
 PART_BREAK: Final = "\n\n"
 """Goes between the parts of a reasoning summary, which are paragraphs with a heading each."""
 
-INCOMPLETE: Final[Mapping[str, StopReason]] = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
+INCOMPLETE: Final[Mapping[str, StopReason]] = {
+    "max_output_tokens": "max_tokens",
+    "content_filter": "content_filter",
+}
 
 _REASONING_MODELS: Final = re.compile(
     r"(?:^|/)(?:o[1-9]|gpt-(?:[5-9]|\d\d)|codex|grok-4)(?![a-z0-9])", re.IGNORECASE

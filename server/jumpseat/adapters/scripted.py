@@ -39,7 +39,8 @@ Fields of a turn, all optional:
                  each, then the turn is answered; without ``status`` it is a connection that breaks
 ``expect``       what must be true of the request: see below
 ``usage``        ``{input, output, cache_read, cache_write, reasoning}`` in tokens
-``stop_reason``  ``end_turn``, ``tool_use``, ``max_tokens``, ``refusal`` or ``stop_sequence``; follows from the rest
+``stop_reason``  ``end_turn``, ``tool_use``, ``max_tokens``, ``refusal``, ``content_filter`` or
+                 ``stop_sequence``; follows from the rest
 ``hang``         true: after what it says, which may be nothing, the model never finishes (to try time-outs, aborts)
 ================ ============================================================================================
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.configured import ConfiguredAdapters, nothing_configured, plain_offer
@@ -114,6 +114,19 @@ class Models:
     def check_adapter_settings(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.adapters.session_providers.SessionProviders.check_adapter_settings`."""
         self._providers.check_adapter_settings(settings, logged_in=self._logged_in(settings))
+
+    def unfit_settings(self, settings: SessionSettings) -> list[str]:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.unfit_settings`."""
+
+        def refused(some: dict[str, Any]) -> bool:
+            try:
+                self.check_adapter_settings(replace(settings, adapter_settings=some))
+            except JumpseatError:
+                return True
+            return False
+
+        wanted = settings.adapter_settings
+        return [key for key, value in wanted.items() if refused({key: value})] if refused(wanted) else []
 
     def _logged_in(self, settings: SessionSettings) -> bool:
         return settings.login is not None or self.copilot.login_of_environment is not None

@@ -80,6 +80,10 @@ class ModelSource(Protocol):
         """
         ...
 
+    def unfit_settings(self, settings: SessionSettings) -> list[str]:
+        """The adapter settings that the session's model cannot be given, as far as that is known at once."""
+        ...
+
     def refuses_tools(self, resolved: ResolvedModel) -> None:
         """Keep in mind that the provider of a model does not let it call tools."""
         ...

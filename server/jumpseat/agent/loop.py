@@ -283,6 +283,8 @@ def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Co
         return True
     if completed.stop_reason == "refusal":
         raise ResponseFormatError("the model refused to answer in the form that was asked for")
+    if completed.stop_reason == "content_filter":
+        raise ResponseFormatError("a filter of the provider ended the answer before it had the form asked for")
     if prompt.repaired:
         raise ResponseFormatError(f"the answer does not fit the schema that was asked for: {'; '.join(problems)}")
     prompt.repaired = True
@@ -328,7 +330,7 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
         tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
         hosted_tools=hosted,
         stream=settings.streaming,
-        vision=resolved.info.vision is not False,
+        vision=resolved.info.vision is not False and resolved.model.capabilities(resolved.wire_name).images,
         reasoning_effort=settings.for_model().reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,
@@ -568,6 +570,7 @@ def _publish_answer(
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",
             finish_reason=completed.stop_reason,
+            content_filter_triggered=completed.stop_reason == "content_filter" or None,
             num_tool_calls=len(message.tool_uses()),
             is_byok=resolved.byok,
             copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,

@@ -16,8 +16,11 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 ReasoningEffort: TypeAlias = str
 """``low``, ``medium``, ``high``, ``xhigh``, ``max``, or whatever else a provider calls its levels."""
 
-StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "refusal", "stop_sequence", "pause_turn"]
-"""``pause_turn``: the provider runs tools of its own and wants to be called again to go on."""
+StopReason: TypeAlias = Literal[
+    "end_turn", "tool_use", "max_tokens", "refusal", "content_filter", "stop_sequence", "pause_turn"
+]
+"""``refusal``: the model would not; ``content_filter``: a filter of the provider ended what it said.
+``pause_turn``: the provider runs tools of its own and wants to be called again to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,13 @@ class Capabilities:
     """What a model can be asked for beyond text and calls.
 
     ``hosted_tools`` are names of :class:`HostedTool`; ``structured_output`` tells when the form of an answer can be
-    asked for in a field of its own. ``citations`` is whose form they have, of the two that clients know.
+    asked for in a field of its own. ``images`` tells whether it can be shown any. ``citations`` is whose form they
+    have, of the two that clients know.
     """
 
     hosted_tools: frozenset[str] = frozenset()
     structured_output: StructuredOutput = "always"
+    images: bool = True
     citations: Literal["anthropic", "openai"] | None = None
 
 

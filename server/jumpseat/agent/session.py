@@ -219,7 +219,10 @@ class Session:
         return str(self._log.path)
 
     def use_model(self, model: str, source: str, *, reasoning_effort: str | None = None) -> None:
-        """Call another model from the next call on; the log says so, for who resumes the session."""
+        """Call another model from the next call on; the log says so, for who resumes the session.
+
+        Settings of the adapter that the new one does not take are taken back, and the client is told.
+        """
         settings = self.settings
         previous, settings.model = settings.model, model
         settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
@@ -228,6 +231,11 @@ class Session:
                 new_model=model, previous_model=previous, reasoning_effort=reasoning_effort, source=source
             )
         )
+        if settings.adapter_settings and (unfit := self.around.models.unfit_settings(settings)):
+            kept = {key: value for key, value in settings.adapter_settings.items() if key not in unfit}
+            settings.adapter_settings = kept
+            text = f"{model} cannot be given these adapterSettings, which are taken back: {', '.join(unfit)}."
+            self.emit(events.SessionWarning(warning_type="portability", message=text))
 
     def agent_changed(self, before: str | None) -> None:
         """Say that the session works as another agent than ``before``, where it does.

@@ -27,7 +27,12 @@ from jumpseat.agent.model import (
     ToolSpec,
 )
 
-_FINISH: Final = {"tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
+_FINISH: Final = {
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "refusal": "content_filter",
+    "content_filter": "content_filter",
+}
 
 
 def read_request(body: Any) -> ModelRequest:

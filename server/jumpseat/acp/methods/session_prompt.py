@@ -16,7 +16,7 @@ from jumpseat.agent.queue import Prompt
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
 
-STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal"}
+STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
 
 
 def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:

@@ -38,6 +38,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "tool_use": "tool_use",
     "max_tokens": "max_tokens",
     "refusal": "refusal",
+    "content_filter": "content_filter",
     "stop_sequence": "stop_sequence",
 }
 
