@@ -1,4 +1,4 @@
-"""Keys and sizes in each state of ``jumpseat chat``, approvals that are kept, files, and beginning without a model."""
+"""``jumpseat chat`` in each of its states: keys, sizes, approvals that are kept, files, no model."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final, cast
@@ -25,6 +24,7 @@ from jumpseat_protocol.permissions import (
 )
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.options import Settings
+from jumpseat_terminal.rules import lies_in
 from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.screen import Option, Screen
 
@@ -166,9 +166,7 @@ class Questions:
 
     def _places(self, what: str, path: str) -> str:
         """Everything in the folder, and of what is outside of it this alone."""
-        real = PurePath(os.path.realpath(self.folder / path))
-        inside = real.is_relative_to(os.path.realpath(self.folder))
-        return f"all {what} in this folder" + ("" if inside else f", and {one_line(path)}")
+        return f"all {what} in this folder" + ("" if lies_in(path, self.folder) else f", and {one_line(path)}")
 
     # --- questions ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from prompt_toolkit.layout.screen import Screen
 
 
 def reflows(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal breaks lines anew when its width changes. All do but a few, and tmux does within these."""
+    """Whether the terminal breaks lines anew when its width changes: all do but a few, and tmux in these."""
     return bool(environ.get("TMUX")) or not (
         environ.get("XTERM_VERSION") or environ.get("STY") or environ.get("TERM") == "linux"
     )
