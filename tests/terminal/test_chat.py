@@ -139,7 +139,7 @@ def test_a_question_of_the_model_can_be_answered_in_own_words(place: Place, colu
 def test_the_help_fits_on_the_screen(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.say("/help")
-        check_capture(f"help-{columns}", terminal.until(r"complete a command"))
+        check_capture(f"help-{columns}", terminal.until(r"@file", r"folder\n"))
 
 
 def test_no_with_a_reason_is_told_to_the_model(place: Place) -> None:

@@ -6,11 +6,14 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -33,11 +36,19 @@ SCRIPT = {
         },
         {"when": "fail", "turns": [{"errors": [{"status": 401, "message": "bad key"}], "text": "never"}]},
         {"when": "hang", "turns": [{"text": "Working on it", "hang": True}]},
+        {
+            "when": "outside",
+            "turns": [{"tool_calls": [{"name": "view", "arguments": {"path": "/etc/passwd"}}]}, {"text": "never"}],
+        },
+        {"when": "look", "turns": [{"text": "I see.", "expect": {"user": r"/notes\.txt .2 lines/"}}]},
         {"when": "much", "turns": [{"text": "word " * 100_000}]},
         {"when": "escape", "turns": [{"text": "\x1b[31mred\x1b[0m"}]},
         {"turns": [{"text": "You said: {{last_user}}", "usage": {"input": 7, "output": 3}}]},
     ]
 }
+
+
+Streams: TypeAlias = dict[str, Any]
 
 
 @pytest.fixture
@@ -53,6 +64,54 @@ def test_the_answer_alone_goes_to_stdout(place: Place) -> None:
 def test_the_prompt_can_come_from_stdin(place: Place) -> None:
     done = place.run("-p", "-", stdin="from a pipe, with ünïcode")
     assert (done.returncode, done.stdout) == (0, "You said: from a pipe, with ünïcode\n")
+
+
+def test_what_is_piped_goes_with_the_prompt(place: Place) -> None:
+    done = place.run("-p", "sum up", stdin="one\ntwo\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "You said: sum up\n\n<stdin>\none\ntwo\n</stdin>\n"
+    assert place.run("-p", "hello", stdin="").stdout == "You said: hello\n"
+    with (place.project / "file").open("w+") as file:
+        file.write("from a file")
+        file.seek(0)
+        with start(place, "-p", "sum up", stdin=file, stdout=subprocess.PIPE, text=True) as run:
+            assert "from a file" in run.communicate(timeout=40)[0]
+
+
+def test_a_socket_that_nobody_writes_to_is_not_waited_for(place: Place) -> None:
+    """So other programs start this one, and never close its input."""
+    ours, its = socket.socketpair()
+    pipes: Streams = {"stdin": its, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with ours, its, start(place, "-p", "hello", **pipes) as run:
+        said, complaint = run.communicate(timeout=40)
+    assert (run.returncode, said) == (0, "You said: hello\n")
+    assert complaint.startswith("warning: nothing came on stdin")
+
+
+def test_a_pipe_is_read_to_its_end_and_what_is_waited_for_is_said(place: Place) -> None:
+    pipes: Streams = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
+    with start(place, "-p", "sum up", **pipes) as run:
+        assert run.stderr is not None
+        assert run.stderr.readline().startswith("reading stdin until it ends")
+        assert "<stdin>\nat last\n</stdin>" in run.communicate("at last", timeout=40)[0]
+
+
+def test_more_than_a_prompt_can_be_is_exit_code_2(place: Place) -> None:
+    done = place.run("-p", "sum up", stdin="x" * (9 << 20))
+    assert (done.returncode, done.stderr) == (2, "error: stdin holds more than 8 MiB\n")
+
+
+def test_files_go_with_the_prompt(place: Place) -> None:
+    (place.project / "notes.txt").write_text("one\ntwo\n")
+    done = place.run("-p", "look", "--attach", "notes.txt")
+    assert (done.returncode, done.stdout) == (0, "I see.\n")
+    # A prompt that comes from elsewhere cannot have files read.
+    assert place.run("-p", "look @notes.txt").returncode == 1
 
 
 def test_json_tells_how_it_ended_in_one_object(place: Place) -> None:
@@ -92,6 +151,13 @@ def test_what_nobody_can_allow_ends_the_run_and_says_what_would(place: Place) ->
     assert [(one["tool"], one["kind"]) for one in result["denied"]] == [("create", "write")]
 
 
+def test_what_would_allow_a_place_elsewhere_names_it(place: Place) -> None:
+    done = place.run("-p", "outside")
+    assert done.returncode == 3
+    assert "allow it with --allow-tool 'read(/etc/passwd)'," in done.stderr
+    assert place.run("-p", "outside", "--allow-tool", "read(/etc/passwd)").stdout == "never\n"
+
+
 @pytest.mark.parametrize("args", [("--yolo",), ("--allow-tool", "write"), ("--allow-tool", "create")])
 def test_what_is_allowed_runs(place: Place, args: tuple[str, ...]) -> None:
     done = place.run("-p", "write it", *args)
@@ -124,6 +190,14 @@ def test_a_turn_that_fails_is_exit_code_1(place: Place) -> None:
     assert done.stderr == "error: Execution failed: HTTP 401 Unauthorized: bad key\n"
 
 
+def test_who_has_no_model_is_told_where_to_look(place: Place) -> None:
+    (place.home / "config.toml").unlink()
+    done = place.run("-p", "hello")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no model is configured" in done.stderr
+    assert "'jumpseat adapters' tells what can be used" in done.stderr
+
+
 def test_a_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
     (place.home / "config.toml").write_text("nonsense = = 1")
     done = place.run("-p", "hello")
@@ -145,6 +219,7 @@ def test_a_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
         (("-p", "x", "--resume", "abc"), "no session has an id that begins with 'abc'"),
         (("-p", "x", "--continue"), "there is no session of"),
         (("-p", "x", "-C", "/nowhere/at/all"), "is no folder"),
+        (("-p", "x", "--attach", "nothing"), "there is no file 'nothing' to attach"),
         (("-p", "x", "--nonsense"), "unrecognized arguments"),
     ],
 )
@@ -162,13 +237,13 @@ def test_a_session_goes_on(place: Place) -> None:
     assert by_id["sessionId"] == latest["sessionId"] == first
 
 
-def start(place: Place, *args: str, **streams: Any) -> subprocess.Popen[Any]:
-    return subprocess.Popen([JUMPSEAT, "run", *args], env=place.env(), cwd=place.project, **streams)
+def start(place: Place, *args: str, env: Mapping[str, str] | None = None, **streams: Any) -> subprocess.Popen[Any]:
+    return subprocess.Popen([JUMPSEAT, "run", *args], env=place.env(env), cwd=place.project, **streams)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_cancels_the_turn_and_the_server_with_it(place: Place, number: int, code: int) -> None:
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: Streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(place, "-p", "hang", **pipes) as run:
         assert run.stdout is not None
         assert run.stdout.read(7) == b"Working"
@@ -181,8 +256,52 @@ def test_ctrl_c_cancels_the_turn_and_the_server_with_it(place: Place, number: in
     assert (done.returncode, done.stdout) == (0, "You said: hello\n")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_cancelled_run_has_its_result_too_however_early_it_is(place: Place, number: int, code: int) -> None:
+    (place.home / "config.toml").unlink()
+    # A configuration that does not end keeps the server from coming up.
+    os.mkfifo(place.home / "config.toml")
+    pipes: Streams = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
+    with (
+        start(place, "-p", "hello", "--output-format", "json", **pipes) as run,
+        (place.home / "config.toml").open("w"),
+    ):
+        run.send_signal(number)
+        said, complaint = run.communicate(timeout=20)
+    assert (run.returncode, complaint) == (code, "")
+    assert (json.loads(said)["exitCode"], json.loads(said)["sessionId"]) == (code, None)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "said"),
+    [
+        (">&-", 141, ""),
+        ("2>&-", 0, "You said: hello\n"),
+        ("<&-", 0, "You said: hello\n"),
+        (">/dev/full", 1, "error: cannot write the answer: No space left on device\n"),
+    ],
+)
+def test_streams_that_are_closed_or_full_end_in_one_sentence_at_most(
+    place: Place, redirection: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.quote(JUMPSEAT)} run -p hello {redirection}"],
+        capture_output=True,
+        text=True,
+        env=place.env(),
+        cwd=place.project,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (code, said)
+
+
 def test_a_reader_that_goes_away_ends_the_run_quietly(place: Place) -> None:
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: Streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(place, "-p", "much", **pipes) as run:
         assert run.stdout is not None
         assert run.stderr is not None
@@ -204,16 +323,30 @@ def test_long_work_shows_progress_to_a_person_who_keeps_the_answer(place: Place)
         "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
     )
     with (place.project / "answer").open("wb") as answer:
-        seen, code = in_a_terminal(place, "-p", "go", "--yolo", stdout=answer)
+        seen, code = in_a_terminal(place, "-p", "go", "--yolo", stdout=answer, env={"TERM": "xterm"})
     assert (code, (place.project / "answer").read_bytes()) == (0, b"done\n")
     assert b"bash sleep 1 ... 0 s" in seen
     assert b"ok: bash sleep 1\r\n" in seen
 
 
-def in_a_terminal(place: Place, *args: str, stdout: Any = None) -> tuple[bytes, int]:
+def test_progress_and_the_answer_share_a_screen_and_a_dumb_one_has_none_of_it(place: Place) -> None:
+    (place.home / "script.yaml").write_text(
+        "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
+    )
+    seen, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "xterm"})
+    assert code == 0
+    assert b"\r\x1b[Kbash sleep 1 ... 0 s" in seen
+    assert b"\r\x1b[Kdone\r\n" in seen
+    seen, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "dumb"})
+    assert (code, seen) == (0, b"ok: bash sleep 1\r\ndone\r\n")
+
+
+def in_a_terminal(
+    place: Place, *args: str, stdout: Any = None, env: Mapping[str, str] | None = None
+) -> tuple[bytes, int]:
     """Run with a terminal, on stderr alone where ``stdout`` goes elsewhere; returns what it showed and the code."""
     keyboard, terminal = pty.openpty()
-    with start(place, *args, stdin=terminal, stdout=stdout or terminal, stderr=terminal) as run:
+    with start(place, *args, env=env, stdin=terminal, stdout=stdout or terminal, stderr=terminal) as run:
         os.close(terminal)
         seen = b""
         while select.select([keyboard], [], [], 20)[0]:

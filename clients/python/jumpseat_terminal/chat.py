@@ -16,12 +16,15 @@ from jumpseat_client import Client, Event, JumpseatClientError, ServerGoneError,
 from jumpseat_protocol.events import (
     ElicitationCompleted,
     ElicitationRequested,
+    SessionResume,
+    SessionStart,
     UserInputCompleted,
     UserInputRequested,
     UserMessage,
 )
 from jumpseat_terminal import commands
 from jumpseat_terminal.feed import Feed
+from jumpseat_terminal.mentions import completions, mentioned
 from jumpseat_terminal.opening import connect, find_session, open_session
 from jumpseat_terminal.options import PICK, Settings
 from jumpseat_terminal.paint import NARROW
@@ -160,15 +163,10 @@ class Chat:
                 return
 
     def _greet(self) -> None:
-        painter = self.screen.painter()
         self.feed.note(f"{self.standing()}\n/help lists the commands")
         if self.feed.model is None:
-            self.feed.show(
-                painter.warning(
-                    "No model is configured. Put OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY into the"
-                    " environment, or see what there is: jumpseat adapters"
-                )
-            )
+            # Lists come from providers: nobody waits for them.
+            self._tasks.start_soon(self._try, commands.find_model(self))
 
     async def _replay(self) -> None:
         events = await self.session.messages()
@@ -188,6 +186,9 @@ class Chat:
     def _see(self, event: Event) -> None:
         self.feed.take(event)
         match event.payload:
+            case SessionStart(context=context) | SessionResume(context=context) if context is not None:
+                # A session that goes on does so where it was begun.
+                self._questions.folder = Path(context.cwd)
             case UserInputRequested(request_id=request_id, question=question):
                 self._inputs[request_id] = question
             case UserInputCompleted(request_id=request_id):
@@ -249,9 +250,9 @@ class Chat:
         """Model, context and place, for the last line."""
         if not self._ready:
             return "starting"
-        folder, home = str(self.settings.folder), str(Path.home())
+        folder, home = str(self._questions.folder), str(Path.home())
         if self.screen.painter().width < NARROW:
-            folder = self.settings.folder.name
+            folder = self._questions.folder.name
         elif folder == home or folder.startswith(home + os.sep):
             folder = "~" + folder[len(home) :]
         used = f" · {self.feed.context_used:.0%} of context" if self.feed.context_used is not None else ""
@@ -271,9 +272,12 @@ class Chat:
             self.feed.show(self.feed.unfolded)
         self.feed.unfolded = None
 
-    def commands(self, start: str) -> list[str]:
+    def completions(self, text: str) -> tuple[int, list[str]]:
+        """Where the last word of ``text`` begins, and what could stand there: commands, or files behind an @."""
+        if not text.startswith("/") or any(char.isspace() for char in text):
+            return completions(text, self._questions.folder)
         names = dict.fromkeys([*commands.COMMANDS, *(one["name"] for one in self.server_commands)])
-        return [f"/{name}" for name in names if f"/{name}".startswith(start.lower())]
+        return 0, [f"/{name}" for name in names if f"/{name}".startswith(text.lower())]
 
     async def _entered(self, text: str) -> None:
         command = commands.parse(text)
@@ -284,7 +288,8 @@ class Chat:
         else:
             if self.feed.busy:
                 self.feed.queued += 1
-            await self._try(self.session.send(text))
+            attached = mentioned(text, self._questions.folder)
+            await self._try(self.session.send(text, attachments=attached))
 
     async def _try(self, call: Any) -> None:
         """Wait for a call to the server; what goes wrong with it is shown."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from jumpseat_terminal.options import USAGE_ERROR, parse_chat, parse_run
+from jumpseat_terminal.streams import have_streams
 
 
 def chat(argv: Sequence[str]) -> int:
@@ -21,7 +25,16 @@ def chat(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Run one prompt; returns the exit code."""
+    have_streams()
     options = parse_run(argv)
+    # Until there is something to cancel, a signal just ends the program: without a word, and with its exit code.
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, partial(_leave, code))
     from jumpseat_terminal.run import main
 
     return main(options)
+
+
+def _leave(code: int, _number: int, _frame: object) -> None:
+    os._exit(code)

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 _COMMAND: Final = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
 
 
+_BEGIN: Final = (
+    ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY and others"),
+    ("gh auth login", "GitHub Copilot, with a subscription to it"),
+    ("export OLLAMA_MODEL=...", "a model on this machine, run by Ollama"),
+    ("jumpseat adapters", "lists all that there is, and what each needs"),
+    ("jumpseat check NAME", "tries one of them, and says what is wrong"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """``run`` gets the text behind the name."""
@@ -81,27 +90,55 @@ async def _help(chat: Chat, _args: str) -> None:
     ]
     keys = [
         ("enter, ctrl-j", "send; begin a new line"),
-        ("ctrl-c", "cancel the turn; twice leaves"),
+        ("ctrl-c", "cancel the turn; without one, twice leaves"),
         ("ctrl-o", "show the latest shortened thing whole"),
-        ("↑ ↓ tab", "earlier prompts; complete a command"),
+        ("↑ ↓ tab", "earlier prompts; complete a command or a file"),
+        ("@file", "attach a file, a picture or a folder"),
     ]
     painter = chat.screen.painter()
     chat.feed.show(painter.table(rows) + "\n" + painter.table(keys))
 
 
+async def find_model(chat: Chat) -> None:
+    """For a session without a model: have the user choose one, or say how to come by one."""
+    try:
+        models = await _models(chat)
+    except RpcError:
+        painter = chat.screen.painter()
+        chat.feed.show(
+            painter.warning("No model can be used yet. Begin with one of these:") + painter.table(_BEGIN)
+        )
+        return
+    if await _choose_model(chat, models):
+        chat.feed.note("To begin with it next time, set default_model in config.toml.")
+
+
 async def _model(chat: Chat, args: str) -> None:
-    models: list[dict[str, Any]] = (await chat.session.request("session.model.list"))["list"]
-    chosen: str | None = args or None
+    models = await _models(chat)
     if not args:
-        if not models:
-            chat.feed.note("No list of models can be had. /model NAME uses one.")
-            return
-        options = [Option(_model_line(one, chat.feed.model), one["id"]) for one in models]
-        chosen = await chat.screen.choose("Which model?", options, searchable=True)
+        await _choose_model(chat, models)
+        return
+    await chat.session.set_model(args)
+    if models and args not in {one["id"] for one in models}:
+        chat.feed.note("It is in no list; the next prompt will tell.", "yellow")
+
+
+async def _models(chat: Chat) -> list[dict[str, Any]]:
+    return (await chat.session.request("session.model.list"))["list"]
+
+
+async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
+    """Whether a model was chosen."""
+    if not models:
+        chat.feed.note(
+            "No list of models can be had: jumpseat check NAME tells why. /model NAME uses one.", "yellow"
+        )
+        return False
+    options = [Option(_model_line(one, chat.feed.model), one["id"]) for one in models]
+    chosen: str | None = await chat.screen.choose("Which model?", options, searchable=True)
     if chosen:
         await chat.session.set_model(chosen)
-        if models and chosen not in {one["id"] for one in models}:
-            chat.feed.note("It is in no list; the next prompt will tell.", "yellow")
+    return bool(chosen)
 
 
 def _model_line(model: dict[str, Any], current: str | None) -> str:

@@ -7,7 +7,7 @@ scrolling and searching work. What is in progress is a few lines at the bottom t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -40,6 +40,8 @@ from jumpseat_terminal.safe import one_line, safe
 SHELLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
 QUIET: Final = frozenset({"ask_user"})
 """Tools whose question and answer are on the screen already."""
+INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
+"""What the protocol says of a call that was cancelled."""
 LIVE_MARKDOWN: Final = 4000
 """A longer unfinished block is shown as plain text: it is drawn many times."""
 LONG_S: Final = 10.0
@@ -89,10 +91,14 @@ class Feed:
         """Take an event, live or from a log."""
         main = event.agent_id is None
         match event.payload:
-            case UserMessage(content=content, source=source) if main and source in (None, "user"):
+            case UserMessage(content=content, source=source, attachments=attached) if main and source in (
+                None,
+                "user",
+            ):
                 self._begin()
+                self.queued = max(self.queued - 1, 0)
                 self.prompts.append(content)
-                self._out("prompt", self._painter().prompt(content))
+                self._out("prompt", self._painter().prompt(content, [_name(one) for one in attached or []]))
             case TurnStart():
                 self._begin()
             case ReasoningDelta(delta_content=text) if main:
@@ -183,10 +189,14 @@ class Feed:
     def _end_call(self, done: ToolExecutionComplete) -> None:
         call = self.calls.get(done.tool_call_id) or Call("tool")
         call.running = False
-        if call.name in QUIET and done.success:
+        cancelled = done.error is not None and done.error.message == INTERRUPTED
+        if call.name in QUIET and (done.success or cancelled):
             return
         painter = self._painter()
         arguments = done.effective_arguments or call.arguments
+        if cancelled:
+            self._out("tools", painter.tool(call.name, arguments, "cancelled", failed=True))
+            return
         if not done.success:
             reason = (done.error.message if done.error else "") or (done.result.content if done.result else "")
             text = painter.tool(call.name, arguments, "failed", failed=True) + painter.output(reason)
@@ -215,7 +225,8 @@ class Feed:
             self.note("cancelled", "yellow")
         elif self.busy and seconds >= LONG_S:
             self.note(f"done in {duration(seconds)}")
-        self.busy, self.queued, self._streamed, self._writing_call, self._trouble = False, 0, False, "", ""
+        self.busy, self.queued, self._streamed = False, 0, False
+        self._writing_call = self._trouble = ""
         self.calls.clear()
 
     # --- out ----------------------------------------------------------------------------------------------------
@@ -275,6 +286,10 @@ class Feed:
                 what = f"trying again ({self._trouble[:40]})"
         queued = f", {self.queued} queued" if self.queued else ""
         return f"{what} {duration(time.monotonic() - self._since)}{queued}"
+
+
+def _name(attachment: Mapping[str, Any]) -> str:
+    return str(attachment.get("displayName") or attachment.get("path") or attachment.get("type"))
 
 
 def _changes(diff: str) -> str:

@@ -88,4 +88,5 @@ async def open_session(
 
 
 def _rules_of(settings: Settings) -> dict[str, tuple[Rule, ...]]:
-    return {"approved": settings.allow, "denied": settings.deny}
+    # Who starts an agent in a folder wants it to look around there. What else is said of reading wins over this.
+    return {"approved": (Rule("read"), *settings.allow), "denied": settings.deny}

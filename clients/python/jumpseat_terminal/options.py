@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
+from jumpseat_terminal.mentions import attachment
 from jumpseat_terminal.rules import Rule, RuleError, parse_rule
 
 USAGE_ERROR: Final = 2
@@ -45,11 +46,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """``prompt`` of ``-`` stands for all of stdin."""
+    """``prompt`` of ``-`` stands for all of stdin. ``attachments`` are those of ``session.send``."""
 
     settings: Settings
     prompt: str
     format: Format
+    attachments: tuple[dict[str, Any], ...]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,11 +72,14 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
     parser = _Parser(
         prog="jumpseat run",
         allow_abbrev=False,
-        description="Run one prompt; the answer goes to stdout, everything else to stderr.",
+        description="Run one prompt, with what is piped to it; the answer goes to stdout, all else to stderr.",
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-p", "--prompt", metavar="TEXT", required=True, help="the prompt; '-' reads it from stdin")
+    parser.add_argument(
+        "--attach", action="append", default=[], metavar="FILE", help="a file or folder to go with it"
+    )
     parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
     _add_common(parser)
     known = parser.parse_args(argv)
@@ -83,7 +88,10 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
         parser.error("--resume needs an id here; --continue goes on with the latest session of the folder")
     if not known.prompt.strip():
         parser.error("the prompt is empty")
-    return RunOptions(settings, known.prompt, known.output_format)
+    attached = [(name, attachment(name, Path.cwd())) for name in known.attach]
+    if missing := [name for name, found in attached if found is None]:
+        parser.error(f"there is no file {missing[0]!r} to attach")
+    return RunOptions(settings, known.prompt, known.output_format, tuple(one for _, one in attached if one))
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

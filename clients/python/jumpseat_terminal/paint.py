@@ -65,9 +65,10 @@ class Painter:
         """A block of Markdown; links show where they lead."""
         return _EMPTY_ENDS.sub("", self.lines(TerminalMarkdown(safe(text)))) + "\n"
 
-    def prompt(self, text: str) -> str:
-        """What the user said."""
-        return "\n" + self.lines(self._beside("❯ ", Text(safe(text).rstrip()), "bold"))
+    def prompt(self, text: str, attached: Sequence[str] = ()) -> str:
+        """What the user said, and the names of what goes with it."""
+        with_it = [Text(f"  + {one_line(', '.join(attached))}", "dim")] if attached else []
+        return "\n" + self.lines(self._beside("❯ ", Text(safe(text).rstrip()), "bold"), *with_it)
 
     def reasoning(self, text: str) -> str:
         """What the model thought, whole."""

@@ -24,6 +24,7 @@ from jumpseat_protocol.permissions import (
 )
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.options import Settings
+from jumpseat_terminal.rules import lies_in
 from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.screen import Option, Screen
 
@@ -43,7 +44,8 @@ class Questions:
     def __init__(self, screen: Screen, feed: Feed, settings: Settings) -> None:
         self._screen = screen
         self._feed = feed
-        self._settings = settings
+        self.folder = settings.folder
+        """Where the session works."""
         self._one_at_a_time = anyio.Lock()
 
     # --- permissions --------------------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ class Questions:
 
     async def _ask_permission(self, request: PermissionRequest, arguments: dict[str, Any]) -> PermissionDecision:
         options = [Option("yes", "once", "y")]
-        scope = _scope(request)
+        scope = self._scope(request)
         if scope:
             options.append(Option(f"yes, for this session: {scope}", "session", "s"))
             options.append(Option(f"yes, in this project: {scope}", "always", "a"))
@@ -135,9 +137,36 @@ class Questions:
     def _place(self, path: str) -> str:
         """A path, as short as it can be told without doubt."""
         try:
-            return str(PurePath(path).relative_to(self._settings.folder))
+            return str(PurePath(path).relative_to(self.folder))
         except ValueError:
             return path
+
+    def _scope(self, request: PermissionRequest) -> str:
+        """What an approval beyond this call covers, in words; empty where there is none."""
+        match request:
+            case ShellPermission():
+                names = list(dict.fromkeys(one.identifier for one in request.commands))
+                return one_line(", ".join(names)) if request.can_offer_session_approval else ""
+            case WritePermission():
+                return self._places("changes", request.file_name) if request.can_offer_session_approval else ""
+            case ReadPermission():
+                return self._places("reading", request.path)
+            case UrlPermission():
+                return f"all of {one_line(_host(request.url))}"
+            case MemoryPermission():
+                return "all memories"
+            case McpPermission():
+                return one_line(f"{request.tool_name} of {request.server_name}")
+            case CustomToolPermission():
+                return one_line(request.tool_name)
+            case HookPermission():
+                return ""
+            case UnknownPermission():
+                return one_line(str(request.data.get("toolName") or ""))
+
+    def _places(self, what: str, path: str) -> str:
+        """Everything in the folder, and of what is outside of it this alone."""
+        return f"all {what} in this folder" + ("" if lies_in(path, self.folder) else f", and {one_line(path)}")
 
     # --- questions ----------------------------------------------------------------------------------------------
 
@@ -215,30 +244,6 @@ class Questions:
         default = field.get("default")
         text = await self._screen.line(title, "" if default is None else str(default), check)
         return _number(text, kind) if text and kind in ("integer", "number") else text
-
-
-def _scope(request: PermissionRequest) -> str:
-    """What an approval beyond this call covers, in words; empty where there is none."""
-    match request:
-        case ShellPermission():
-            names = list(dict.fromkeys(one.identifier for one in request.commands))
-            return one_line(", ".join(names)) if request.can_offer_session_approval else ""
-        case WritePermission():
-            return "all changes" if request.can_offer_session_approval else ""
-        case ReadPermission():
-            return "all reading"
-        case UrlPermission():
-            return f"all of {one_line(_host(request.url))}"
-        case MemoryPermission():
-            return "all memories"
-        case McpPermission():
-            return one_line(f"{request.tool_name} of {request.server_name}")
-        case CustomToolPermission():
-            return one_line(request.tool_name)
-        case HookPermission():
-            return ""
-        case UnknownPermission():
-            return one_line(str(request.data.get("toolName") or ""))
 
 
 def _host(url: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool", "tool")
@@ -43,6 +45,11 @@ def parse_rule(text: str) -> Rule:
     if not argument.strip():
         raise RuleError(f"{text!r} is no rule: nothing stands in the parentheses")
     return Rule(kind, argument.strip())
+
+
+def lies_in(path: str, folder: Path) -> bool:
+    """Whether a path, once all links are followed, is in ``folder``, which rules without a path mean."""
+    return Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder))
 
 
 def hidden_tools(deny: Sequence[Rule]) -> list[str]:

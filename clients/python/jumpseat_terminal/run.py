@@ -7,12 +7,13 @@ exit code 3 and a sentence on what would allow it: a model is not left to find i
 from __future__ import annotations
 
 import json
-import os
 import signal
-import sys
 import time
-from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from shlex import quote
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import TaskGroup
@@ -35,10 +36,27 @@ from jumpseat_protocol.events import (
     ToolExecutionComplete,
     ToolExecutionStart,
 )
-from jumpseat_protocol.permissions import McpPermission, ShellPermission, UrlPermission, WritePermission
+from jumpseat_protocol.permissions import (
+    McpPermission,
+    ReadPermission,
+    ShellPermission,
+    UrlPermission,
+    WritePermission,
+)
 from jumpseat_terminal.opening import NoSessionError, connect, find_session, open_session
 from jumpseat_terminal.options import USAGE_ERROR, RunOptions
+from jumpseat_terminal.rules import lies_in
 from jumpseat_terminal.safe import one_line, safe
+from jumpseat_terminal.streams import (
+    InputError,
+    Output,
+    OutputError,
+    Progress,
+    ReaderGone,
+    piped_input,
+    read_input,
+    to_stderr,
+)
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -53,22 +71,17 @@ TICK_S: Final = 0.2
 def main(options: RunOptions) -> int:
     """Run the prompt; returns the exit code."""
     prompt = options.prompt
-    if prompt == "-":
-        try:
-            prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
-        except KeyboardInterrupt:
-            return CANCELLED
-        if not prompt.strip():
-            print("error: stdin held no prompt", file=sys.stderr)
-            return USAGE_ERROR
     try:
-        return anyio.run(_Run(options, prompt).run)
-    except KeyboardInterrupt:
-        return CANCELLED
-
-
-class _ReaderGone(Exception):  # noqa: N818 - no error of ours
-    """Nobody reads stdout any more."""
+        if prompt == "-":
+            prompt = read_input()
+            if not prompt.strip():
+                raise InputError("stdin held no prompt")
+        elif (piped := piped_input()).strip():
+            prompt = f"{prompt}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
+    except (InputError, OSError) as error:
+        to_stderr(f"error: {error}\n")
+        return USAGE_ERROR
+    return anyio.run(_Run(options, prompt).run)
 
 
 class _Run:
@@ -86,16 +99,16 @@ class _Run:
         self._model: str | None = self._settings.model
         self._tools: dict[str, str] = {}
         self._shown_calls = 0
-        self._out = _Output()
-        self._progress = _Progress(sys.stderr.isatty(), beside_answer=sys.stdout.isatty())
-        self._idle = anyio.Event()
+        self._out = Output()
+        self._progress = Progress()
+        self._session: Session | None = None
 
     async def run(self) -> int:
         """Raises nothing: what goes wrong is in the exit code and on stderr."""
         started = time.monotonic()
-        session_id: str | None = None
         try:
             async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._obey_signals, tasks)
                 tasks.start_soon(self._tick)
                 async with connect(self._settings) as client:
                     session = await open_session(
@@ -106,29 +119,28 @@ class _Run:
                         on_permission=self._decide,
                         extra={},
                     )
-                    session_id = session.id
-                    self._line({"type": "run.started", "sessionId": session_id})
-                    tasks.start_soon(self._obey_signals, session, tasks)
-                    # Only now: a resumed session may have told of an earlier idle.
-                    self._idle = anyio.Event()
+                    self._session = session
+                    self._line({"type": "run.started", "sessionId": session.id})
                     async with session.events() as events:
-                        await session.send(self._prompt)
+                        await session.send(self._prompt, attachments=self._options.attachments)
                         async for event in events:
                             self._show(event)
                             if isinstance(event.payload, SessionIdle):
                                 break
+                    if self._failure is not None and self._model is None:
+                        await self._tell_of_models(session)
                 tasks.cancel_scope.cancel()
-        except* _ReaderGone:
+        except* ReaderGone:
             self._code = NO_READER
         except* NoSessionError as group:
             self._fail(str(group.exceptions[0]))
             self._code = USAGE_ERROR
-        except* JumpseatClientError as group:
+        except* (JumpseatClientError, OutputError) as group:
             self._fail(str(group.exceptions[0]))
         self._progress.clear()
         if self._denied and self._code == DONE:
             self._code = DENIED
-        self._finish(session_id, time.monotonic() - started)
+        self._finish(time.monotonic() - started)
         return self._code
 
     # --- what comes ---------------------------------------------------------------------------------------------
@@ -201,39 +213,50 @@ class _Run:
         because = "a rule wants a person to decide" if self._settings.yolo else "nobody can be asked here"
         self._progress.say(f"denied: {tool or request.kind} wants to {_what(request)}, and {because}")
         if not self._settings.yolo:
-            self._progress.say(
-                f"  allow it with --allow-tool {_suggested(request, tool)}, or everything with --yolo"
-            )
+            rule = _suggested(request, tool, self._settings.folder)
+            self._progress.say(f"  allow it with --allow-tool {rule}, or everything with --yolo")
         return reject()
 
     # --- ends ---------------------------------------------------------------------------------------------------
 
-    async def _obey_signals(self, session: Session, tasks: TaskGroup) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    async def _obey_signals(self, tasks: TaskGroup) -> None:
+        # What whoever started us wants to be ignored stays ignored.
+        heeded = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]
+        with anyio.open_signal_receiver(*heeded) as signals:
             asked = False
             async for number in signals:
                 self._code = CANCELLED if number == signal.SIGINT else TERMINATED
-                if asked:
+                if asked or self._session is None:
                     tasks.cancel_scope.cancel()
                     return
                 asked = True
                 self._progress.say("cancelling; once more to leave at once")
-                await session.abort("the user cancelled")
+                tasks.start_soon(self._abort, self._session)
+
+    async def _tell_of_models(self, session: Session) -> None:
+        current = await session.request("session.model.getCurrent")
+        if current.get("modelId") is None:
+            self._progress.say("  'jumpseat adapters' tells what can be used, --model NAME chooses a model")
+
+    async def _abort(self, session: Session) -> None:
+        # The server may be on its way out too: that shows elsewhere.
+        with suppress(JumpseatClientError):
+            await session.abort("the user cancelled")
 
     async def _tick(self) -> None:
         while True:
             await anyio.sleep(TICK_S)
-            self._progress.tick()
+            self._progress.tick(in_a_line=self._out.wrote_in_message)
 
     def _fail(self, message: str) -> None:
         self._code = self._code or FAILED
         self._failure = self._failure or {"type": "client", "message": message, "status": None}
         self._progress.say(f"error: {safe(message).strip()}")
 
-    def _finish(self, session_id: str | None, seconds: float) -> None:
+    def _finish(self, seconds: float) -> None:
         result = {
             "type": "run.result",
-            "sessionId": session_id,
+            "sessionId": self._session.id if self._session else None,
             "exitCode": self._code,
             "result": self._answer,
             "error": self._failure,
@@ -248,94 +271,14 @@ class _Run:
             else:
                 self._line(result, last=True)
             self._out.close()
-        except _ReaderGone:
+        except ReaderGone:
             self._code = NO_READER
+        except OutputError as error:
+            self._fail(str(error))
 
     def _line(self, value: dict[str, Any], *, last: bool = False) -> None:
         if self._options.format == "stream-json" or (last and self._options.format == "json"):
             self._out.write(json.dumps(value, ensure_ascii=False) + "\n")
-
-
-class _Output:
-    """stdout. Raises :class:`_ReaderGone` where nobody takes it; on a terminal, text is made safe."""
-
-    def __init__(self) -> None:
-        self._clean: Callable[[str], str] = safe if sys.stdout.isatty() else str
-        self.wrote_in_message = False
-        self._between = ""
-
-    def write(self, text: str) -> None:
-        data = self._clean(self._between + text).encode("utf-8", "replace")
-        self._between = ""
-        self.wrote_in_message = True
-        try:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-        except (BrokenPipeError, ConnectionResetError):
-            # The interpreter would complain once more when it closes stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise _ReaderGone from None
-
-    def end_message(self) -> None:
-        """End the line of a message; the next one begins behind an empty line."""
-        if self.wrote_in_message:
-            self.write("\n")
-            self._between = "\n"
-        self.wrote_in_message = False
-
-    def close(self) -> None:
-        self._between = ""
-
-
-class _Progress:
-    """stderr: a line that says how long the work has taken, where a person watches, and what is left to read."""
-
-    def __init__(self, watched: bool, *, beside_answer: bool) -> None:
-        self._watched = watched
-        # Where the answer comes to the same screen, a line that is drawn anew would garble it.
-        self._moving = watched and not beside_answer and os.environ.get("TERM") != "dumb"
-        self._doing = "waiting for the model"
-        self._since = time.monotonic()
-        self._drawn = False
-
-    def begin(self, tool: str, arguments: Any) -> None:
-        self._doing, self._since = f"{one_line(tool)} {_short(arguments)}".strip(), time.monotonic()
-
-    def end(self, tool: str, success: bool) -> None:
-        if self._watched:
-            self.say(f"{'ok' if success else 'failed'}: {self._doing if self._doing.startswith(tool) else tool}")
-        self._doing, self._since = "waiting for the model", time.monotonic()
-
-    def tick(self) -> None:
-        if self._moving:
-            self._drawn = True
-            _to_stderr(f"\r\x1b[K{self._doing[:60]} ... {time.monotonic() - self._since:.0f} s")
-
-    def clear(self) -> None:
-        if self._drawn:
-            self._drawn = False
-            _to_stderr("\r\x1b[K")
-
-    def say(self, text: str) -> None:
-        self.clear()
-        _to_stderr(text + "\n")
-
-
-def _to_stderr(text: str) -> None:
-    try:
-        sys.stderr.buffer.write(text.encode("utf-8", "replace"))
-        sys.stderr.buffer.flush()
-    except OSError:
-        # What nobody reads is not worth an end of the run.
-        return
-
-
-def _short(arguments: Any) -> str:
-    if not isinstance(arguments, dict):
-        return ""
-    first = next((value for value in arguments.values() if isinstance(value, str)), "")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return one_line(first)[:60]
 
 
 def _what(request: PermissionRequest) -> str:
@@ -353,9 +296,15 @@ def _what(request: PermissionRequest) -> str:
             return f"read {one_line(path)}" if isinstance(path, str) else f"do this ({request.kind})"
 
 
-def _suggested(request: PermissionRequest, tool: str | None) -> str:
-    if isinstance(request, ShellPermission) and request.can_offer_session_approval and len(request.commands) == 1:
-        return f"'shell({one_line(request.commands[0].identifier)} *)'"
-    if isinstance(request, McpPermission):
-        return f"'mcp({one_line(request.server_name)}:{one_line(request.tool_name)})'"
-    return request.kind if request.kind in ("shell", "write", "read", "url", "memory") else tool or request.kind
+def _suggested(request: PermissionRequest, tool: str | None, folder: Path) -> str:
+    match request:
+        case ShellPermission() if request.can_offer_session_approval and len(request.commands) == 1:
+            return quote(f"shell({one_line(request.commands[0].identifier)} *)")
+        case McpPermission():
+            return quote(f"mcp({one_line(request.server_name)}:{one_line(request.tool_name)})")
+        case ReadPermission(path=path) | WritePermission(file_name=path) if not lies_in(path, folder):
+            return quote(f"{request.kind}({one_line(path)})")
+        case UrlPermission():
+            return quote(f"url({urlsplit(request.url).hostname or one_line(request.url)})")
+        case _:
+            return request.kind if request.kind in ("shell", "write", "read", "memory") else tool or request.kind

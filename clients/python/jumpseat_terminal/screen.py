@@ -6,6 +6,7 @@ changed; finished text is printed above it and belongs to the terminal from then
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, Final, Protocol
 import anyio
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
@@ -22,16 +24,18 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.screen import Screen as DrawnScreen
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from jumpseat_terminal.paint import Painter, fit
+from jumpseat_terminal.reflow import reflows, rows_added
 
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_S: Final = 0.15
 TWICE_S: Final = 2.0
-"""How soon after the first ctrl-c the second one leaves."""
+"""How soon after a ctrl-c that had nothing to cancel, or has not cancelled yet, another one leaves."""
 CALM_S: Final = 0.6
 """Who was typing when a question came up did not mean these keys as its answer."""
 
@@ -85,7 +89,7 @@ class Talk(Protocol):
     def entered(self, text: str) -> None: ...
     def interrupted(self) -> bool: ...
     def unfold(self) -> None: ...
-    def commands(self, start: str) -> list[str]: ...
+    def completions(self, text: str) -> tuple[int, list[str]]: ...
 
 
 class Screen:
@@ -95,11 +99,16 @@ class Screen:
         self._talk = talk
         self._colour = colour
         self._text: list[str] = []
+        # So much of the text was there when the question came up; the rest waits for its answer.
+        self._before_question = 0
+        self._drawn: tuple[DrawnScreen, int, int] | None = None
+        self._reflows = reflows(os.environ)
         self._question: _Question | None = None
         self._one_at_a_time = anyio.Lock()
         self._interrupted_at = 0.0
         self._typed_at = 0.0
         self._hint = ""
+        self._completed: tuple[str, int, list[str]] = ("", 0, [])
         self._prompt = Buffer(multiline=True, history=InMemoryHistory(), on_text_changed=self._typed)
         self._reply = Buffer(multiline=False)
         prompt_control, reply_control = BufferControl(self._prompt), BufferControl(self._reply)
@@ -137,10 +146,11 @@ class Screen:
             erase_when_done=True,
             min_redraw_interval=0.03,
             before_render=self._print,
+            after_render=self._note_what_is_drawn,
             output=output,
         )
-        # An escape key is told from the sequences that begin with one by what does not follow.
-        self._app.ttimeoutlen = 0.05
+        # An escape key is told from what begins with one (alt-enter too) by what does not follow at once.
+        self._app.ttimeoutlen = self._app.timeoutlen = 0.05
 
     # --- for those behind ---------------------------------------------------------------------------------------
 
@@ -182,7 +192,7 @@ class Screen:
 
     async def _ask(self, question: _Question, text: str = "") -> Any:
         async with self._one_at_a_time:
-            self._question = question
+            self._question, self._before_question = question, len(self._text)
             if isinstance(question, _Line):
                 self._reply.text, self._reply.cursor_position = text, len(text)
                 self._app.layout.focus(self._reply_window)
@@ -207,10 +217,31 @@ class Screen:
 
     def _print(self, _app: object = None) -> None:
         """Runs before each drawing, so that no drawing shows what is in progress without what came before it."""
-        if self._text:
-            text, self._text[:] = "".join(self._text), []
+        self._erase_what_was_reflowed()
+        due = len(self._text) if self._question is None else self._before_question
+        if due:
+            text, self._text[:due] = "".join(self._text[:due]), []
+            self._before_question = 0
             self._app.renderer.erase()
             self._app.output.write_raw(text)
+
+    def _note_what_is_drawn(self, _app: object = None) -> None:
+        drawn = self._app.renderer.last_rendered_screen
+        if drawn is not None:
+            row = drawn.get_cursor_position(self._app.layout.current_window).y
+            self._drawn = (drawn, row, self._app.output.get_size().columns)
+
+    def _erase_what_was_reflowed(self) -> None:
+        """Whoever erases believes in the rows that were drawn: what a narrower terminal made of them is more."""
+        columns = self._app.output.get_size().columns
+        if self._drawn is None or columns >= self._drawn[2] or not self._reflows:
+            return
+        drawn, row, _ = self._drawn
+        self._drawn = None
+        self._app.renderer.erase()
+        if more := rows_added(drawn, row, columns):
+            self._app.output.cursor_up(more)
+            self._app.output.erase_down()
 
     async def _tick(self) -> None:
         while True:
@@ -275,7 +306,7 @@ class Screen:
     def _footer(self) -> StyleAndTextTuples:
         if self._hint:
             return [("class:dim", self._fit(self._hint))]
-        found = self._matches()
+        _, found = self._completions()
         return [("class:dim", self._fit("  ".join(found) if found else self._talk.standing()))]
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
@@ -290,9 +321,12 @@ class Screen:
     def _typed(self, _buffer: Buffer) -> None:
         self._typed_at = time.monotonic()
 
-    def _matches(self) -> list[str]:
-        text = self._prompt.text
-        return self._talk.commands(text) if text.startswith("/") and " " not in text and "\n" not in text else []
+    def _completions(self) -> tuple[int, list[str]]:
+        """Looked for once for each text, and not with each drawing: files may be many."""
+        text = self._prompt.document.text_before_cursor
+        if text != self._completed[0]:
+            self._completed = (text, *self._talk.completions(text))
+        return self._completed[1:]
 
     def _keys(self, asking: Condition, choosing: Condition, replying: Condition) -> KeyBindings:
         keys = KeyBindings()
@@ -300,6 +334,7 @@ class Screen:
         @keys.add("enter", filter=~asking)
         def _enter(event: KeyPressEvent) -> None:
             text = self._prompt.text
+            self._interrupted_at, self._hint = 0.0, ""
             if text.strip():
                 self._prompt.append_to_history()
                 self._prompt.reset()
@@ -312,12 +347,14 @@ class Screen:
 
         @keys.add("tab", filter=~asking)
         def _tab(event: KeyPressEvent) -> None:
-            found = self._matches()
-            if len(found) == 1:
-                self._prompt.text = found[0] + " "
-            elif found:
-                self._prompt.text = _common_start(found)
-            self._prompt.cursor_position = len(self._prompt.text)
+            start, found = self._completions()
+            if found:
+                before, after = self._prompt.document.text_before_cursor, self._prompt.document.text_after_cursor
+                word = found[0] if len(found) == 1 else _common_start(found)
+                # A folder is gone on with.
+                end = " " if len(found) == 1 and not word.endswith("/") else ""
+                before = before[:start] + word + end
+                self._prompt.document = Document(before + after, len(before))
 
         @keys.add("c-d", filter=~asking)
         def _end(event: KeyPressEvent) -> None:
@@ -416,10 +453,12 @@ class Screen:
         question, text = self._question, self._prompt.text
         if question is not None:
             question.close()
-        if again:
+        if again and (self._hint or self._talk.doing()):
             self.leave()
-        elif self._talk.interrupted() or question is not None:
+        elif self._talk.interrupted():
             self._hint = ""
+        elif question is not None:
+            self._interrupted_at = 0.0
         elif text:
             self._prompt.reset()
             self._interrupted_at = 0.0

@@ -1,0 +1,251 @@
+"""``jumpseat chat`` in each of its states: keys, sizes, approvals that are kept, files, no model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from jumpseat.adapters.scripted import Script as ModelScript
+from jumpseat.script.model_server import ModelServer
+from jumpseat_terminal.mentions import completions, mentioned
+from tests.terminal.terminal import Place, chat, check_capture
+
+TOUCH = {"name": "bash", "arguments": {"command": "touch made.txt"}}
+COUNT = {"name": "bash", "arguments": {"command": "for i in 1 2 3; do echo line $i; done; exec sleep 600"}}
+WORDS = " ".join(f"w{number}" for number in range(40))
+
+SCRIPT = {
+    "prompts": [
+        {"when": "make", "turns": [{"tool_calls": [TOUCH]}, {"text": "It is made."}]},
+        {"when": "count", "turns": [{"tool_calls": [COUNT]}, {"text": "never"}]},
+        {"when": "stream", "turns": [{"text": f"First.\n\n{WORDS}", "hang": True}]},
+        {
+            "when": "two",
+            "turns": [
+                {
+                    "tool_calls": [
+                        {"name": "bash", "arguments": {"command": "touch first.txt"}},
+                        {"name": "bash", "arguments": {"command": "touch second.txt"}},
+                    ]
+                },
+                {"text": "Both are made."},
+            ],
+        },
+        {"when": "ask", "turns": [{"tool_calls": [{"name": "ask_user", "arguments": {"question": "Which one?"}}]}]},
+        {"when": "outside", "turns": [{"tool_calls": [{"name": "view", "arguments": {"path": "/etc/passwd"}}]}]},
+        {
+            "when": "inside",
+            "turns": [
+                {"tool_calls": [{"name": "view", "arguments": {"path": "notes.txt"}}]},
+                {"text": "It says {{last_tool_result}}"},
+            ],
+        },
+        {"when": "attached", "turns": [{"text": "I see.", "expect": {"user": r"/my notes\.txt .2 lines/"}}]},
+        {"turns": [{"text": "You said: {{last_user}}"}]},
+    ]
+}
+
+NOTHING_LEFT = {"without": r"ctrl-c cancels"}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, SCRIPT)
+
+
+def test_ctrl_c_cancels_whatever_is_going_on_and_never_leaves_by_it(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("stream it")
+        terminal.until(r"w39", r"ctrl-c cancels")
+        terminal.press("C-c")
+        terminal.until(r"w39", r"^cancelled", **NOTHING_LEFT)
+        # At once, as somebody does who is not sure: there is nothing left to cancel, and nothing else happens.
+        terminal.press("C-c")
+        terminal.until(r"press ctrl-c again")
+        terminal.say("make it")
+        terminal.until(r"Run this command\?")
+        terminal.press("C-c")
+        terminal.until(r"✗ bash touch made.txt", **NOTHING_LEFT)
+        terminal.say("ask me")
+        terminal.until(r"Your answer:\n❯")
+        terminal.type("half an answer")
+        terminal.press("C-c")
+        terminal.until(r"no answer", r"one · ", **NOTHING_LEFT)
+        terminal.say("still there?")
+        terminal.until(r"You said: still there\?")
+        assert not (place.project / "made.txt").exists()
+
+
+def test_ctrl_c_ends_what_a_tool_has_started(place: Place) -> None:
+    with chat(place, "--yolo") as terminal:
+        terminal.say("count")
+        check_capture("running", re.sub(r"\d+s$", "0s", terminal.until(r"line 3", r"running bash"), flags=re.M))
+        terminal.press("C-c")
+        check_capture("cancelled", terminal.until(r"bash .* cancelled", r"^cancelled", **NOTHING_LEFT))
+
+
+def test_ctrl_c_empties_the_line_first(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.type("half a prompt")
+        terminal.until(r"❯ half a prompt")
+        terminal.press("C-c")
+        terminal.until(r"^❯$", without=r"half a prompt")
+        terminal.press("C-c")
+        terminal.until(r"press ctrl-c again")
+        terminal.press("C-c")
+        terminal.until(r"exit code 0")
+
+
+def test_a_key_after_escape_is_that_key(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("/model")
+        terminal.until(r"Which model\?")
+        terminal.press("Escape")
+        terminal.until(r"^❯$", without=r"Which model\?")
+        terminal.press("Escape")
+        # Once it is drawn anew, the escape was taken for what it is.
+        terminal.tmux("resize-window", "-x", "79")
+        terminal.tmux("run-shell", "sleep 0.2")
+        terminal.type("/us")
+        terminal.until(r"^❯ /us\n/usage")
+
+
+def test_what_was_allowed_for_the_project_is_not_asked_again_in_another_session(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("make it")
+        terminal.until(r"a yes, in this project: touch")
+        terminal.press("a")
+        terminal.until(r"It is made\.")
+        terminal.press("C-d")
+        terminal.until(r"exit code 0")
+    (place.project / "made.txt").unlink()
+    with chat(place) as terminal:
+        terminal.say("make it")
+        assert "Run this command?" not in terminal.until(r"It is made\.")
+        assert (place.project / "made.txt").exists()
+    done = place.run("-p", "make it")
+    assert (done.returncode, done.stdout) == (0, "It is made.\n")
+
+
+def test_nothing_comes_between_a_call_and_the_question_about_it(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.say("two things")
+        terminal.until(r"touch (first|second).txt\n\nRun this command\?")
+        terminal.press("y")
+        terminal.until(r"touch first.txt\n(.*\n)*.*touch second.txt\n\nRun this command\?")
+        terminal.press("y")
+        terminal.until(r"Both are made\.")
+
+
+def test_files_of_the_folder_are_read_unasked_and_others_are_not(place: Place) -> None:
+    (place.project / "notes.txt").write_text("something\n")
+    with chat(place) as terminal:
+        terminal.say("look inside")
+        assert "Read this?" not in terminal.until(r"It says 1\. something")
+        terminal.say("look outside")
+        terminal.until(r"Read this\?", r"s yes, for this session: all reading in this folder, and /etc/passwd")
+
+
+def test_a_narrower_terminal_leaves_no_remains_of_what_is_in_progress(place: Place) -> None:
+    with chat(place, columns=100) as terminal:
+        terminal.say("stream it")
+        terminal.until(r"w39", r"ctrl-c cancels")
+        terminal.tmux("resize-window", "-x", "60", "-y", "24")
+        narrow = terminal.until(r"w16\nw17")
+        assert narrow.count("w1 w2") == 1
+        terminal.tmux("resize-window", "-x", "100", "-y", "24")
+        terminal.until(r"w16 w17 w18 w19 w20")
+        terminal.press("C-c")
+        assert terminal.until(r"^cancelled").count("w1 w2") == 1
+
+
+def test_a_queued_prompt_is_no_longer_queued_when_its_turn_comes(place: Place) -> None:
+    script = place.home / "script.yaml"
+    script.write_text("prompts: [{when: one, turns: [{text: First., delay_ms: 1500}]}, {turns: [{hang: true}]}]")
+    with chat(place) as terminal:
+        terminal.say("number one")
+        terminal.until(r"ctrl-c cancels")
+        terminal.say("and two")
+        terminal.until(r"1 queued")
+        assert "queued" not in terminal.until(r"First\.", r"ctrl-c cancels", without=r"queued")
+
+
+def test_a_session_goes_on_in_the_folder_where_it_was_begun(place: Place) -> None:
+    (place.project.parent / "other").mkdir()
+    with chat(place) as terminal:
+        terminal.say("hello")
+        terminal.until(r"You said: hello")
+        terminal.press("C-d")
+        terminal.until(r"exit code 0")
+    with chat(place, "-C", str(place.project.parent / "other"), columns=160) as terminal:
+        terminal.until(r"one · ~/other")
+        terminal.say("/resume")
+        terminal.until(r"Go on with which session\?", r"hello +/.*/project")
+        terminal.press("Enter")
+        terminal.until(r"You said: hello", r"one · ~/project\n*\Z")
+
+
+def test_a_file_is_attached_by_its_name_which_can_be_completed(place: Place) -> None:
+    (place.project / "my notes.txt").write_text("one\ntwo\n")
+    with chat(place) as terminal:
+        terminal.type("attached: @my")
+        terminal.until(r'❯ attached: @my\n@"my notes.txt"')
+        terminal.press("Tab")
+        terminal.until(r'❯ attached: @"my notes.txt"')
+        terminal.press("Enter")
+        check_capture("attached", terminal.until(r"I see\.", r"of context"))
+
+
+def test_only_what_is_there_is_attached(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").touch()
+    (tmp_path / "what?").touch()
+    text = "see @src/a.py, (@src) @src/ @nobody me@src @{group} @what? and @src/a.py."
+    assert mentioned(text, tmp_path) == [
+        {"type": "file", "path": str(tmp_path / "src/a.py"), "displayName": "src/a.py"},
+        {"type": "directory", "path": str(tmp_path / "src"), "displayName": "src/"},
+        {"type": "file", "path": str(tmp_path / "what?"), "displayName": "what?"},
+    ]
+
+
+def test_files_and_folders_complete_what_stands_behind_the_sign(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "two words").mkdir()
+    (tmp_path / "src" / ".hidden").touch()
+    (tmp_path / "some").touch()
+    (tmp_path / "evil\x1b[2J").touch()
+    assert completions("look at @s", tmp_path) == (8, ["@some", "@src/"])
+    assert completions("@src/", tmp_path) == (0, ['@"src/two words/'])
+    assert completions("@src/.h", tmp_path) == (0, ["@src/.hidden"])
+    assert completions('@"src/two', tmp_path) == (0, ['@"src/two words/'])
+    assert completions("@e", tmp_path)[1] == completions("mail me@s", tmp_path)[1] == []
+    assert completions("@s and", tmp_path)[1] == completions("@nowhere/x", tmp_path)[1] == []
+
+
+def test_who_has_no_model_is_told_how_to_begin(place: Place) -> None:
+    (place.home / "config.toml").unlink()
+    with chat(place) as terminal:
+        check_capture("begin", terminal.until(r"OPENAI_API_KEY", r"jumpseat check NAME"))
+
+
+def test_who_has_a_key_and_no_model_chooses_one_from_the_list(place: Place, providers: str) -> None:
+    (place.home / "config.toml").unlink()
+    with chat(place, env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": providers}) as terminal:
+        terminal.until(r"Which model\?", r"❯ openai/scripted")
+        terminal.press("Enter")
+        check_capture("chosen", terminal.until(r"set default_model", r"openai/scripted · "))
+        terminal.say("hello")
+        terminal.until(r"Hello\.")
+
+
+@pytest.fixture
+def providers() -> Iterator[str]:
+    """The base URL of a provider with a list of models, served beside the test."""
+    with start_blocking_portal() as portal:
+        server = ModelServer(ModelScript.model_validate({"turns": [{"text": "Hello."}]}))
+        with portal.wrap_async_context_manager(server):
+            yield server.url
