@@ -59,7 +59,8 @@ function M.new(id)
     end,
   })
   local model = config.options.keymaps.model
-  self.transcript:welcome("Write a prompt below" .. (model and model.n and ("; %s chooses a model."):format(model.n) or "."))
+  local keys = model and model.n and ("%s chooses a model, /help lists the rest."):format(model.n)
+  self.transcript:welcome("Write a prompt below.", keys or "/help lists what else there is.")
   return self
 end
 
@@ -455,19 +456,20 @@ function Chat:show_state_now()
   local waiting = self.session.queue
   if #waiting > 0 and self.session.state == "running" then
     local more = #waiting > 1 and (" +%d"):format(#waiting - 1) or ""
-    with = " · next: " .. shortened(waiting[1].prompt, 20) .. more .. with
+    with = " · next: " .. shortened(waiting[1].prompt, 24) .. more .. with
   end
-  local bars = {
-    [self.transcript.buf] = "%#JumpseatTitle#" .. escaped(title) .. "%=%#JumpseatHint#" .. escaped(full),
-    [self.input] = (busy and "%#JumpseatBusy# ● " or "%#JumpseatReady# › ")
-      .. escaped(status .. with)
-      .. "%=%#JumpseatHint#"
-      .. escaped(hint),
-  }
-  for buf, bar in pairs(bars) do
-    for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-      vim.wo[win][0].winbar = bar
+  local mark = busy and "%#JumpseatBusy# ● " or "%#JumpseatReady# › "
+  for _, win in ipairs(vim.fn.win_findbuf(self.transcript.buf)) do
+    vim.wo[win][0].winbar = "%#JumpseatTitle#" .. escaped(title) .. "%=%#JumpseatHint#" .. escaped(full)
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(self.input)) do
+    local room = vim.api.nvim_win_get_width(win) - 4 - vim.api.nvim_strwidth(hint)
+    local left, right = status .. with, hint
+    if with ~= "" and vim.api.nvim_strwidth(left) > room then
+      -- What goes along or waits is not known otherwise, unlike the key.
+      left, right = shortened(left, math.max(room + vim.api.nvim_strwidth(hint), 1)), ""
     end
+    vim.wo[win][0].winbar = mark .. escaped(left) .. "%=%#JumpseatHint#" .. escaped(right)
   end
 end
 

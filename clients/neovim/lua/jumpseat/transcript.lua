@@ -52,10 +52,14 @@ end
 -- Writing ----------------------------------------------------------------------------------------------------------
 
 --- Say something in the empty buffer, until there is something else to read.
----@param text string
-function Transcript:welcome(text)
-  local chunks = { { text, "JumpseatHint" } }
-  vim.api.nvim_buf_set_extmark(self.buf, WELCOME, 0, 0, { virt_text = chunks, virt_text_pos = "overlay" })
+---@param first string
+---@param second string
+function Transcript:welcome(first, second)
+  vim.api.nvim_buf_set_extmark(self.buf, WELCOME, 0, 0, {
+    virt_text = { { first, "JumpseatHint" } },
+    virt_text_pos = "overlay",
+    virt_lines = { { { second, "JumpseatHint" } } },
+  })
 end
 
 --- Change the buffer; windows that were at the end are at the end again.
