@@ -92,16 +92,39 @@ function Transcript:write(change)
 end
 
 --- Have only prompts and answers parsed as markdown: of a command, a path or an error no character may be concealed.
+--- Once for all changes of a turn of the main loop.
 function Transcript:parse_prose()
-  if not self.parser then
+  if not self.parser or self.parse_is_due then
     return
   end
+  self.parse_is_due = true
+  vim.schedule(function()
+    self.parse_is_due = false
+    if vim.api.nvim_buf_is_valid(self.buf) then
+      self:parse_prose_now()
+    end
+  end)
+end
+
+function Transcript:parse_prose_now()
   local regions = {}
-  for index, one in ipairs(self.prose) do
-    local first = self:row_of(one.id)
-    -- What streams goes on to the end.
-    local last = one.lines and first + one.lines or vim.api.nvim_buf_line_count(self.buf)
-    regions[index] = { { first, 0, last, 0 } }
+  local settled = false
+  for index = #self.prose, 1, -1 do
+    local one = self.prose[index]
+    if not settled then
+      local first = self:row_of(one.id)
+      -- What streams goes on to the end.
+      local last = one.lines and first + one.lines or vim.api.nvim_buf_line_count(self.buf)
+      local from, to = vim.api.nvim_buf_get_offset(self.buf, first), vim.api.nvim_buf_get_offset(self.buf, last)
+      local region = one.region and one.region[1]
+      if region and region[1] == first and region[3] == from and region[4] == last and region[6] == to then
+        -- Nothing that comes before one that has not moved has moved.
+        settled = one.lines ~= nil
+      else
+        one.region = { { first, 0, from, last, 0, to } }
+      end
+    end
+    regions[index] = one.region
   end
   -- Without a region all of the buffer would be parsed.
   self.parser:set_included_regions(#regions > 0 and regions or { { { 0, 0, 0, 0 } } })
