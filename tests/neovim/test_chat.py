@@ -434,3 +434,36 @@ def test_prompts_of_a_resumed_session_are_recalled(tmp_path: Path) -> None:
         nvim.says("Hello.")
         nvim.keys("<C-Up>")
         assert nvim.lua(f"return {CHAT}:draft()") == "remember me"
+
+
+def test_the_last_line_of_a_running_command_is_shown_behind_it(tmp_path: Path) -> None:
+    command = "echo first; echo second; until [ -e go ]; do sleep 0.05; done; echo third"
+    script = [calls("bash", command=command, description="Count"), {"text": "Done."}]
+    said = f"""(function(wanted)
+        local buf = {CHAT}.transcript.buf
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, {{ details = true }})) do
+          local chunks = mark[4].virt_text
+          if chunks and chunks[1][1]:find(wanted, 1, true) then
+            return chunks[1][1]
+          end
+        end
+    end)(...)"""
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("Allow once")
+        nvim.lua("require('jumpseat').send('count')")
+        assert nvim.until(said, "second") == "  second"
+        (nvim.folder / "go").touch()
+        nvim.idle()
+        assert nvim.lua("return " + said, "second") is None
+        assert nvim.text().endswith("Done.")
+
+
+def test_a_narrow_chat_keeps_the_beginnings_of_its_bars(tmp_path: Path) -> None:
+    options = {"window": {"size": 20}, "model": "a-rather-long-name"}
+    with running_neovim(tmp_path, script=[{"text": "Hello."}], options=options) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        nvim.until(f"winbar({CHAT}.transcript.buf):find('…', 1, true)")
+        assert nvim.lua(f"return winbar({CHAT}.transcript.buf)").rstrip() == " jumpseat · a-rathe…"
+        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip() == " › ready <CR> sends"

@@ -392,6 +392,31 @@ function Transcript:tool_started(call_id, title, arguments)
   end)
 end
 
+--- The latest that a running call says of itself, behind its line; not part of the text.
+---@param call_id string
+---@param text string of which the last line counts
+function Transcript:tool_progress(call_id, text)
+  local line = vim.trim(text):match("[^\r\n]*$")
+  local tool = self.tools[call_id]
+  if not tool or line == "" then
+    return
+  end
+  local is_due = tool.progress
+  tool.progress = line
+  if is_due then
+    return
+  end
+  -- A command may say very much.
+  vim.schedule(function()
+    if self.tools[call_id] == tool and vim.api.nvim_buf_is_valid(self.buf) then
+      local chunks = { { "  " .. tool.progress:gsub("%c", " "), "JumpseatDetails" } }
+      local row = self:row_of(tool.mark)
+      tool.saying = vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { id = tool.saying, virt_text = chunks })
+    end
+    tool.progress = nil
+  end)
+end
+
 --- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two. A `diff` says all
 --- that arguments and result do.
 ---@param call_id string
@@ -413,6 +438,9 @@ function Transcript:tool_finished(call_id, outcome)
       line = line .. ": " .. one_line(lines_of(problem)[1])
     end
     local row = self:row_of(tool.mark)
+    if tool.saying then
+      vim.api.nvim_buf_del_extmark(self.buf, NS, tool.saying)
+    end
     vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { line })
     self:mark(row, mark, tool.mark)
     if outcome.diff then
