@@ -20,3 +20,9 @@ async def tasks() -> AsyncGenerator[TaskGroup, None]:
     async with anyio.create_task_group() as group:
         yield group
         group.cancel_scope.cancel()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes minutes begins first: begun last, it would run alone, with all other workers out of work."""
+    items.sort(key=lambda item: item.get_closest_marker("long_build") is None)

@@ -54,6 +54,8 @@ class Example:
     version: str = ""
     """Prints the version of the toolchain, which must be ``least`` at least."""
     least: str = ""
+    long_build: bool = False
+    """Whether the first build takes minutes."""
 
     @property
     def folder(self) -> Path:
@@ -95,6 +97,7 @@ LANGUAGES = (
         "target/debug/example",
         "rustc --version",
         "1.94",
+        long_build=True,
     ),
     Example(
         "java",
@@ -111,7 +114,10 @@ LANGUAGES = (
 
 # The first run builds what the program depends on: for Rust that is some hundred crates, one of them very large.
 @pytest.mark.timeout(2 * BUILD_LIMIT_S + RUN_LIMIT_S)
-@pytest.mark.parametrize("example", LANGUAGES, ids=lambda one: one.language)
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(one, id=one.language, marks=[pytest.mark.long_build] * one.long_build) for one in LANGUAGES],
+)
 def test_the_example_asks_runs_its_tool_and_streams_the_answer(example: Example, tmp_path: Path) -> None:
     with tool_folder(f"example-{example.language}") as folder:
         environ = prepared(example, folder)

@@ -296,12 +296,15 @@ def test_of_a_command_or_an_error_no_character_is_taken_for_markdown(tmp_path: P
     script = [
         calls("glob", "See `**here**`:", pattern="**/*.[ch] `a` **b**"),
         {"errors": [{"status": 400, "message": "turns[0](x) is `wrong`"}]},
+        {"text": "Fine."},
     ]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.answer("Allow once")
         text = nvim.ask("look at **this**")
         assert "**/*.[ch] `a` **b**" in text
+        # What comes later, and what changes above it, moves the places of both.
+        nvim.ask("and `that`")
         concealed = """
             local buf = require('jumpseat').chat().transcript.buf
             vim.treesitter.get_parser(buf):parse(true)
@@ -323,7 +326,11 @@ def test_of_a_command_or_an_error_no_character_is_taken_for_markdown(tmp_path: P
             table.sort(shown, function(a, b) return a[1] < b[1] end)
             return shown
         """
-        assert nvim.lua(concealed) == [["See `**here**`:", "``"], ["look at **this**", "****"]]
+        assert nvim.lua(concealed) == [
+            ["See `**here**`:", "``"],
+            ["and `that`", "``"],
+            ["look at **this**", "****"],
+        ]
 
 
 def test_an_edit_is_shown_as_its_diff(tmp_path: Path) -> None:
@@ -403,3 +410,60 @@ def test_two_chats_work_at_once_and_keep_apart(tmp_path: Path) -> None:
         nvim.lua("vim.cmd('JumpseatResume ' .. first.session.id)")
         assert nvim.text().endswith("First ends.")
         assert "Second." not in nvim.text()
+
+
+def test_a_prompt_on_the_command_line_is_sent_into_what_runs_with_a_bang(tmp_path: Path) -> None:
+    script = [calls("wait"), {"text": "Blue, then.", "expect": {"user": "rather blue"}}]
+    with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
+        nvim.lua("vim.cmd('Jumpseat paint it red')")
+        nvim.until("release ~= nil or nil")
+        nvim.lua("vim.cmd('Jumpseat! rather blue')")
+        nvim.until(f"#{CHAT}.session.queue == 1 and {CHAT}.session.queue[1].id")
+        nvim.lua("release('now')")
+        nvim.idle()
+        assert nvim.text().endswith("## You\n\nrather blue\n\n## Agent\n\nBlue, then.")
+
+
+def test_prompts_of_a_resumed_session_are_recalled(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("remember me")
+        session = nvim.lua(f"return {CHAT}.session.id")
+    with running_neovim(tmp_path) as nvim:
+        nvim.lua("vim.cmd('JumpseatResume ' .. (...))", session)
+        nvim.says("Hello.")
+        nvim.keys("<C-Up>")
+        assert nvim.lua(f"return {CHAT}:draft()") == "remember me"
+
+
+def test_the_last_line_of_a_running_command_is_shown_behind_it(tmp_path: Path) -> None:
+    command = "echo first; echo second; until [ -e go ]; do sleep 0.05; done; echo third"
+    script = [calls("bash", command=command, description="Count"), {"text": "Done."}]
+    said = f"""(function(wanted)
+        local buf = {CHAT}.transcript.buf
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, {{ details = true }})) do
+          local chunks = mark[4].virt_text
+          if chunks and chunks[1][1]:find(wanted, 1, true) then
+            return chunks[1][1]
+          end
+        end
+    end)(...)"""
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer("Allow once")
+        nvim.lua("require('jumpseat').send('count')")
+        assert nvim.until(said, "second") == "  second"
+        (nvim.folder / "go").touch()
+        nvim.idle()
+        assert nvim.lua("return " + said, "second") is None
+        assert nvim.text().endswith("Done.")
+
+
+def test_a_narrow_chat_keeps_the_beginnings_of_its_bars(tmp_path: Path) -> None:
+    options = {"window": {"size": 20}, "model": "a-rather-long-name"}
+    with running_neovim(tmp_path, script=[{"text": "Hello."}], options=options) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        nvim.until(f"winbar({CHAT}.transcript.buf):find('…', 1, true)")
+        assert nvim.lua(f"return winbar({CHAT}.transcript.buf)").rstrip() == " jumpseat · a-rathe…"
+        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip() == " › ready <CR> sends"

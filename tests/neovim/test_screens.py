@@ -71,20 +71,56 @@ def test_a_conversation_from_the_empty_chat_to_the_stop(tmp_path: Path) -> None:
         screen.type("1", "Enter")
         screen.until("run this command?")
         screen.matches(SCREENS / "command.txt")
-        screen.type("3", "Enter")
+        screen.type("4", "Enter")
         screen.until("instead?")
         screen.type("Leave the tests to me", "Enter")
         screen.until("were not run")
         screen.matches(SCREENS / "answer.txt")
         screen.type("C-w", "k", "g", "g", "/", "edit sum", "Enter", "z", "t")
-        screen.until("old_str")
+        screen.until("-  return")
         screen.matches(SCREENS / "details.txt")
         screen.type("G", "i", "Go on", "C-s")
         screen.until("and I")
+        screen.type("i", "And then tell me what is left to do", "C-s")
+        screen.until("next:")
         screen.matches(SCREENS / "working.txt")
         screen.type("C-c")
         screen.until("> stopped")
         screen.matches(SCREENS / "stopped.txt")
+
+
+def test_a_plan_and_a_question_of_the_model(tmp_path: Path) -> None:
+    asked = (
+        "How much is to be done?\n\nThe tests are many, and slow; some of them need a network, which is not here."
+    )
+    script: list[dict[str, Any]] = [
+        {
+            "text": "First a question.",
+            "tool_calls": [{"name": "ask_user", "arguments": {"question": asked, "choices": ["All", "Little"]}}],
+        },
+        {
+            "text": "This is how I would do it.",
+            "tool_calls": [
+                {
+                    "name": "exit_plan_mode",
+                    "arguments": {
+                        "summary": "# Mend the sum\n\n1. change `-` to `+`\n2. write a test\n3. run it",
+                        "actions": ["autopilot", "interactive", "exit_only"],
+                        "recommendedAction": "interactive",
+                    },
+                }
+            ],
+        },
+    ]
+    with chatting(tmp_path, script) as (_, screen):
+        screen.type("i", "/mode plan", "C-s")
+        screen.until("· plan")
+        screen.type("i", "Mend it", "C-s")
+        screen.until("Type number")
+        screen.matches(SCREENS / "asked.txt")
+        screen.type("2", "Enter")
+        screen.until("become of the plan")
+        screen.matches(SCREENS / "plan.txt")
 
 
 def test_choosing_a_model(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ function M.new(id)
     end,
   })
   local model = config.options.keymaps.model
-  self.transcript:welcome("Write a prompt below" .. (model and model.n and ("; %s chooses a model."):format(model.n) or "."))
+  local keys = model and model.n and ("%s chooses a model, /help lists the rest."):format(model.n)
+  self.transcript:welcome("Write a prompt below.", keys or "/help lists what else there is.")
   return self
 end
 
@@ -140,6 +141,12 @@ local SHOWS = {
   end,
   ["tool.execution_start"] = function(self, data)
     self.transcript:tool_started(data.toolCallId, title_of(data), arguments_of(data))
+  end,
+  ["tool.execution_partial_result"] = function(self, data)
+    self.transcript:tool_progress(data.toolCallId, data.partialOutput or "")
+  end,
+  ["tool.execution_progress"] = function(self, data)
+    self.transcript:tool_progress(data.toolCallId, data.progressMessage or "")
   end,
   ["tool.execution_complete"] = function(self, data)
     if data.success then
@@ -322,6 +329,8 @@ end
 
 -- Windows ----------------------------------------------------------------------------------------------------------
 
+-- A share of the editor is no less than this, where as much is left for what is beside it.
+local LEAST_COLUMNS = 40
 local SPLITS = { right = "botright vsplit", left = "topleft vsplit", top = "topleft split", bottom = "botright split" }
 
 --- Whether both buffers still exist; a user may wipe them.
@@ -345,7 +354,8 @@ function Chat:open()
       vim.cmd(SPLITS[window.position])
       local size = window.size
       if window.position == "right" or window.position == "left" then
-        vim.api.nvim_win_set_width(0, size <= 1 and math.floor(vim.o.columns * size) or size)
+        local share = math.max(math.floor(vim.o.columns * size), math.min(LEAST_COLUMNS, vim.o.columns - LEAST_COLUMNS))
+        vim.api.nvim_win_set_width(0, size <= 1 and share or size)
       else
         vim.api.nvim_win_set_height(0, size <= 1 and math.floor(vim.o.lines * size) or size)
       end
@@ -427,9 +437,19 @@ local function escaped(text)
   return (text:gsub("%%", "%%%%"))
 end
 
+--- A bar with something at its left, and something that can be done without at its right.
+local function bar(win, mark, left, right)
+  local marked = vim.api.nvim_eval_statusline(mark, {}).width
+  local room = vim.api.nvim_win_get_width(win) - marked
+  if vim.api.nvim_strwidth(left) + vim.api.nvim_strwidth(right) + 1 > room then
+    left, right = shortened(left, math.max(room, 1)), ""
+  end
+  return mark .. escaped(left) .. "%=%#JumpseatHint#" .. escaped(right)
+end
+
 function Chat:show_state_now()
   local model = self.session.model_shown or self.session.model or config.options.model
-  local title = " jumpseat" .. (model and " · " .. model or "")
+  local title = "jumpseat" .. (model and " · " .. model or "")
   local mode = self.session.mode
   if mode and mode ~= "interactive" then
     title = title .. " · " .. mode
@@ -455,19 +475,14 @@ function Chat:show_state_now()
   local waiting = self.session.queue
   if #waiting > 0 and self.session.state == "running" then
     local more = #waiting > 1 and (" +%d"):format(#waiting - 1) or ""
-    with = " · next: " .. shortened(waiting[1].prompt, 20) .. more .. with
+    with = " · next: " .. shortened(waiting[1].prompt, 24) .. more .. with
   end
-  local bars = {
-    [self.transcript.buf] = "%#JumpseatTitle#" .. escaped(title) .. "%=%#JumpseatHint#" .. escaped(full),
-    [self.input] = (busy and "%#JumpseatBusy# ● " or "%#JumpseatReady# › ")
-      .. escaped(status .. with)
-      .. "%=%#JumpseatHint#"
-      .. escaped(hint),
-  }
-  for buf, bar in pairs(bars) do
-    for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-      vim.wo[win][0].winbar = bar
-    end
+  for _, win in ipairs(vim.fn.win_findbuf(self.transcript.buf)) do
+    vim.wo[win][0].winbar = bar(win, "%#JumpseatTitle# ", title, full)
+  end
+  local mark = busy and "%#JumpseatBusy# ● " or "%#JumpseatReady# › "
+  for _, win in ipairs(vim.fn.win_findbuf(self.input)) do
+    vim.wo[win][0].winbar = bar(win, mark, status .. with, hint)
   end
 end
 

@@ -29,44 +29,66 @@ end
 local Preview = {}
 Preview.__index = Preview
 
---- Show lines in a window in the middle, above where `vim.ui.select` writes.
+-- A diff is not to be wrapped for the sake of what is beneath; all else is, down to this width.
+local LEAST_COLUMNS = 40
+
+--- Where a preview leaves the chat to be read: first column and width of a window beside it that is wide enough, else of
+--- the whole editor.
+local function place_beside_chat(least)
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    local is_chat = vim.startswith(vim.bo[vim.api.nvim_win_get_buf(win)].filetype, "jumpseat")
+    local room = vim.api.nvim_win_get_width(win)
+    if not is_chat and vim.api.nvim_win_get_config(win).relative == "" and room >= least + 4 then
+      return vim.api.nvim_win_get_position(win)[2], room
+    end
+  end
+  return 0, vim.o.columns
+end
+
+--- Show lines in a window above where `vim.ui.select` writes.
+---@param title string
+---@param lines string[]
+---@param filetype string
 ---@return jumpseat.Preview
 function M.preview(title, lines, filetype)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
   vim.bo[buf].bufhidden = "wipe"
-  local widest = vim.api.nvim_strwidth(title) + 2
+  local widest = math.max(18, vim.api.nvim_strwidth(title) + 2)
   for _, line in ipairs(lines) do
     widest = math.max(widest, vim.api.nvim_strwidth(line))
   end
-  local width = math.max(20, math.min(widest + 1, vim.o.columns - 8))
-  local room = math.max(3, vim.o.lines - 12)
-  -- Long lines wrap: what is allowed must not hide beyond the edge.
-  local rows = 0
-  for _, line in ipairs(lines) do
-    rows = rows + math.max(1, math.ceil(vim.api.nvim_strwidth(line) / width))
-  end
-  local height = math.min(rows, room)
-  local win = vim.api.nvim_open_win(buf, false, {
+  local least = filetype == "diff" and widest or math.min(widest, LEAST_COLUMNS)
+  local column, columns = place_beside_chat(least + 1)
+  local width = math.min(widest + 1, columns - 4)
+  local place = {
     relative = "editor",
-    row = math.max(0, math.floor((room - height) / 2)),
-    col = math.floor((vim.o.columns - width) / 2) - 1,
+    row = 0,
+    col = column + math.floor((columns - width) / 2) - 1,
     width = width,
-    height = height,
+    height = 1,
     style = "minimal",
     border = "rounded",
     title = " " .. title .. " ",
     title_pos = "center",
     noautocmd = true,
-  })
+  }
+  local win = vim.api.nvim_open_win(buf, false, place)
+  -- Long lines wrap: what is allowed must not hide beyond the edge.
   vim.wo[win][0].wrap = true
+  vim.wo[win][0].linebreak = filetype ~= "diff"
   if filetype ~= "" then
     vim.bo[buf].syntax = filetype
   end
+  local rows, room = vim.api.nvim_win_text_height(win, {}).all, math.max(3, vim.o.lines - 12)
+  place.noautocmd = nil
+  place.height = math.min(rows, room)
+  place.row = math.floor((room - place.height) / 2)
+  vim.api.nvim_win_set_config(win, place)
   -- A `vim.ui.select` that blocks would come before it.
   vim.cmd.redraw()
-  return setmetatable({ win = win, buf = buf, hidden_rows = rows - height }, Preview)
+  return setmetatable({ win = win, buf = buf, hidden_rows = rows - place.height }, Preview)
 end
 
 --- The prompt of a question: the text itself where it is short, else a word for what a preview shows.

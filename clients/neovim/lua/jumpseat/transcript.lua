@@ -52,10 +52,14 @@ end
 -- Writing ----------------------------------------------------------------------------------------------------------
 
 --- Say something in the empty buffer, until there is something else to read.
----@param text string
-function Transcript:welcome(text)
-  local chunks = { { text, "JumpseatHint" } }
-  vim.api.nvim_buf_set_extmark(self.buf, WELCOME, 0, 0, { virt_text = chunks, virt_text_pos = "overlay" })
+---@param first string
+---@param second string
+function Transcript:welcome(first, second)
+  vim.api.nvim_buf_set_extmark(self.buf, WELCOME, 0, 0, {
+    virt_text = { { first, "JumpseatHint" } },
+    virt_text_pos = "overlay",
+    virt_lines = { { { second, "JumpseatHint" } } },
+  })
 end
 
 --- Change the buffer; windows that were at the end are at the end again.
@@ -88,16 +92,39 @@ function Transcript:write(change)
 end
 
 --- Have only prompts and answers parsed as markdown: of a command, a path or an error no character may be concealed.
+--- Once for all changes of a turn of the main loop.
 function Transcript:parse_prose()
-  if not self.parser then
+  if not self.parser or self.parse_is_due then
     return
   end
+  self.parse_is_due = true
+  vim.schedule(function()
+    self.parse_is_due = false
+    if vim.api.nvim_buf_is_valid(self.buf) then
+      self:parse_prose_now()
+    end
+  end)
+end
+
+function Transcript:parse_prose_now()
   local regions = {}
-  for index, one in ipairs(self.prose) do
-    local first = self:row_of(one.id)
-    -- What streams goes on to the end.
-    local last = one.lines and first + one.lines or vim.api.nvim_buf_line_count(self.buf)
-    regions[index] = { { first, 0, last, 0 } }
+  local settled = false
+  for index = #self.prose, 1, -1 do
+    local one = self.prose[index]
+    if not settled then
+      local first = self:row_of(one.id)
+      -- What streams goes on to the end.
+      local last = one.lines and first + one.lines or vim.api.nvim_buf_line_count(self.buf)
+      local from, to = vim.api.nvim_buf_get_offset(self.buf, first), vim.api.nvim_buf_get_offset(self.buf, last)
+      local region = one.region and one.region[1]
+      if region and region[1] == first and region[3] == from and region[4] == last and region[6] == to then
+        -- Nothing that comes before one that has not moved has moved.
+        settled = one.lines ~= nil
+      else
+        one.region = { { first, 0, from, last, 0, to } }
+      end
+    end
+    regions[index] = one.region
   end
   -- Without a region all of the buffer would be parsed.
   self.parser:set_included_regions(#regions > 0 and regions or { { { 0, 0, 0, 0 } } })
@@ -365,6 +392,31 @@ function Transcript:tool_started(call_id, title, arguments)
   end)
 end
 
+--- The latest that a running call says of itself, behind its line; not part of the text.
+---@param call_id string
+---@param text string of which the last line counts
+function Transcript:tool_progress(call_id, text)
+  local line = vim.trim(text):match("[^\r\n]*$")
+  local tool = self.tools[call_id]
+  if not tool or line == "" then
+    return
+  end
+  local is_due = tool.progress
+  tool.progress = line
+  if is_due then
+    return
+  end
+  -- A command may say very much.
+  vim.schedule(function()
+    if self.tools[call_id] == tool and vim.api.nvim_buf_is_valid(self.buf) then
+      local chunks = { { "  " .. tool.progress:gsub("%c", " "), "JumpseatDetails" } }
+      local row = self:row_of(tool.mark)
+      tool.saying = vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { id = tool.saying, virt_text = chunks })
+    end
+    tool.progress = nil
+  end)
+end
+
 --- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two. A `diff` says all
 --- that arguments and result do.
 ---@param call_id string
@@ -386,6 +438,9 @@ function Transcript:tool_finished(call_id, outcome)
       line = line .. ": " .. one_line(lines_of(problem)[1])
     end
     local row = self:row_of(tool.mark)
+    if tool.saying then
+      vim.api.nvim_buf_del_extmark(self.buf, NS, tool.saying)
+    end
     vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { line })
     self:mark(row, mark, tool.mark)
     if outcome.diff then
