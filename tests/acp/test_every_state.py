@@ -34,6 +34,7 @@ class State:
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     servers: tuple[dict[str, Any], ...] = ()
     withdrawn: str | None = None
+    mode: str = "agent"
 
 
 def _asked(method: str) -> Callable[[Editor], Awaitable[object]]:
@@ -113,6 +114,12 @@ STATES: Final[Mapping[str, State]] = {
         },
         {"terminal": True},
     ),
+    "a plan is to be approved": State(
+        (calls("exit_plan_mode", summary="Two steps"),),
+        _asked("session/request_permission"),
+        withdrawn="session/request_permission",
+        mode="plan",
+    ),
     "a form is shown": State(
         (calls("ask_user", question="Why?"),),
         _asked("elicitation/create"),
@@ -140,7 +147,7 @@ async def test_a_turn_can_be_cancelled_while(tmp_path: Path, schemas: Schemas, n
     async with running_editor(
         tmp_path, schemas, *state.turns, capabilities=dict(state.capabilities), answers=state.answers
     ) as (server, editor):
-        session = await editor.new(tmp_path, mcpServers=list(state.servers))
+        session = await _opened(editor, tmp_path, state)
         prompt = await editor.begin(session, "go")
         await state.there(editor)
         await editor.cancel(session)
@@ -171,7 +178,7 @@ async def test_an_editor_can_go_away_while(tmp_path: Path, schemas: Schemas, nam
     async with running_editor(
         tmp_path, schemas, *state.turns, capabilities=dict(state.capabilities), answers=state.answers
     ) as (server, editor):
-        await editor.begin(await editor.new(tmp_path, mcpServers=list(state.servers)), "go")
+        await editor.begin(await _opened(editor, tmp_path, state), "go")
         await state.there(editor)
         await server.close_stdin()
         # Within half a second, and with no process left: leaving the server checks both.
@@ -224,6 +231,13 @@ async def test_cancel_hangs_up_on_the_provider(tmp_path: Path, schemas: Schemas)
             assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
             await model.hung_up.wait()
             assert (await editor.say(session, "again"))["stopReason"] == "end_turn"
+
+
+async def _opened(editor: Editor, folder: Path, state: State) -> str:
+    session = await editor.new(folder, mcpServers=list(state.servers))
+    if state.mode != "agent":
+        await editor.call("session/set_mode", {"sessionId": session, "modeId": state.mode})
+    return session
 
 
 def _open_calls(editor: Editor, session: str) -> set[str]:

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from tests.support.editor import Schemas, running_editor
-from tests.support.model_server import ModelServer, Reply, event_stream
+from tests.support.editor import Schemas, running_editor, value_of
+from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply
 from tests.support.server import JsonObject
 
 pytestmark = pytest.mark.anyio
@@ -103,6 +103,58 @@ async def test_keys_of_the_environment_work_without_any_login(
         assert request.json["model"] == "m"
         assert request.headers[credentials[0]] == credentials[1]
         assert "not-this" not in str(request.headers)
+
+
+@pytest.mark.parametrize(
+    ("env", "listed", "used"),
+    [
+        (
+            {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": "{url}/v1"},
+            ["text-embedding-3", "gpt-5-nano", "gpt-5"],
+            "gpt-5",
+        ),
+        (
+            {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": "{url}"},
+            ["claude-opus-4-1", "claude-sonnet-4-5"],
+            "claude-sonnet-4-5",
+        ),
+        ({"COPILOT_PROVIDER_BASE_URL": "{url}/v1"}, ["nobody-knows-me", "me-neither"], "nobody-knows-me"),
+    ],
+    ids=["openai", "anthropic", "copilot"],
+)
+async def test_a_key_alone_is_enough_where_the_provider_lists_its_models(
+    tmp_path: Path, schemas: Schemas, env: dict[str, str], listed: list[str], used: str
+) -> None:
+    def answer(request: SeenRequest) -> Reply:
+        if request.method == "GET":
+            return json_reply({"data": [{"id": name} for name in listed]})
+        return anthropic_says("hello") if "messages" in request.path else openai_says("hello")
+
+    async with ModelServer(answer=answer) as model:
+        environ = {name: value.format(url=model.url) for name, value in env.items()}
+        async with running_editor(tmp_path, schemas, config=NO_RETRY, env=environ, args=["--no-auto-login"]) as (
+            _,
+            editor,
+        ):
+            session = await editor.new(tmp_path)
+            assert (await editor.say(session, "hi"))["stopReason"] == "end_turn"
+            assert [one.json["model"] for one in model.requests if one.method == "POST"] == [used]
+            again: JsonObject = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
+            shown = (await editor.call("session/resume", again))["configOptions"]
+            assert value_of(shown, "model").endswith(f"/{used}")
+
+
+async def test_a_key_alone_says_what_to_set_where_the_provider_lists_nothing(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    async with ModelServer(answer=lambda _: json_reply({}, status=404)) as model:
+        env = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": f"{model.url}/v1"}
+        async with running_editor(tmp_path, schemas, config=NO_RETRY, env=env, args=["--no-auto-login"]) as (
+            _,
+            editor,
+        ):
+            error = (await editor.response(await editor.begin(await editor.new(tmp_path), "hi")))["error"]
+            assert "OPENAI_MODEL" in error["message"]
 
 
 async def test_variables_that_cannot_be_are_told_at_the_start(tmp_path: Path, schemas: Schemas) -> None:

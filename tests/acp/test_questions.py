@@ -43,6 +43,47 @@ async def test_a_question_with_choices_is_a_choice_of_buttons_elsewhere(tmp_path
         assert "blue" in editor.said(session)
 
 
+async def test_buttons_belong_to_the_call_that_asks(tmp_path: Path, schemas: Schemas) -> None:
+    turn = calls("ask_user", question="Which one?", choices=["red", "blue"])
+    answers = {"session/request_permission": option("choice-0")}
+    async with running_editor(tmp_path, schemas, turn, DONE, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        asked = await editor.question("session/request_permission")
+        assert asked["params"]["toolCall"]["toolCallId"] == "call-1"
+        assert (await editor.update("tool_call_update", toolCallId="call-1", status="completed"))["content"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "mode", "said"),
+    [
+        ("interactive", "agent", "Start implementing"),
+        ("autopilot", "autopilot", "to its end"),
+        ("reject_once", "plan", "not approved"),
+    ],
+)
+async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
+    tmp_path: Path, schemas: Schemas, choice: str, mode: str, said: str
+) -> None:
+    turn = calls("exit_plan_mode", summary="Do it in two steps")
+    answers = {"session/request_permission": option(choice)}
+    async with running_editor(tmp_path, schemas, turn, DONE, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.call("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        since = len(editor.messages)
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
+        asked = (await editor.question("session/request_permission"))["params"]
+        assert (asked["toolCall"]["title"], asked["toolCall"]["kind"]) == ("Do it in two steps", "switch_mode")
+        kinds = [one["kind"] for one in asked["options"]]
+        assert kinds == ["allow_once", "allow_always", "reject_once"]
+        assert said in editor.said(session)
+        changed = [
+            one["currentModeId"].partition("#")[2]
+            for one in editor.updates(session, "current_mode_update", since=since)
+        ]
+        assert (changed or ["plan"])[-1] == mode
+
+
 @pytest.mark.parametrize("action", ["decline", "cancel", "something new"])
 async def test_a_person_need_not_answer(tmp_path: Path, schemas: Schemas, action: str) -> None:
     turn = calls("ask_user", question="Why?")

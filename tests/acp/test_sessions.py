@@ -426,6 +426,39 @@ async def test_whatever_is_sent_is_answered(tmp_path: Path, schemas: Schemas) ->
         await editor.call("session/list")
 
 
+async def test_meta_is_accepted_on_every_object(tmp_path: Path, schemas: Schemas) -> None:
+    meta: JsonObject = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "own": [1]}
+    with_meta: JsonObject = {"_meta": meta}
+    async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
+        capabilities: JsonObject = {"fs": with_meta, "elicitation": {"form": with_meta}, **with_meta}
+        hello: JsonObject = {"protocolVersion": 1, "clientCapabilities": capabilities, **with_meta}
+        await editor.call("initialize", hello)
+        where: JsonObject = {"cwd": str(tmp_path), "mcpServers": [], **with_meta}
+        session: JsonObject = {"sessionId": (await editor.call("session/new", where))["sessionId"]}
+        block: JsonObject = {"type": "text", "text": "hi", "annotations": with_meta, **with_meta}
+        answer = await editor.call("session/prompt", {**session, "prompt": [block], **with_meta})
+        assert answer["stopReason"] == "end_turn"
+        await editor.call("session/load", {**session, **where})
+        await editor.call("session/list", {"cursor": None, **with_meta})
+        await editor.call("session/close", {**session, **with_meta})
+
+
+async def test_an_editor_is_asked_for_nothing_that_it_has_not_offered(tmp_path: Path, schemas: Schemas) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    turns = [
+        calls("view", "call-1", path="a.txt"),
+        calls("create", "call-2", path="b.txt", file_text="b"),
+        calls("bash", "call-3", command="echo c"),
+        calls("ask_user", "call-4", question="Why?"),
+        {"text": "done"},
+    ]
+    answers = {"session/request_permission": option("allow_once")}
+    async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
+        assert (await editor.say(await editor.new(tmp_path), "go"))["stopReason"] == "end_turn"
+        asked = {one["method"] for one in editor.messages if "method" in one and "id" in one}
+        assert asked == {"session/request_permission"}
+
+
 async def test_stray_output_never_reaches_the_editor(tmp_path: Path, schemas: Schemas) -> None:
     config = CONFIG + '\n[adapters.bad]\ntype = "nonsense"\nmodels = ["x"]\n'
     async with running_editor(tmp_path, schemas, config=config, args=["--log-level", "debug"]) as (server, editor):

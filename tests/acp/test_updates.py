@@ -150,6 +150,24 @@ def test_a_change_is_shown_as_the_whole_file_before_and_after() -> None:
         assert diffs_of(unified, read=lambda _, text=after: text, applied=True).contents == pair
 
 
+def test_what_a_tool_gives_that_is_no_text_is_shown() -> None:
+    given = [
+        events.BinaryResult(data="AA==", mime_type="image/png"),
+        events.BinaryResult(data="AA==", mime_type="image/tiff", type="resource"),
+        events.BinaryResult(data="AA==", mime_type="audio/wav", type="resource"),
+        events.BinaryResult(data="AA==", mime_type="font/woff", description="mem://font", type="resource"),
+        events.BinaryResult(data="AA==", mime_type="font/woff", description="a font", type="resource"),
+    ]
+    result = events.ToolResult(content="", binary_results_for_llm=given)
+    done = events.ToolExecutionComplete(tool_call_id="c", success=True, result=result, turn_id="0")
+    assert [one["content"] for one in tool_calls.completed(done, "font", None)["content"]] == [
+        {"type": "image", "data": "AA==", "mimeType": "image/png"},
+        {"type": "image", "data": "AA==", "mimeType": "image/tiff"},
+        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "mem://font", "blob": "AA==", "mimeType": "font/woff"}},
+    ]
+
+
 def test_what_is_no_diff_is_not_taken_for_one() -> None:
     for text in ("", "hello", "@@ -1 +1 @@\n-a\n+b", "--- a\n+++ b\nno hunk"):
         assert diffs_of(text).contents == []

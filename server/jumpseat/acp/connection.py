@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from jumpseat.acp.door import Door
 from jumpseat.acp.errors import error_of
-from jumpseat.acp.questions import ask_user
+from jumpseat.acp.questions import ask_about_plan, ask_user
 from jumpseat.acp.routes import find_notified, find_route
 from jumpseat.errors import ClientCallError
 from jumpseat.handlers.context import Context
@@ -112,7 +112,9 @@ class AcpConnection:
         _nothing("hooks")
 
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        _nothing("a say in plans")
+        if self._door is None:
+            raise ClientCallError("the editor is not there yet")
+        return await ask_about_plan(self._door, params)
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         _nothing("a say in the system message")

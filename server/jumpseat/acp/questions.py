@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.acp.content import text_block
 from jumpseat.acp.params import ElicitationAnswer, PermissionAnswer
 from jumpseat.acp.permissions import decision_of, options_for
 from jumpseat.acp.updates import AskForm, AskPermission, AskToOpen
 from jumpseat.errors import ClientCallError, SessionNotFoundError
-from jumpseat_protocol.callbacks import UserInputResponse
+from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse, UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
+from jumpseat_protocol.events import PlanAction
 from jumpseat_protocol.permissions import PermissionDecision
 
 if TYPE_CHECKING:
@@ -23,6 +25,19 @@ log = logging.getLogger(__name__)
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
+
+PLAN_ACTIONS: Final[Mapping[str, tuple[PlanAction, ...]]] = {
+    "allow_once": ("interactive", "exit_only"),
+    "allow_always": ("autopilot", "autopilot_fleet"),
+}
+"""What an approval of each kind can mean for a plan; the first that the model offers is what it means."""
+PLAN_OPTIONS: Final[Mapping[PlanAction, str]] = {
+    "interactive": "Approve, and ask before changes",
+    "exit_only": "Approve, and stop here",
+    "autopilot": "Approve, and work on to the end",
+    "autopilot_fleet": "Approve, and work on to the end",
+}
+KEEP_PLANNING: Final = {"optionId": "reject_once", "name": "Keep planning", "kind": "reject_once"}
 
 
 async def ask_permission(door: Door, view: SessionView, step: AskPermission) -> None:
@@ -72,19 +87,52 @@ async def ask_user(
         {"optionId": f"choice-{place}", "name": choice, "kind": "allow_once"}
         for place, choice in enumerate(choices)
     ]
-    call: dict[str, Any] = {
-        "toolCallId": f"question-{uuid.uuid4()}",
-        "title": question,
-        "kind": "other",
-        "status": "pending",
-        "content": [{"type": "content", "content": text_block(question)}],
+    call = _shown_as(door, session_id, "ask_user", question, question)
+    chosen = await _choose(door, session_id, {**call, "kind": "other"}, options)
+    if chosen is None:
+        raise ClientCallError("the user did not answer")
+    return UserInputResponse(answer=chosen["name"], was_freeform=False)
+
+
+async def ask_about_plan(door: Door, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+    """Have the person approve a plan, and say how it is to be carried out."""
+    # One option of each kind: some editors have one key for each.
+    actions: dict[str, PlanAction] = {
+        kind: next(action for action in group if action in params.actions)
+        for kind, group in PLAN_ACTIONS.items()
+        if any(action in params.actions for action in group)
     }
+    options = [
+        {"optionId": action, "name": PLAN_OPTIONS[action], "kind": kind} for kind, action in actions.items()
+    ]
+    text = params.plan_content or params.summary
+    call = _shown_as(door, params.session_id, "exit_plan_mode", params.summary, text)
+    chosen = await _choose(door, params.session_id, {**call, "kind": "switch_mode"}, [*options, KEEP_PLANNING])
+    action = actions.get(chosen["kind"]) if chosen is not None else None
+    return ExitPlanModeResponse(approved=action is not None, selected_action=action)
+
+
+def _shown_as(door: Door, session_id: str, tool: str, title: str, text: str) -> dict[str, Any]:
+    """A question as a tool call, which is what has buttons: the one that asks it, where that is certain."""
+    view = door.views.get(session_id)
+    calls = [call_id for call_id, one in view.translator.calls.items() if one.tool == tool] if view else []
+    return {
+        "toolCallId": calls[0] if len(calls) == 1 else f"question-{uuid.uuid4()}",
+        "title": title,
+        "status": "pending",
+        "content": [{"type": "content", "content": text_block(text)}],
+    }
+
+
+async def _choose(
+    door: Door, session_id: str, call: dict[str, Any], options: list[dict[str, str]]
+) -> dict[str, str] | None:
+    """The option that the person has chosen; ``None`` where it was none."""
     params = {"sessionId": session_id, "toolCall": call, "options": options}
     outcome = (await door.connection.ask(PERMISSION, params, PermissionAnswer)).outcome
-    for option in options:
-        if outcome.outcome == "selected" and outcome.option_id == option["optionId"]:
-            return UserInputResponse(answer=option["name"], was_freeform=False)
-    raise ClientCallError("the user did not answer")
+    if outcome.outcome != "selected":
+        return None
+    return next((one for one in options if one["optionId"] == outcome.option_id), None)
 
 
 async def _ask_in_form(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from jumpseat.acp.content import text_block
 from jumpseat.acp.diffs import Diffs, Reader, diffs_of
@@ -113,14 +114,24 @@ def completed(
         shown["content"], shown["locations"] = diffs.contents, diffs.locations
     else:
         shown["content"] = output(text, tool) if text else []
-        for one in (result.binary_results_for_llm if result is not None else None) or ():
-            if one.type == "image":
-                block = {"type": "image", "data": one.data, "mimeType": one.mime_type}
-                shown["content"].append({"type": "content", "content": block})
+        given = map(_given, (result.binary_results_for_llm if result is not None else None) or ())
+        shown["content"] += [{"type": "content", "content": block} for block in given if block is not None]
     if call.effective_arguments is not None:
         shown["rawInput"] = call.effective_arguments
     shown["rawOutput"] = {"output": text} if error is None else {"error": error.message}
     return shown
+
+
+def _given(result: events.BinaryResult) -> dict[str, Any] | None:
+    """What is no text as a content block; ``None`` where there is none for it."""
+    kind = result.mime_type.partition("/")[0].lower()
+    if result.type == "image" or kind in ("image", "audio"):
+        block = "audio" if kind == "audio" else "image"
+        return {"type": block, "data": result.data, "mimeType": result.mime_type}
+    if result.description and urlsplit(result.description).scheme:
+        resource = {"uri": result.description, "blob": result.data, "mimeType": result.mime_type}
+        return {"type": "resource", "resource": resource}
+    return None
 
 
 def asked(

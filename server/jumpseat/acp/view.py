@@ -49,7 +49,7 @@ class SessionView:
 
     def __init__(self, door: Door, session_id: str, cwd: str) -> None:
         self.session_id = session_id
-        self.translator = Translator(cwd, _text_of)
+        self.translator = Translator(cwd, self._text_of)
         self.models: Sequence[ModelInfo] = ()
         self.models_known = anyio.Event()
         self._door = door
@@ -165,6 +165,16 @@ class SessionView:
                 self.tell(update.body)
         self.translator.calls.clear()
 
+    def _text_of(self, path: str) -> str | None:
+        """A file for the eyes of a person; ``None`` where there is none, or it is large."""
+        try:
+            file = Path(path)
+            if not file.is_file() or file.stat().st_size > LARGEST_SHOWN_BYTES:
+                return None
+            return self._door.ctx.process.secrets(file.read_bytes().decode("utf-8", "replace"))
+        except (OSError, ValueError):
+            return None
+
     # --- options ------------------------------------------------------------------------------------------------
 
     def modes(self) -> dict[str, Any]:
@@ -266,14 +276,3 @@ class SessionView:
         for scope in self._commands:
             scope.cancel()
         return self.session.abort("user_initiated")
-
-
-def _text_of(path: str) -> str | None:
-    """A file for the eyes of a person; ``None`` where there is none, or it is large."""
-    try:
-        file = Path(path)
-        if not file.is_file() or file.stat().st_size > LARGEST_SHOWN_BYTES:
-            return None
-        return file.read_bytes().decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return None

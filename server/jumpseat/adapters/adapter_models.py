@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.adapter import Endpoint
@@ -13,12 +13,17 @@ from jumpseat.adapters.configured import ConfiguredAdapters, plain_offer
 from jumpseat.adapters.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.config import AdapterConfig, ModelConfig
+from jumpseat.config import GIVEN, KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Catalogue
 
+MODEL_VARIABLES: Final[Mapping[str, str]] = {
+    **{name: variables[2] for name, variables in {**WELL_KNOWN, **KNOWN_BESIDE}.items()},
+    GIVEN: "COPILOT_MODEL",
+}
+"""What says in the environment which model of an adapter is meant."""
 
 @dataclass(frozen=True, slots=True)
 class AdapterModels:
@@ -119,4 +124,6 @@ def offered(offers: list[Offer], name: str | None) -> Offer | None:
 
 
 def _no_models(name: str) -> ConfigError:
-    return ConfigError(f"adapter {name!r} declares no models: name one, or set default_model")
+    variable = MODEL_VARIABLES.get(name)
+    how = f"{variable} or default_model" if variable else "default_model"
+    return ConfigError(f"adapter {name!r} declares no models: name one, or set {how}")

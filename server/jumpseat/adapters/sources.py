@@ -274,7 +274,7 @@ class Models:
                 return await self.copilot.resolve(login, None, settings)
             if (default := adapters.default()) is None:
                 raise nothing_configured()
-            return await self._from(*default, None, settings)
+            return await self._from(*default, await self._usual(*default), settings)
         alias = self._config.models.get(name)
         if alias is not None:
             config = adapters.main.get(alias.adapter) or adapters.beside.get(alias.adapter)
@@ -302,6 +302,15 @@ class Models:
         if not left:
             raise nothing_configured()
         raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(left)}")
+
+    async def _usual(self, adapter: str, config: AdapterConfig) -> str | None:
+        """The model to use of an adapter that names none, from its provider's list; ``None`` where it names one, or
+        there is no list."""
+        if (await self.adapters.offered(adapter, config)).offers:
+            return None
+        from jumpseat.adapters.usual_model import usual_model
+
+        return usual_model(adapter, await self.catalogue.of_adapter(adapter))
 
     async def _from(
         self, adapter: str, config: AdapterConfig, model: str | None, settings: SessionSettings

@@ -132,10 +132,13 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         _check_agents(options.custom_agents)
         settings.lost_agent_servers = {}
     if options.mcp_servers is not None:
+        settings.mcp_servers = {}
+        settings.lost_mcp_servers = {}
+    if options.mcp_servers:
+        # Loaded late: most sessions have none, though some clients always send a list.
         from jumpseat.mcp.catalogue import check_servers
 
         settings.mcp_servers = check_servers(options.mcp_servers)
-        settings.lost_mcp_servers = {}
     if (storage := options.mcp_o_auth_token_storage) is not None:
         settings.stored_mcp_logins = storage == "persistent"
     if options.request_mcp_apps is not None:

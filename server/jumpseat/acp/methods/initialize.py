@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from jumpseat.acp.door import Door
 from jumpseat.acp.params import InitializeParams
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.store.options import KeptOptions
 from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions
 from jumpseat_protocol.version import __version__
 
@@ -40,15 +43,17 @@ CAPABILITIES: Final[dict[str, Any]] = {
 }
 
 
-async def _warm() -> None:
-    """Have ready what the first session is checked with, while the editor reads the answer."""
+async def _warm(door: Door) -> None:
+    """Have ready what the first session is checked and kept with, while the editor reads the answer."""
     SessionCreateParams.model_rebuild()
     SessionOptions.model_rebuild()
+    KeptOptions.model_rebuild()
+    door.ctx.models.check(SessionSettings(cwd=Path.cwd()))
 
 
 def initialize(door: Door, params: InitializeParams) -> dict[str, Any]:
     """Answered at once: nothing is loaded or asked for it."""
-    door.connection.tasks.start_soon(_warm)
+    door.connection.tasks.start_soon(_warm, door)
     door.capabilities = params.client_capabilities
     if params.client_info is not None and params.client_info.name:
         named = f"{params.client_info.name}/{params.client_info.version or '0'}"

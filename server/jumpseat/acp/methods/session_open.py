@@ -105,6 +105,7 @@ def _options(door: Door, setup: SessionSetup) -> dict[str, Any]:
         "streaming": True,
         "requestPermission": True,
         "requestUserInput": True,
+        "requestExitPlanMode": True,
         "requestElicitation": elicitation.form is not None or elicitation.url is not None,
         "mcpServers": _servers(setup.mcp_servers),
     }
