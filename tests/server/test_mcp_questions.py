@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.support.callbacks import answering
 from tests.support.guarded_mcp_server import guarded
 from tests.support.mcp_servers import call, session_with, status, stdio, turn
-from tests.support.model_server import ModelServer
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +74,89 @@ async def test_a_server_that_wants_a_token_nobody_gives_takes_nothing_with_it(tm
         session = await server.wire.create(provider, mcpServers={"far": {"url": f"{far.url}/mcp"}})
         await status(server.wire, session, "far", "needs-auth")
         await server.wire.prompt(session)
+
+
+# --- headers ------------------------------------------------------------------------------------------------------
+
+HEADERS_ASKED = "mcp.headers_refresh_required"
+
+
+class WantsKey:
+    """A server that refuses requests without an ``X-Key`` that is good."""
+
+    def __init__(self, *good: str) -> None:
+        self.good = {*good}
+
+    def __call__(self, request: SeenRequest) -> Reply:
+        if request.headers.get("x-key") not in self.good:
+            return json_reply({}, status=403)
+        return guarded(replace(request, headers={**request.headers, "authorization": "Bearer two"}))
+
+
+def keys(key: str) -> JsonObject:
+    return {"kind": "headers", "headers": {"x-KEY": key, "Accept": "nothing", "Mcp-Session-Id": "mine"}}
+
+
+async def give_headers(wire: Wire, session: str, answer: JsonObject, *, since: int = 0) -> str:
+    """Answer the next wish for headers; returns why there was one."""
+    asked = (await wire.event(HEADERS_ASKED, session=session, since=since))["data"]
+    params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
+    method = "session.mcp.headers.handlePendingHeadersRefreshRequest"
+    assert await wire.call(method, params) == {"success": True}
+    assert await wire.call(method, params) == {"success": False}
+    done = (await wire.event("mcp.headers_refresh_completed", session=session, since=since))["data"]
+    assert done == {"requestId": asked["requestId"], "outcome": answer["kind"]}
+    return asked["reason"]
+
+
+async def headers_session(wire: Wire, url: str, ttl_ms: int, key: str = "stale") -> str:
+    config = {"type": "http", "url": f"{url}/mcp", "headersRefreshTtlMs": ttl_ms, "headers": {"X-Key": key}}
+    session = await wire.create(scripted(*turn("far-go")), mcpServers={"far": config})
+    interest = {"sessionId": session, "eventType": HEADERS_ASKED}
+    await wire.call("session.eventLog.registerInterest", interest)
+    return session
+
+
+async def test_a_client_gives_headers_and_others_when_these_are_refused(tmp_path: Path) -> None:
+    wants = WantsKey("first")
+    async with ModelServer(answer=wants) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await headers_session(wire, far.url, 3_600_000)
+        assert await give_headers(wire, session, keys("first")) == "startup"
+        await status(wire, session, "far", "connected")
+        wants.good = {"second"}
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        assert await give_headers(wire, session, keys("second"), since=since) == "auth-failed"
+        done = await wire.event("tool.execution_complete", session=session)
+        await wire.event("session.idle", session=session)
+    assert done["data"]["result"]["content"] == "gone"
+    assert all(one.headers["accept"] != "nothing" for one in far.requests)
+    assert all(one.headers.get("mcp-session-id") != "mine" for one in far.requests)
+
+
+async def test_headers_whose_time_is_over_are_asked_for_anew(tmp_path: Path) -> None:
+    async with ModelServer(answer=WantsKey("first")) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await headers_session(wire, far.url, 0)
+        assert await give_headers(wire, session, keys("first")) == "startup"
+        since = next(
+            place for place, one in enumerate(wire.messages) if "mcp.headers_refresh_completed" in str(one)
+        )
+        assert await give_headers(wire, session, keys("first"), since=since + 1) == "ttl-expired"
+
+
+async def test_a_server_gets_its_configured_headers_where_a_client_has_none_for_it(tmp_path: Path) -> None:
+    async with ModelServer(answer=WantsKey("own")) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await headers_session(wire, far.url, 3_600_000, "own")
+        assert await give_headers(wire, session, {"kind": "none"}) == "startup"
+        await status(wire, session, "far", "connected")
+        # A session whose client does not answer such wishes.
+        config = {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 1, "headers": {"X-Key": "own"}}
+        other = await wire.create(scripted(), mcpServers={"far": config})
+        await status(wire, other, "far", "connected")
+        assert not [one for one in wire.events(other) if one["type"] == HEADERS_ASKED]
 
 
 # --- forms, models, hooks -----------------------------------------------------------------------------------------

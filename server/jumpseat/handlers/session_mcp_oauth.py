@@ -17,7 +17,9 @@ from jumpseat_protocol.server import SuccessResult
 def handle_pending_request(ctx: Context, params: HandlePendingOauthParams) -> SuccessResult:
     """The first answer to a server's wish for a token wins; a late or unknown one is told so."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
-    return SuccessResult(success=host is not None and host.oauth.answer(params.request_id, params.result))
+    return SuccessResult(
+        success=host is not None and host.credentials.oauth.answer(params.request_id, params.result)
+    )
 
 
 def authentication_state_changed(ctx: Context, params: McpAuthChangedParams) -> None:
