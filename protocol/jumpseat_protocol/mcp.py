@@ -208,6 +208,29 @@ class McpOauthLoginResult(WireModel):
     authorization_url: str | None = None
 
 
+class HeaderEntry(WireModel):
+    name: str
+    value: str
+
+
+class McpHttpResponse(WireModel):
+    """What a server answered; ``body`` is there where it is text and not long."""
+
+    status_code: int
+    headers: list[HeaderEntry]
+    body: str | None = None
+
+
+class McpProbeResult(WireModel):
+    """``authenticated``: the token that there is was taken. ``reason`` belongs to ``needs-auth``."""
+
+    status: Literal["no-auth-required", "authenticated", "needs-auth", "failed"]
+    http_response: McpHttpResponse | None = None
+    reason: Literal["initial", "refresh", "upscope"] | None = None
+    www_authenticate_params: dict[str, str] | None = None
+    error: str | None = None
+
+
 class McpAuthChangedParams(WireModel):
     session_id: str
     server_name: str | None = None

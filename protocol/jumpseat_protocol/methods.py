@@ -292,6 +292,7 @@ def _state_requests() -> Mapping[str, Method]:
             mcp.HandlePendingHeadersParams, server.SuccessResult
         ),
         "session.mcp.oauth.authenticationStateChanged": Method(mcp.McpAuthChangedParams, None),
+        "session.mcp.oauth.probe": Method(mcp.McpServerParams, mcp.McpProbeResult),
         "session.mcp.oauth.login": Method(mcp.McpOauthLoginParams, mcp.McpOauthLoginResult),
         "session.mcp.apps.callTool": Method(mcp.McpAppCallParams, dict),
         "session.mcp.apps.listTools": Method(mcp.McpAppToolsParams, mcp.McpRawToolsResult),

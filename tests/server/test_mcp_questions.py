@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.callbacks import answering
 from tests.support.guarded_mcp_server import guarded
-from tests.support.mcp_servers import call, session_with, status, stdio, turn
+from tests.support.mcp_servers import call, remote, session_with, status, stdio, turn
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
@@ -74,6 +74,52 @@ async def test_a_server_that_wants_a_token_nobody_gives_takes_nothing_with_it(tm
         session = await server.wire.create(provider, mcpServers={"far": {"url": f"{far.url}/mcp"}})
         await status(server.wire, session, "far", "needs-auth")
         await server.wire.prompt(session)
+
+
+async def test_a_client_finds_out_whether_a_server_wants_a_token(tmp_path: Path) -> None:
+    async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await guarded_session(wire, far.url)
+        probe = {"sessionId": session, "serverName": "far"}
+        asked = (await wire.event("mcp.oauth_required", session=session))["data"]
+        before = await wire.call("session.mcp.oauth.probe", probe)
+        params = {"sessionId": session, "requestId": asked["requestId"]}
+        token = {"kind": "token", "accessToken": "one"}
+        await wire.call("session.mcp.oauth.handlePendingRequest", params | {"result": token})
+        await status(wire, session, "far", "connected")
+        after = await wire.call("session.mcp.oauth.probe", probe)
+        assert len([one for one in wire.events(session) if one["type"] == "mcp.oauth_required"]) == 1
+    assert (before["status"], before["reason"]) == ("needs-auth", "initial")
+    assert before["wwwAuthenticateParams"]["scope"] == "read"
+    assert (before["httpResponse"]["statusCode"], before["httpResponse"]["body"]) == (401, "{}")
+    assert (after["status"], after["httpResponse"]["statusCode"]) == ("authenticated", 200)
+
+
+async def test_what_cannot_be_probed_is_told(tmp_path: Path) -> None:
+    async with (
+        remote("http") as open_url,
+        remote("sse") as sse_url,
+        ModelServer(answer=lambda _request: json_reply({}, status=500)) as broken,
+        running_server(tmp_path) as server,
+    ):
+        servers = {
+            "program": stdio(),
+            "open": {"url": open_url},
+            "sse": {"type": "sse", "url": sse_url},
+            "broken": {"url": f"{broken.url}/mcp"},
+            "gone": {"url": "http://127.0.0.1:1/mcp"},
+        }
+        wire = server.wire
+        session = await wire.create(scripted({"text": "hi"}), mcpServers=servers)
+
+        async def probed(name: str) -> JsonObject:
+            return await wire.call("session.mcp.oauth.probe", {"sessionId": session, "serverName": name})
+
+        assert (await probed("open"))["status"] == (await probed("sse"))["status"] == "no-auth-required"
+        assert [(await probed(name))["status"] for name in ("broken", "gone")] == ["failed", "failed"]
+        for name, problem in (("program", "not a remote server"), ("nobody", "is not configured")):
+            error = await wire.refused("session.mcp.oauth.probe", {"sessionId": session, "serverName": name})
+            assert problem in error["message"]
 
 
 # --- headers ------------------------------------------------------------------------------------------------------

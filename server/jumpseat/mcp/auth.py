@@ -8,7 +8,7 @@ beforehand, and anew when their time is over, or when they were refused.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -55,6 +55,11 @@ class ClientTokens(httpx.Auth):
         self._token = token
         self._metadata: str | None = None
         self._lock = anyio.Lock()
+
+    @property
+    def token(self) -> str | None:
+        """The one that requests carry now."""
+        return self._token
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         for _ in range(ROUNDS):
@@ -184,6 +189,12 @@ def challenge_of(response: httpx.Response) -> dict[str, str]:
         return {}
     found = cast("list[tuple[str, str, str]]", _PARAM.findall(rest))
     return {name.lower(): re.sub(r"\\(.)", r"\1", quoted) if quoted else plain for name, quoted, plain in found}
+
+
+def challenge_params(challenge: Mapping[str, str]) -> dict[str, str]:
+    """What clients are told of a challenge, in the words of the protocol."""
+    names = {"resource_metadata": "resourceMetadataUrl", "scope": "scope", "error": "error"}
+    return {names[name]: value for name, value in challenge.items() if name in names}
 
 
 def _reason(response: httpx.Response, challenge: dict[str, str], *, had_token: bool) -> AuthReason | None:

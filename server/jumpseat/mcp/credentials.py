@@ -5,7 +5,7 @@ Nothing is imported here that is heavy: a session with servers has this before t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -87,6 +87,12 @@ class Credentials:
             return known
         return ClientHeaders(known, ask_headers, config.headers_refresh_ttl_ms / 1000)
 
+    async def token(self, tokens: Mapping[str, ClientTokens], url: str) -> str | None:
+        """The token that a request to a server would carry, as far as nobody need be asked."""
+        if (known := tokens.get(url)) is not None:
+            return known.token
+        return await self._logins.current(url) if self.stored_logins else None
+
     async def ask_token(self, connection: Connection, question: AuthQuestion) -> str | None:
         """A token for a server: of the login of the user, or else of a client."""
         config = connection.resolved_config
@@ -97,8 +103,8 @@ class Credentials:
                 return token
         if not self._session.clients.has_interest(OAUTH):
             return None
-        names = {"resource_metadata": "resourceMetadataUrl", "scope": "scope", "error": "error"}
-        challenge = {names[name]: value for name, value in question.challenge.items() if name in names}
+        from jumpseat.mcp.auth import challenge_params
+
         pending = self.oauth.ask(connection.name)
         answer: McpOauthAnswer = CANCELLED
         try:
@@ -108,7 +114,7 @@ class Credentials:
                     server_name=connection.name,
                     server_url=(connection.config.url if connection.config else None) or "",
                     reason=question.reason,
-                    www_authenticate_params=challenge or None,
+                    www_authenticate_params=challenge_params(question.challenge) or None,
                     resource_metadata=question.metadata,
                     static_client_config=_static_client(connection.config),
                 )

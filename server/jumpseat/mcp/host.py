@@ -23,7 +23,7 @@ from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import McpTool
 from jumpseat_protocol import events
-from jumpseat_protocol.mcp import McpServerConfig, McpServerInfo, McpStatus
+from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
 
 if TYPE_CHECKING:
     from jumpseat.mcp.auth import ClientTokens
@@ -331,17 +331,11 @@ class McpHost:
         Raises:
             InvalidRequestError: nobody can log in there.
         """
-        state = self._states[name]
+        config = self._remote(name)
         if not self.credentials.stored_logins:
             raise InvalidRequestError(
                 "a login is kept on the disk, and this session wants its tokens in memory only"
             )
-        if state.entry.config is None:
-            raise InvalidRequestError(f"MCP server {name!r} is not configured")
-        try:
-            config = resolved(state.entry, state.entry.config, self._shared.environ)
-        except MissingVariableError as error:
-            raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
         url = config.url or ""
         if not again and await self._shared.logins.current(url) is not None:
             self.retry_auth(name)
@@ -378,6 +372,35 @@ class McpHost:
         if told.address is None and told.problem is not None:
             raise InvalidRequestError(f"MCP server {name!r}: {told.problem}")
         return told.address
+
+    async def probe(self, name: str) -> McpProbeResult:
+        """Find out whether a server wants a login, whatever has become of it; nothing changes.
+
+        Raises:
+            InvalidRequestError: it has no URL, or a variable in its settings is not set.
+        """
+        config = self._remote(name)
+        token = await self.credentials.token(self._states[name].tokens, config.url or "")
+        await anyio.to_thread.run_sync(import_module, "jumpseat.mcp.probe", abandon_on_cancel=True)
+        from jumpseat.mcp.probe import probe
+
+        return await probe(config, token)
+
+    def _remote(self, name: str) -> McpServerConfig:
+        """The settings of a server that is reached by a URL, as it would be started with them now.
+
+        Raises:
+            InvalidRequestError: there is no such server, it is a program, or a variable is not set.
+        """
+        state = self._states.get(name)
+        if state is None or state.entry.config is None:
+            raise InvalidRequestError(f"MCP server {name!r} is not configured")
+        if not state.entry.config.remote:
+            raise InvalidRequestError(f"MCP server {name!r} is not a remote server")
+        try:
+            return resolved(state.entry, state.entry.config, self._shared.environ)
+        except MissingVariableError as error:
+            raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
 
     def _release(self) -> None:
         """Let no server wait for what no client answers any more."""

@@ -171,6 +171,7 @@ def _state_routes() -> Mapping[str, Handler]:
             session_mcp_headers.handle_pending_headers_refresh_request
         ),
         "session.mcp.oauth.authenticationStateChanged": session_mcp_oauth.authentication_state_changed,
+        "session.mcp.oauth.probe": session_mcp_oauth.probe,
         "session.mcp.oauth.login": session_mcp_oauth.login,
         "session.mcp.apps.callTool": session_mcp_apps.call_tool,
         "session.mcp.apps.listTools": session_mcp_apps.list_tools,
