@@ -886,6 +886,26 @@ class McpOauthCompleted(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class McpHeadersRefreshRequired(Payload):
+    """A server's requests want headers; a client with an interest in this event is to answer."""
+
+    type: ClassVar[str] = "mcp.headers_refresh_required"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    server_name: str
+    server_url: str
+    reason: Literal["startup", "ttl-expired", "auth-failed"]
+
+
+@dataclass(slots=True, kw_only=True)
+class McpHeadersRefreshCompleted(Payload):
+    type: ClassVar[str] = "mcp.headers_refresh_completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    outcome: Literal["headers", "none", "timeout"]
+
+
+@dataclass(slots=True, kw_only=True)
 class SamplingRequested(Payload):
     """A server wants an answer of a model; ``request`` is what it wants to ask, in the words of MCP."""
 
@@ -979,6 +999,8 @@ EventPayload: TypeAlias = (
     | McpPromptsListChanged
     | McpOauthRequired
     | McpOauthCompleted
+    | McpHeadersRefreshRequired
+    | McpHeadersRefreshCompleted
     | SamplingRequested
     | SamplingCompleted
 )

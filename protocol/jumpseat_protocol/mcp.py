@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 
+from jumpseat_protocol.sessions import Headers
 from jumpseat_protocol.wire import WireModel
 
 McpStatus: TypeAlias = Literal[
@@ -18,7 +19,8 @@ class McpServerConfig(WireModel):
     """One server: a ``command`` to run, or the ``url`` of one that runs.
 
     ``tools`` are the names of those to offer, ``["*"]`` or nothing for all. ``timeout`` is that of one call, in
-    milliseconds. Fields that this server does not know are kept.
+    milliseconds. With ``headers_refresh_ttl_ms`` a client gives headers, which hold for so long. Fields that this
+    server does not know are kept.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -36,6 +38,7 @@ class McpServerConfig(WireModel):
     oauth_client_id: str | None = None
     oauth_public_client: StrictBool | None = None
     oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None
+    headers_refresh_ttl_ms: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _one_way_in(self) -> McpServerConfig:
@@ -169,6 +172,26 @@ class HandlePendingOauthParams(McpRequestParams):
     result: McpOauthAnswer
 
 
+class McpHeaders(WireModel):
+    """Headers for the requests to a server; they win over the configured ones."""
+
+    kind: Literal["headers"]
+    headers: Headers = Field(repr=False)
+
+
+class McpHeadersNone(WireModel):
+    """There are none for now."""
+
+    kind: Literal["none"]
+
+
+McpHeadersAnswer: TypeAlias = McpHeaders | McpHeadersNone
+
+
+class HandlePendingHeadersParams(McpRequestParams):
+    result: McpHeadersAnswer
+
+
 class McpOauthLoginParams(McpServerParams):
     """A ``client_id`` that was registered by hand wins over the configured one; without any, we register."""
 
@@ -183,6 +206,29 @@ class McpOauthLoginResult(WireModel):
     """Where the user is to go; nothing where the server already takes what is known."""
 
     authorization_url: str | None = None
+
+
+class HeaderEntry(WireModel):
+    name: str
+    value: str
+
+
+class McpHttpResponse(WireModel):
+    """What a server answered; ``body`` is there where it is text and not long."""
+
+    status_code: int
+    headers: list[HeaderEntry]
+    body: str | None = None
+
+
+class McpProbeResult(WireModel):
+    """``authenticated``: the token that there is was taken. ``reason`` belongs to ``needs-auth``."""
+
+    status: Literal["no-auth-required", "authenticated", "needs-auth", "failed"]
+    http_response: McpHttpResponse | None = None
+    reason: Literal["initial", "refresh", "upscope"] | None = None
+    www_authenticate_params: dict[str, str] | None = None
+    error: str | None = None
 
 
 class McpAuthChangedParams(WireModel):

@@ -292,7 +292,11 @@ def _state_requests() -> Mapping[str, Method]:
         "session.mcp.cancelSamplingExecution": Method(mcp.McpRequestParams, mcp.McpCancelSamplingResult),
         "session.ui.handlePendingSampling": Method(mcp.HandlePendingSamplingParams, server.SuccessResult),
         "session.mcp.oauth.handlePendingRequest": Method(mcp.HandlePendingOauthParams, server.SuccessResult),
+        "session.mcp.headers.handlePendingHeadersRefreshRequest": Method(
+            mcp.HandlePendingHeadersParams, server.SuccessResult
+        ),
         "session.mcp.oauth.authenticationStateChanged": Method(mcp.McpAuthChangedParams, None),
+        "session.mcp.oauth.probe": Method(mcp.McpServerParams, mcp.McpProbeResult),
         "session.mcp.oauth.login": Method(mcp.McpOauthLoginParams, mcp.McpOauthLoginResult),
         "session.mcp.apps.callTool": Method(mcp.McpAppCallParams, dict),
         "session.mcp.apps.listTools": Method(mcp.McpAppToolsParams, mcp.McpRawToolsResult),

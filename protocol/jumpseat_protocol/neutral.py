@@ -59,7 +59,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.tasks.waitForPending": _DONE,
     "session.tools.updateSubagentSettings": _DONE,
     # --- MCP ------------------------------------------------------------------------------------------------------
-    "session.mcp.headers.handlePendingHeadersRefreshRequest": _NOBODY_ASKED,
     "session.mcp.oauth.respond": _NOBODY_ASKED,
     "session.mcp.removeGitHub": Answer({"removed": False}),
     # --- questions that were never asked --------------------------------------------------------------------------

@@ -273,7 +273,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.mcp.oauth.cancelLogin",
         "session.mcp.oauth.complete",
         "session.mcp.oauth.prepareLogin",
-        "session.mcp.oauth.probe",
         "session.mcp.registerExternalClient",
         "session.mcp.reloadWithConfig",
         "session.mcp.setConnectedIdeInfo",

@@ -113,14 +113,14 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             "model": "scripted-model",
             "workingDirectory": str(workspace),
             "skillDirectories": [str(_make_skill(folder / "skills"))],
-            "mcpServers": {"testing": stdio(), "far": {"url": f"{far.url}/mcp"}},
+            "mcpServers": {"testing": stdio(), "far": {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 3_600_000}},
         }
         opened = await wire.call("session.create", OPTIONS | options)
         session: str = opened["sessionId"]
         client = _Client(wire, session, protocol)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.answer)
-            for asked in ("mcp.oauth_required", "sampling.requested"):
+            for asked in ("mcp.oauth_required", "mcp.headers_refresh_required", "sampling.requested"):
                 await wire.call("session.eventLog.registerInterest", {"sessionId": session, "eventType": asked})
             for name, wanted in (("testing", "connected"), ("far", "connected"), ("dying", "failed")):
                 await status(wire, session, name, wanted)
@@ -251,6 +251,9 @@ class _Client:
                 token = "one" if data["reason"] == "initial" else "two"
                 answer = {"result": {"kind": "token", "accessToken": token}}
                 await self.wire.ask("session.mcp.oauth.handlePendingRequest", asked | answer)
+            case "mcp.headers_refresh_required":
+                answer = {"result": {"kind": "headers", "headers": {"X-Trace": "1"}}}
+                await self.wire.ask("session.mcp.headers.handlePendingHeadersRefreshRequest", asked | answer)
             case "sampling.requested":
                 question = {name: data[name] for name in ("serverName", "mcpRequestId", "request")}
                 ran = await self.wire.call("session.mcp.executeSampling", asked | question)

@@ -54,6 +54,8 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "external_tool.requested": ["requestId", "toolCallId", "toolName", "arguments"],
     "hook.end": ["hookInvocationId", "hookType", "success", "error.message"],
     "hook.start": ["hookInvocationId", "hookType"],
+    "mcp.headers_refresh_completed": ["requestId", "outcome"],
+    "mcp.headers_refresh_required": ["requestId", "serverName", "serverUrl", "reason"],
     "mcp.oauth_completed": ["requestId"],
     "mcp.oauth_required": ["requestId", "serverName", "serverUrl"],
     "mcp.prompts.list_changed": ["serverName"],

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.callbacks import answering
 from tests.support.guarded_mcp_server import guarded
-from tests.support.mcp_servers import call, session_with, status, stdio, turn
-from tests.support.model_server import ModelServer
+from tests.support.mcp_servers import call, remote, session_with, status, stdio, turn
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +74,135 @@ async def test_a_server_that_wants_a_token_nobody_gives_takes_nothing_with_it(tm
         session = await server.wire.create(provider, mcpServers={"far": {"url": f"{far.url}/mcp"}})
         await status(server.wire, session, "far", "needs-auth")
         await server.wire.prompt(session)
+
+
+async def test_a_client_finds_out_whether_a_server_wants_a_token(tmp_path: Path) -> None:
+    async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await guarded_session(wire, far.url)
+        probe = {"sessionId": session, "serverName": "far"}
+        asked = (await wire.event("mcp.oauth_required", session=session))["data"]
+        before = await wire.call("session.mcp.oauth.probe", probe)
+        params = {"sessionId": session, "requestId": asked["requestId"]}
+        token = {"kind": "token", "accessToken": "one"}
+        await wire.call("session.mcp.oauth.handlePendingRequest", params | {"result": token})
+        await status(wire, session, "far", "connected")
+        after = await wire.call("session.mcp.oauth.probe", probe)
+        assert len([one for one in wire.events(session) if one["type"] == "mcp.oauth_required"]) == 1
+    assert (before["status"], before["reason"]) == ("needs-auth", "initial")
+    assert before["wwwAuthenticateParams"]["scope"] == "read"
+    assert (before["httpResponse"]["statusCode"], before["httpResponse"]["body"]) == (401, "{}")
+    assert (after["status"], after["httpResponse"]["statusCode"]) == ("authenticated", 200)
+
+
+async def test_what_cannot_be_probed_is_told(tmp_path: Path) -> None:
+    async with (
+        remote("http") as open_url,
+        remote("sse") as sse_url,
+        ModelServer(answer=lambda _request: json_reply({}, status=500)) as broken,
+        running_server(tmp_path) as server,
+    ):
+        servers = {
+            "program": stdio(),
+            "open": {"url": open_url},
+            "sse": {"type": "sse", "url": sse_url},
+            "broken": {"url": f"{broken.url}/mcp"},
+            "gone": {"url": "http://127.0.0.1:1/mcp"},
+        }
+        wire = server.wire
+        session = await wire.create(scripted({"text": "hi"}), mcpServers=servers)
+
+        async def probed(name: str) -> JsonObject:
+            return await wire.call("session.mcp.oauth.probe", {"sessionId": session, "serverName": name})
+
+        assert (await probed("open"))["status"] == (await probed("sse"))["status"] == "no-auth-required"
+        assert [(await probed(name))["status"] for name in ("broken", "gone")] == ["failed", "failed"]
+        for name, problem in (("program", "not a remote server"), ("nobody", "is not configured")):
+            error = await wire.refused("session.mcp.oauth.probe", {"sessionId": session, "serverName": name})
+            assert problem in error["message"]
+
+
+# --- headers ------------------------------------------------------------------------------------------------------
+
+HEADERS_ASKED = "mcp.headers_refresh_required"
+
+
+class WantsKey:
+    """A server that refuses requests without an ``X-Key`` that is good."""
+
+    def __init__(self, *good: str) -> None:
+        self.good = {*good}
+
+    def __call__(self, request: SeenRequest) -> Reply:
+        if request.headers.get("x-key") not in self.good:
+            return json_reply({}, status=403)
+        return guarded(replace(request, headers={**request.headers, "authorization": "Bearer two"}))
+
+
+def keys(key: str) -> JsonObject:
+    return {"kind": "headers", "headers": {"x-KEY": key, "Accept": "nothing", "Mcp-Session-Id": "mine"}}
+
+
+async def give_headers(wire: Wire, session: str, answer: JsonObject, *, since: int = 0) -> str:
+    """Answer the next wish for headers; returns why there was one."""
+    asked = (await wire.event(HEADERS_ASKED, session=session, since=since))["data"]
+    params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
+    method = "session.mcp.headers.handlePendingHeadersRefreshRequest"
+    assert await wire.call(method, params) == {"success": True}
+    assert await wire.call(method, params) == {"success": False}
+    done = (await wire.event("mcp.headers_refresh_completed", session=session, since=since))["data"]
+    assert done == {"requestId": asked["requestId"], "outcome": answer["kind"]}
+    return asked["reason"]
+
+
+async def headers_session(wire: Wire, url: str, ttl_ms: int, key: str = "stale") -> str:
+    config = {"type": "http", "url": f"{url}/mcp", "headersRefreshTtlMs": ttl_ms, "headers": {"X-Key": key}}
+    session = await wire.create(scripted(*turn("far-go")), mcpServers={"far": config})
+    interest = {"sessionId": session, "eventType": HEADERS_ASKED}
+    await wire.call("session.eventLog.registerInterest", interest)
+    return session
+
+
+async def test_a_client_gives_headers_and_others_when_these_are_refused(tmp_path: Path) -> None:
+    wants = WantsKey("first")
+    async with ModelServer(answer=wants) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await headers_session(wire, far.url, 3_600_000)
+        assert await give_headers(wire, session, keys("first")) == "startup"
+        await status(wire, session, "far", "connected")
+        wants.good = {"second"}
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        assert await give_headers(wire, session, keys("second"), since=since) == "auth-failed"
+        done = await wire.event("tool.execution_complete", session=session)
+        await wire.event("session.idle", session=session)
+    assert done["data"]["result"]["content"] == "gone"
+    assert all(one.headers["accept"] != "nothing" for one in far.requests)
+    assert all(one.headers.get("mcp-session-id") != "mine" for one in far.requests)
+
+
+async def test_headers_whose_time_is_over_are_asked_for_anew(tmp_path: Path) -> None:
+    async with ModelServer(answer=WantsKey("first")) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await headers_session(wire, far.url, 0)
+        assert await give_headers(wire, session, keys("first")) == "startup"
+        since = next(
+            place for place, one in enumerate(wire.messages) if "mcp.headers_refresh_completed" in str(one)
+        )
+        assert await give_headers(wire, session, keys("first"), since=since + 1) == "ttl-expired"
+
+
+async def test_a_server_gets_its_configured_headers_where_a_client_has_none_for_it(tmp_path: Path) -> None:
+    async with ModelServer(answer=WantsKey("own")) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await headers_session(wire, far.url, 3_600_000, "own")
+        assert await give_headers(wire, session, {"kind": "none"}) == "startup"
+        await status(wire, session, "far", "connected")
+        # A session whose client does not answer such wishes.
+        config = {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 1, "headers": {"X-Key": "own"}}
+        other = await wire.create(scripted(), mcpServers={"far": config})
+        await status(wire, other, "far", "connected")
+        assert not [one for one in wire.events(other) if one["type"] == HEADERS_ASKED]
 
 
 # --- forms, models, hooks -----------------------------------------------------------------------------------------

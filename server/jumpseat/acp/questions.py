@@ -102,9 +102,7 @@ async def ask_about_plan(door: Door, params: ExitPlanModeParams) -> ExitPlanMode
         for kind, group in PLAN_ACTIONS.items()
         if any(action in params.actions for action in group)
     }
-    options = [
-        {"optionId": action, "name": PLAN_OPTIONS[action], "kind": kind} for kind, action in actions.items()
-    ]
+    options = [{"optionId": action, "name": PLAN_OPTIONS[action], "kind": kind} for kind, action in actions.items()]
     text = params.plan_content or params.summary
     call = _shown_as(door, params.session_id, "exit_plan_mode", params.summary, text)
     chosen = await _choose(door, params.session_id, {**call, "kind": "switch_mode"}, [*options, KEEP_PLANNING])

@@ -261,6 +261,8 @@ class Translator:
                 | events.McpPromptsListChanged()
                 | events.McpOauthRequired()
                 | events.McpOauthCompleted()
+                | events.McpHeadersRefreshRequired()
+                | events.McpHeadersRefreshCompleted()
                 | events.SamplingRequested()
                 | events.SamplingCompleted()
                 # An editor brings no tools, and asks its person by requests of its own.

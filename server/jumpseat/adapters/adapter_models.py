@@ -25,6 +25,7 @@ MODEL_VARIABLES: Final[Mapping[str, str]] = {
 }
 """What says in the environment which model of an adapter is meant."""
 
+
 @dataclass(frozen=True, slots=True)
 class AdapterModels:
     """Keys are read from ``environ`` when a model is made, and kept nowhere else."""

@@ -12,7 +12,7 @@ from jumpseat.agent.settings import SessionSettings
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin. Skills lie in ``skill_folders``; servers stand in ``mcp_files`` or, by name, ``mcp_servers``."""
+    """One plugin. Skills lie in ``skill_folders``; servers are in ``mcp_files``, or in ``mcp_servers`` by name."""
 
     folder: Path
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.handlers.context import Context
+from jumpseat.mcp.credentials import HEADERS, OAUTH
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseInterestParams
 
@@ -11,8 +12,8 @@ def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Note that this client answers events of a type. All events are delivered either way."""
     session = ctx.registry.live(params.session_id)
     handle = session.clients.add_interest(ctx.connection, params.event_type)
-    if params.event_type == "mcp.oauth_required" and (host := ctx.mcp.of(session)) is not None:
-        # A server may have wanted a token before there was anybody to give one.
+    if params.event_type in (OAUTH, HEADERS) and (host := ctx.mcp.of(session)) is not None:
+        # A server may have wanted a token, or headers, before there was anybody to give some.
         host.retry_auth()
     return InterestResult(handle=handle)
 

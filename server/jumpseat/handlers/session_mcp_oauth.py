@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_mcp import host_of
 from jumpseat_protocol.mcp import (
@@ -10,6 +9,8 @@ from jumpseat_protocol.mcp import (
     McpAuthChangedParams,
     McpOauthLoginParams,
     McpOauthLoginResult,
+    McpProbeResult,
+    McpServerParams,
 )
 from jumpseat_protocol.server import SuccessResult
 
@@ -17,7 +18,9 @@ from jumpseat_protocol.server import SuccessResult
 def handle_pending_request(ctx: Context, params: HandlePendingOauthParams) -> SuccessResult:
     """The first answer to a server's wish for a token wins; a late or unknown one is told so."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
-    return SuccessResult(success=host is not None and host.oauth.answer(params.request_id, params.result))
+    return SuccessResult(
+        success=host is not None and host.credentials.oauth.answer(params.request_id, params.result)
+    )
 
 
 def authentication_state_changed(ctx: Context, params: McpAuthChangedParams) -> None:
@@ -33,11 +36,6 @@ async def login(ctx: Context, params: McpOauthLoginParams) -> McpOauthLoginResul
         InvalidRequestError: the server is not one to log in to.
     """
     host = host_of(ctx, params.session_id, "MCP host is not available")
-    entry = host.entry(params.server_name)
-    if entry is None or entry.config is None:
-        raise InvalidRequestError(f"MCP server {params.server_name!r} is not configured")
-    if not entry.config.remote:
-        raise InvalidRequestError(f"MCP server {params.server_name!r} is not a remote server")
     return McpOauthLoginResult(
         authorization_url=await host.login(
             params.server_name,
@@ -48,3 +46,12 @@ async def login(ctx: Context, params: McpOauthLoginParams) -> McpOauthLoginResul
             success=params.callback_success_message,
         )
     )
+
+
+async def probe(ctx: Context, params: McpServerParams) -> McpProbeResult:
+    """Find out whether a server wants a login, without asking anybody for one.
+
+    Raises:
+        InvalidRequestError: the server is not one to log in to.
+    """
+    return await host_of(ctx, params.session_id, "MCP host is not available").probe(params.server_name)

@@ -1,13 +1,15 @@
-"""Bearer tokens that the client of a session gives for a server when the server asks for one.
+"""Bearer tokens and headers that the client of a session gives for a server.
 
-The server says what it wants in a 401 or 403; the client is told, and the request is sent again with the token that
-it gives. One token serves all requests of a server; it lives in memory only.
+A server says in a 401 or 403 that it wants a token; the client is told, and the request is sent again with the
+token that it gives. One token serves all requests of a server; it lives in memory only. Headers are asked for
+beforehand, and anew when their time is over, or when they were refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -16,6 +18,7 @@ import httpx
 import orjson
 
 AuthReason: TypeAlias = Literal["initial", "refresh", "reauth", "upscope"]
+HeadersReason: TypeAlias = Literal["startup", "ttl-expired", "auth-failed"]
 
 ROUNDS: Final = 3
 """How many tokens are tried for one request."""
@@ -52,6 +55,11 @@ class ClientTokens(httpx.Auth):
         self._token = token
         self._metadata: str | None = None
         self._lock = anyio.Lock()
+
+    @property
+    def token(self) -> str | None:
+        """The one that requests carry now."""
+        return self._token
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         for _ in range(ROUNDS):
@@ -97,6 +105,82 @@ class ClientTokens(httpx.Auth):
         return url if same else None
 
 
+AskHeaders: TypeAlias = Callable[[HeadersReason], Awaitable[dict[str, str] | None]]
+
+RESERVED: Final = frozenset(
+    {"accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"}
+)
+"""Headers that are the protocol's, with all of ``mcp-``."""
+
+
+class ClientHeaders(httpx.Auth):
+    """Headers of one server, over what ``inner`` does. ``ask`` gives some, none, or ``None`` where nobody is asked.
+
+    They hold for ``ttl_s`` seconds.
+    """
+
+    def __init__(self, inner: ClientTokens, ask: AskHeaders, ttl_s: float) -> None:
+        self._inner = inner
+        self._ask = ask
+        self._ttl_s = ttl_s
+        self._headers: dict[str, str] = {}
+        self._given_at: float | None = None
+        self._lock = anyio.Lock()
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        await self._freshen()
+        tried = False
+        async with aclosing(self._inner.async_auth_flow(request)) as inner:
+            wanted = await anext(inner)
+            while True:
+                if wanted is request:
+                    request.headers.update(self._headers)
+                sent_at = self._given_at
+                response = yield wanted
+                if wanted is request and not tried and _is_refusal(response):
+                    tried = True
+                    if await self._replace(sent_at):
+                        continue
+                try:
+                    wanted = await inner.asend(response)
+                except StopAsyncIteration:
+                    return
+
+    async def _freshen(self) -> None:
+        async with self._lock:
+            if self._given_at is None:
+                await self._get("startup")
+            elif anyio.current_time() - self._given_at >= self._ttl_s:
+                await self._get("ttl-expired")
+
+    async def _replace(self, refused: float | None) -> bool:
+        """Get others than those that were ``refused``, by when they were given; whether there are some."""
+        async with self._lock:
+            if self._given_at != refused:
+                # Another request has got them in the meantime.
+                return bool(self._headers)
+            return await self._get("auth-failed")
+
+    async def _get(self, reason: HeadersReason) -> bool:
+        given = await self._ask(reason)
+        if given is None:
+            return False
+        self._given_at = anyio.current_time()
+        self._headers = {
+            name: value
+            for name, value in given.items()
+            if name.lower() not in RESERVED and not name.lower().startswith("mcp-")
+        }
+        return bool(self._headers)
+
+
+def _is_refusal(response: httpx.Response) -> bool:
+    """Whether other headers may help; a wider token is another matter."""
+    if response.status_code == 403:
+        return challenge_of(response).get("error") != "insufficient_scope"
+    return response.status_code == 401
+
+
 def challenge_of(response: httpx.Response) -> dict[str, str]:
     """The parameters of ``WWW-Authenticate: Bearer``; empty where there are none."""
     header = response.headers.get("www-authenticate", "")
@@ -105,6 +189,12 @@ def challenge_of(response: httpx.Response) -> dict[str, str]:
         return {}
     found = cast("list[tuple[str, str, str]]", _PARAM.findall(rest))
     return {name.lower(): re.sub(r"\\(.)", r"\1", quoted) if quoted else plain for name, quoted, plain in found}
+
+
+def challenge_params(challenge: Mapping[str, str]) -> dict[str, str]:
+    """What clients are told of a challenge, in the words of the protocol."""
+    names = {"resource_metadata": "resourceMetadataUrl", "scope": "scope", "error": "error"}
+    return {names[name]: value for name, value in challenge.items() if name in names}
 
 
 def _reason(response: httpx.Response, challenge: dict[str, str], *, had_token: bool) -> AuthReason | None:

@@ -8,7 +8,7 @@ happens to a server is raised to anybody but those who have asked it something.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import mcp.types as types
 import orjson
 
 from jumpseat.agent.secrets import Secrets
-from jumpseat.mcp.auth import AskToken, AuthQuestion, NeedsLoginError
+from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason, NeedsLoginError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
 from jumpseat.mcp.client import (
     CallTimeoutError,
@@ -31,6 +31,7 @@ from jumpseat.mcp.client import (
     initialize,
     open_client,
 )
+from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
@@ -73,7 +74,10 @@ class NotConnectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a connection needs of its host. ``changed`` hears of its status and tools, ``noted`` of its lists."""
+    """What a connection needs of its host. ``changed`` hears of its status and tools, ``noted`` of its lists.
+
+    ``tokens`` are those its server was given so far, by URL.
+    """
 
     environ: Mapping[str, str]
     secrets: Secrets
@@ -84,8 +88,8 @@ class Surface:
     noted: Callable[[Connection, str], None]
     warn: Callable[[str], None]
     interests: Callable[[Connection], Interests]
-    ask_token: Callable[[Connection, AuthQuestion], Awaitable[str | None]]
-    auth: Callable[[Connection, McpServerConfig, AskToken], Awaitable[httpx.Auth]]
+    credentials: Credentials
+    tokens: dict[str, ClientTokens]
 
 
 class Connection:
@@ -214,7 +218,8 @@ class Connection:
     async def _transport(self, config: McpServerConfig) -> AsyncGenerator[tuple[Streams, Child | None], None]:
         surface = self._surface
         if config.remote:
-            async with http_streams(config, await surface.auth(self, config, self._ask_token)) as streams:
+            auth = await surface.credentials.auth(surface.tokens, config, self._ask_token, self._ask_headers)
+            async with http_streams(config, auth) as streams:
                 yield streams, None
         else:
             async with stdio_streams(
@@ -234,13 +239,18 @@ class Connection:
         if limit:
             limit.deadline = float("inf")
             self._set("needs-auth")
-        token = await self._surface.ask_token(self, question)
+        token = await self._surface.credentials.ask_token(self, question)
         if token is not None:
             self._secrets.add([token] if len(token) >= SHORTEST_SECRET else [])
         if limit:
             limit.deadline = anyio.current_time() + left
             self._set("pending")
         return token
+
+    async def _ask_headers(self, reason: HeadersReason) -> dict[str, str] | None:
+        given = await self._surface.credentials.ask_headers(self, reason)
+        self._secrets.add(value for value in (given or {}).values() if len(value) >= SHORTEST_SECRET)
+        return given
 
     def _mask(self, text: str) -> str:
         return self._surface.secrets(self._secrets(text))

@@ -16,24 +16,17 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
+from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import McpTool
 from jumpseat_protocol import events
-from jumpseat_protocol.mcp import (
-    McpOauthAnswer,
-    McpOauthCancelled,
-    McpOauthToken,
-    McpServerConfig,
-    McpServerInfo,
-    McpStatus,
-)
+from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
 
 if TYPE_CHECKING:
-    from jumpseat.mcp.auth import AskToken, AuthQuestion, ClientTokens
+    from jumpseat.mcp.auth import ClientTokens
     from jumpseat.mcp.connection import Connection
     from jumpseat.mcp.hosts import McpHosts
     from jumpseat.mcp.questions import Questions
@@ -43,14 +36,9 @@ log = logging.getLogger(__name__)
 FIRST_TURN_S: Final = 5.0
 """How long the first turn waits for servers that are being started; what comes later comes with a later call."""
 
-PERSON_S: Final = 900.0
-"""How long a server's wish for a token may wait for a person."""
-
-OAUTH: Final = "mcp.oauth_required"
 SAMPLING: Final = "sampling.requested"
 
 _UNSETTLED: Final = ("pending",)
-CANCELLED: Final = McpOauthCancelled(kind="cancelled")
 
 
 @dataclass(slots=True)
@@ -84,7 +72,7 @@ class McpHost:
         self.session = session
         self.env_mode: Literal["direct", "indirect"] = "direct"
         self.app_context: dict[str, Any] = {}
-        self.oauth = PendingRequests[str, McpOauthAnswer]()
+        self.credentials = Credentials(session, shared.logins, self._emit)
         # Of what clients have models answer for servers, by the id of the request.
         self.sampling_runs: dict[str, anyio.CancelScope] = {}
         self._shared = shared
@@ -235,7 +223,7 @@ class McpHost:
         """End all servers."""
         self._closed = True
         self._grace_s = grace_s
-        self.oauth.close_all(CANCELLED)
+        self.credentials.close()
         if self._questions is not None:
             self._questions.close()
         for scope in list(self.sampling_runs.values()):
@@ -311,8 +299,8 @@ class McpHost:
             noted=self._noted,
             warn=lambda text: self._emit(events.SessionWarning(warning_type="mcp", message=text)),
             interests=interests,
-            ask_token=self._ask_token,
-            auth=lambda connection, config, ask: self._auth(state, config, ask),
+            credentials=self.credentials,
+            tokens=state.tokens,
         )
         state.connection = Connection(state.entry, surface)
         self._tasks.start_soon(state.connection.run)
@@ -346,17 +334,11 @@ class McpHost:
         Raises:
             InvalidRequestError: nobody can log in there.
         """
-        state = self._states[name]
-        if not self._stored_logins:
+        config = self._remote(name)
+        if not self.credentials.stored_logins:
             raise InvalidRequestError(
                 "a login is kept on the disk, and this session wants its tokens in memory only"
             )
-        if state.entry.config is None:
-            raise InvalidRequestError(f"MCP server {name!r} is not configured")
-        try:
-            config = resolved(state.entry, state.entry.config, self._shared.environ)
-        except MissingVariableError as error:
-            raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
         url = config.url or ""
         if not again and await self._shared.logins.current(url) is not None:
             self.retry_auth(name)
@@ -394,66 +376,40 @@ class McpHost:
             raise InvalidRequestError(f"MCP server {name!r}: {told.problem}")
         return told.address
 
-    @property
-    def _stored_logins(self) -> bool:
-        return self.session.settings.stored_mcp_logins
+    async def probe(self, name: str) -> McpProbeResult:
+        """Find out whether a server wants a login, whatever has become of it; nothing changes.
+
+        Raises:
+            InvalidRequestError: it has no URL, or a variable in its settings is not set.
+        """
+        config = self._remote(name)
+        token = await self.credentials.token(self._states[name].tokens, config.url or "")
+        await anyio.to_thread.run_sync(import_module, "jumpseat.mcp.probe", abandon_on_cancel=True)
+        from jumpseat.mcp.probe import probe
+
+        return await probe(config, token)
+
+    def _remote(self, name: str) -> McpServerConfig:
+        """The settings of a server that is reached by a URL, as it would be started with them now.
+
+        Raises:
+            InvalidRequestError: there is no such server, it is a program, or a variable is not set.
+        """
+        state = self._states.get(name)
+        if state is None or state.entry.config is None:
+            raise InvalidRequestError(f"MCP server {name!r} is not configured")
+        if not state.entry.config.remote:
+            raise InvalidRequestError(f"MCP server {name!r} is not a remote server")
+        try:
+            return resolved(state.entry, state.entry.config, self._shared.environ)
+        except MissingVariableError as error:
+            raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
 
     def _release(self) -> None:
         """Let no server wait for what no client answers any more."""
-        clients = self.session.clients
-        if not clients.has_interest(OAUTH):
-            self.oauth.close_all(CANCELLED)
-        if self._questions is not None and not clients.has_interest(SAMPLING):
+        self.credentials.release()
+        if self._questions is not None and not self.session.clients.has_interest(SAMPLING):
             self._questions.close()
-
-    async def _auth(self, state: State, config: McpServerConfig, ask: AskToken) -> ClientTokens:
-        from jumpseat.mcp.auth import ClientTokens
-
-        url = config.url or ""
-        # It keeps the token while the server comes and goes.
-        if (known := state.tokens.get(url)) is None:
-            stored = await self._shared.logins.current(url) if self._stored_logins else None
-            known = state.tokens[url] = ClientTokens(url, ask, stored)
-        return known
-
-    async def _ask_token(self, connection: Connection, question: AuthQuestion) -> str | None:
-        if self._stored_logins and question.reason in ("initial", "refresh"):
-            config = connection.resolved_config
-            token = await self._shared.logins.renewed((config.url if config else None) or "", question.refused)
-            if token is not None:
-                return token
-        if not self.session.clients.has_interest(OAUTH):
-            return None
-        config = connection.config
-        static: dict[str, Any] | None = None
-        if config is not None and config.oauth_client_id:
-            static = {"clientId": config.oauth_client_id}
-            if config.oauth_public_client is not None:
-                static["publicClient"] = config.oauth_public_client
-            if config.oauth_grant_type == "client_credentials":
-                static["grantType"] = config.oauth_grant_type
-        names = {"resource_metadata": "resourceMetadataUrl", "scope": "scope", "error": "error"}
-        challenge = {names[name]: value for name, value in question.challenge.items() if name in names}
-        pending = self.oauth.ask(connection.name)
-        answer: McpOauthAnswer = CANCELLED
-        try:
-            self._emit(
-                events.McpOauthRequired(
-                    request_id=pending.id,
-                    server_name=connection.name,
-                    server_url=(config.url if config else None) or "",
-                    reason=question.reason,
-                    www_authenticate_params=challenge or None,
-                    resource_metadata=question.metadata,
-                    static_client_config=static,
-                )
-            )
-            with anyio.move_on_after(PERSON_S):
-                answer = await pending.answer()
-        finally:
-            self.oauth.close(pending)
-            self._emit(events.McpOauthCompleted(request_id=pending.id, outcome=answer.kind))
-        return answer.access_token if isinstance(answer, McpOauthToken) else None
 
     # --- telling ------------------------------------------------------------------------------------------------
 

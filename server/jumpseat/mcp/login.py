@@ -11,7 +11,7 @@ import ipaddress
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import anyio
@@ -101,8 +101,8 @@ async def log_in(
     return None
 
 
-async def _knock(url: str, auth: httpx.Auth) -> None:
-    """Begin a connection, so that the server says that it wants a token."""
+def greeting() -> tuple[dict[str, Any], dict[str, str]]:
+    """The body and the headers of the request that begins a connection."""
     hello = {
         "jsonrpc": "2.0",
         "id": 0,
@@ -118,6 +118,12 @@ async def _knock(url: str, auth: httpx.Auth) -> None:
         "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION,
         "User-Agent": "jumpseat",
     }
+    return hello, headers
+
+
+async def _knock(url: str, auth: httpx.Auth) -> None:
+    """Begin a connection, so that the server says that it wants a token."""
+    hello, headers = greeting()
     async with (
         httpx.AsyncClient(timeout=REQUEST_S, headers=headers) as client,
         client.stream("POST", url, json=hello, auth=auth) as response,

@@ -107,6 +107,7 @@ def _state_routes() -> Mapping[str, Handler]:
         session_mcp,
         session_mcp_apps,
         session_mcp_content,
+        session_mcp_headers,
         session_mcp_oauth,
         session_mcp_sampling,
         session_metadata,
@@ -166,7 +167,11 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.mcp.cancelSamplingExecution": session_mcp_sampling.cancel_sampling_execution,
         "session.ui.handlePendingSampling": session_mcp_sampling.handle_pending_sampling,
         "session.mcp.oauth.handlePendingRequest": session_mcp_oauth.handle_pending_request,
+        "session.mcp.headers.handlePendingHeadersRefreshRequest": (
+            session_mcp_headers.handle_pending_headers_refresh_request
+        ),
         "session.mcp.oauth.authenticationStateChanged": session_mcp_oauth.authentication_state_changed,
+        "session.mcp.oauth.probe": session_mcp_oauth.probe,
         "session.mcp.oauth.login": session_mcp_oauth.login,
         "session.mcp.apps.callTool": session_mcp_apps.call_tool,
         "session.mcp.apps.listTools": session_mcp_apps.list_tools,

@@ -27,6 +27,7 @@ _KEPT: Final = (
     "oauth_client_id",
     "oauth_public_client",
     "oauth_grant_type",
+    "headers_refresh_ttl_ms",
 )
 
 _REFERENCE: Final = re.compile(r"(?:(?:Bearer|Basic|token) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
