@@ -9,17 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.permissions import SessionApproval
+from jumpseat_protocol.permissions import SessionApproval, WireRule
 from jumpseat_protocol.wire import WireModel
 
 PermissionMode = Literal["manual", "assisted", "allow-all"]
-
-
-class WireRule(WireModel):
-    """One rule: ``shell`` with the argument ``git status``, say. Without an argument, all of its kind is meant."""
-
-    kind: str = Field(min_length=1)
-    argument: str | None = None
 
 
 class RuleSet(WireModel):

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from pydantic import Field, StrictBool, model_validator
+from pydantic.alias_generators import to_camel
+
 from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
 
 
@@ -51,23 +54,28 @@ class ShellPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class WritePermission(WireDataclass):
-    """Create or change a file. ``diff`` is a unified diff of what would change."""
+    """Create or change a file. ``diff`` is a unified diff of what would change.
+
+    ``resolved_path`` is there where ``file_name`` leads elsewhere by a link.
+    """
 
     intention: str
     file_name: str
     diff: str
     can_offer_session_approval: bool = True
     new_file_contents: str | None = None
+    resolved_path: str | None = None
     tool_call_id: str | None = None
     kind: Literal["write"] = "write"
 
 
 @dataclass(slots=True, kw_only=True)
 class ReadPermission(WireDataclass):
-    """Read a file or a directory."""
+    """Read a file or a directory. ``resolved_path`` is there where ``path`` leads elsewhere by a link."""
 
     intention: str
     path: str
+    resolved_path: str | None = None
     tool_call_id: str | None = None
     kind: Literal["read"] = "read"
 
@@ -174,11 +182,29 @@ class SessionApproval(WireModel):
     server_name: str | None = None
     tool_name: str | None = None
 
+    @model_validator(mode="after")
+    def _says_what(self) -> SessionApproval:
+        # No SDK could read the event that tells of one without it.
+        needed = {"commands": "command_identifiers", "mcp": "server_name", "custom-tool": "tool_name"}.get(
+            self.kind
+        )
+        if needed is not None and getattr(self, needed) is None:
+            raise ValueError(f"an approval of the kind {self.kind!r} needs {to_camel(needed)}")
+        return self
+
+
+class WireRule(WireModel):
+    """One rule: ``shell`` with the argument ``git status``, say. Without an argument, all of its kind is meant."""
+
+    kind: str = Field(min_length=1)
+    argument: str | None = None
+
 
 class PermissionDecision(WireModel):
     """A client's answer. Hosts that forward completed results send those kinds; they are accepted too.
 
-    ``modified_args`` take the place of the call's arguments where it is approved.
+    ``modified_args`` take the place of the call's arguments where it is approved; ``directories`` go with
+    ``approve-read-only-for-session``. The fields behind those say why a call was denied elsewhere.
     """
 
     kind: Literal[
@@ -186,12 +212,14 @@ class PermissionDecision(WireModel):
         "approve-for-session",
         "approve-for-location",
         "approve-permanently",
+        "approve-read-only-for-session",
         "reject",
         "user-not-available",
         "no-result",
         "approved",
         "approved-for-session",
         "approved-for-location",
+        "approved-read-only-for-session",
         "cancelled",
         "denied-by-rules",
         "denied-no-approval-rule-and-could-not-request-from-user",
@@ -204,6 +232,13 @@ class PermissionDecision(WireModel):
     location_key: str | None = None
     domain: str | None = None
     modified_args: dict[str, Any] | None = None
+    directories: list[str] | None = None
+    rules: list[WireRule] | None = None
+    path: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    interrupt: StrictBool | None = None
+    force_reject: StrictBool | None = None
 
 
 class HandlePendingPermissionRequestParams(WireModel):
@@ -222,4 +257,10 @@ class PermissionResult(WireDataclass):
     feedback: str | None = None
     approval: dict[str, Any] | None = None
     location_key: str | None = None
+    directories: list[str] | None = None
+    rules: list[dict[str, Any]] | None = None
+    path: str | None = None
+    message: str | None = None
     reason: str | None = None
+    interrupt: bool | None = None
+    force_reject: bool | None = None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from jumpseat.agent.permission_approvals import Remembered, narrowest, remember
 from jumpseat.agent.permission_facts import Grounds, facts_of
+from jumpseat.agent.permission_questions import Verdict
 from jumpseat.agent.permission_rules import Rules, parse_rule
-from jumpseat.agent.permissions import Permissions, Policy, Verdict
+from jumpseat.agent.permissions import Permissions, Policy
 from jumpseat.agent.shell_syntax import parse_shell
 from jumpseat.tools.bash import BASH, BashArgs
 from jumpseat_protocol.permissions import (
@@ -27,6 +28,8 @@ from tests.agent import hostile
 from tests.tools.session import permission, tool_session
 
 pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
 
 COULD_NOT_ASK = "Permission denied and could not request permission from user"
 
@@ -58,17 +61,22 @@ def permissions(
     policy = Policy(rules=lambda _cwd: (parsed, []))
     made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, grounds, policy)
     for one in approvals:
-        made.add_location_approval("/", one)
+        run_alone(made.add_location_approval("/", one))
     return made
 
 
-def decide(made: Permissions, request: PermissionRequest, tool: str = "bash") -> Verdict:
-    """The verdict, which needs nobody's answer and so no event loop."""
+def run_alone(work: Coroutine[Any, Any, T]) -> T:
+    """What comes of work that needs nobody's answer, and so no event loop."""
     try:
-        made.decide(request, tool).send(None)
+        work.send(None)
     except StopIteration as end:
         return end.value
-    raise AssertionError("a client was asked")
+    raise AssertionError("somebody was waited for")
+
+
+def decide(made: Permissions, request: PermissionRequest, tool: str = "bash") -> Verdict:
+    """The verdict of a session that nobody is asked in."""
+    return run_alone(made.decide(request, tool))
 
 
 def shell(line: str) -> ShellPermission:
@@ -152,7 +160,7 @@ def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path, approv
     approval = narrowest(request)
     kept = remember(approval, request, facts_of(request, "bash", made.grounds), None)
     assert kept is not None
-    made.add_location_approval("/", kept)
+    run_alone(made.add_location_approval("/", kept))
     assert decide(made, request).status == "allowed"
     assert decide(made, shell(wider)).message == COULD_NOT_ASK
 

@@ -9,8 +9,10 @@ from typing import Any, cast
 
 import anyio
 import pytest
+from pydantic import ValidationError
 
-from jumpseat.agent.permissions import ALLOWED, CANCELLED, COULD_NOT_ASK, Permissions, Verdict
+from jumpseat.agent.permission_questions import ALLOWED, CANCELLED, COULD_NOT_ASK, Verdict, verdict_of
+from jumpseat.agent.permissions import Permissions
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -23,6 +25,7 @@ from jumpseat_protocol.permissions import (
     UrlPermission,
     WritePermission,
 )
+from jumpseat_protocol.wire import to_wire
 from tests.tools.session import permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +72,9 @@ class Desk:
                 yield asked, verdicts
 
     def answer(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
-        return self.permissions.pending.answer(asked.request_id, PermissionDecision.model_validate(decision))
+        return self.permissions.questions.pending.answer(
+            asked.request_id, PermissionDecision.model_validate(decision)
+        )
 
 
 @pytest.fixture
@@ -105,8 +110,6 @@ async def shell(cwd: Path, command: str) -> ShellPermission:
             "denied-no-approval-rule-and-could-not-request-from-user",
             Verdict("denied", COULD_NOT_ASK),
         ),
-        ("denied-by-rules", "denied-by-rules", Verdict("denied", BY_RULE)),
-        ("denied-by-content-exclusion-policy", "denied-by-content-exclusion-policy", Verdict("denied", BY_RULE)),
         ("denied-by-permission-request-hook", "denied-by-permission-request-hook", Verdict("denied", BY_RULE)),
         ("cancelled", "cancelled", Verdict("denied", "Permission request cancelled", cancelled=True)),
     ],
@@ -127,6 +130,91 @@ async def test_a_decision_has_its_completed_kind_and_its_verdict(
         tool_call_id="c1",
         result=PermissionResult(kind=completed, approval=approval, location_key=location),
     )
+
+
+@pytest.mark.parametrize(
+    ("decision", "told", "verdict"),
+    [
+        (
+            {"kind": "denied-by-rules", "rules": [{"kind": "shell", "argument": "rm"}, {"kind": "write"}]},
+            {"rules": [{"kind": "shell", "argument": "rm"}, {"kind": "write", "argument": None}]},
+            Verdict("denied", f"{BY_RULE}: shell(rm)"),
+        ),
+        ({"kind": "denied-by-rules"}, {"rules": []}, Verdict("denied", BY_RULE)),
+        (
+            {"kind": "denied-by-content-exclusion-policy", "path": "/a", "message": "It is excluded."},
+            {"path": "/a", "message": "It is excluded."},
+            Verdict("denied", f"{BY_RULE}: It is excluded."),
+        ),
+        (
+            {"kind": "denied-by-content-exclusion-policy"},
+            {"path": "", "message": ""},
+            Verdict("denied", BY_RULE),
+        ),
+        (
+            {"kind": "denied-by-permission-request-hook", "message": "No.", "interrupt": True},
+            {"message": "No.", "interrupt": True},
+            Verdict("rejected", f"{BY_RULE}: No."),
+        ),
+        ({"kind": "cancelled", "reason": "gone"}, {"reason": "gone"}, None),
+        (
+            {"kind": "denied-interactively-by-user", "feedback": "no", "forceReject": True},
+            {"feedback": "no", "forceReject": True},
+            Verdict("denied", f"{REJECTED} User feedback: no"),
+        ),
+    ],
+)
+async def test_a_denial_that_was_decided_elsewhere_keeps_its_reasons(
+    desk: Desk, decision: dict[str, Any], told: dict[str, Any], verdict: Verdict | None
+) -> None:
+    assert await desk.judge(READ, decision) == (verdict or verdict_of(CANCELLED))
+    assert to_wire(cast("events.PermissionCompleted", desk.said[-1]).result) == {"kind": decision["kind"], **told}
+
+
+async def test_a_folder_that_may_be_read_covers_file_tools_and_nothing_else(desk: Desk, tmp_path: Path) -> None:
+    for name in ("open", "closed"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "open" / "out").symlink_to(tmp_path / "closed")
+    decision = {"kind": "approve-read-only-for-session", "directories": [str(tmp_path / "open")]}
+
+    def read(path: str) -> ReadPermission:
+        return ReadPermission(intention="Read", path=str(tmp_path / path))
+
+    assert await desk.judge(read("open/a"), decision) == ALLOWED
+    assert to_wire(cast("events.PermissionCompleted", desk.said[-1]).result) == {
+        "kind": "approved-read-only-for-session",
+        "directories": [str(tmp_path / "open")],
+    }
+    assert await desk.judge(read("open/sub/b")) == ALLOWED
+    for other in (
+        read("closed/a"),
+        read("open/out/a"),
+        read("opened"),
+        WritePermission(intention="Write", file_name=str(tmp_path / "open" / "a"), diff=""),
+        await shell(tmp_path, f"cat {tmp_path}/open/a"),
+    ):
+        assert (await desk.judge(other, {"kind": "reject"})).status == "rejected"
+    desk.permissions.reset()
+    assert (await desk.judge(read("open/a"), {"kind": "reject"})).status == "rejected"
+
+
+async def test_who_decides_is_shown_where_a_path_really_leads(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    for request in (
+        ReadPermission(intention="Read", path=str(tmp_path / "link" / "passwd")),
+        WritePermission(intention="Write", file_name=str(tmp_path / "link" / "passwd"), diff=""),
+        ReadPermission(intention="Read", path=str(tmp_path / "plain")),
+    ):
+        async with desk.asked(request) as (asked, _):
+            shown = to_wire(asked.permission_request)
+            desk.answer(asked, {"kind": "reject"})
+        assert shown.get("resolvedPath") == (None if "plain" in str(shown) else "/etc/passwd")
+
+
+@pytest.mark.parametrize("kind", ["commands", "mcp", "custom-tool"])
+def test_an_approval_that_does_not_say_what_it_approves_is_refused(kind: str) -> None:
+    with pytest.raises(ValidationError, match="an approval of the kind"):
+        PermissionDecision.model_validate({"kind": "approve-for-session", "approval": {"kind": kind}})
 
 
 async def test_where_nothing_wider_is_safe_an_approval_for_the_session_is_one_for_this_call(desk: Desk) -> None:
@@ -307,13 +395,13 @@ async def test_requests_in_flight_are_answered_in_any_order(desk: Desk) -> None:
         desk.asked(WRITE) as (second, wrote),
         desk.asked(ASK) as (third, ran),
     ):
-        assert [one.question for one in desk.permissions.pending.open()] == [READ, WRITE, ASK]
+        assert [one.question for one in desk.permissions.questions.pending.open()] == [READ, WRITE, ASK]
         assert desk.answer(third, {"kind": "reject"})
         assert desk.answer(first, {"kind": "approve-once"})
         assert desk.answer(second, {"kind": "user-not-available"})
 
     assert (read, wrote, ran) == ([ALLOWED], [Verdict("denied", COULD_NOT_ASK)], [Verdict("rejected", REJECTED)])
-    assert desk.permissions.pending.open() == []
+    assert desk.permissions.questions.pending.open() == []
 
 
 async def test_the_first_answer_wins(desk: Desk) -> None:
@@ -327,7 +415,7 @@ async def test_the_first_answer_wins(desk: Desk) -> None:
 
 
 async def test_an_answer_to_no_question_is_told_so(desk: Desk) -> None:
-    assert not desk.permissions.pending.answer("nobody", CANCELLED)
+    assert not desk.permissions.questions.pending.answer("nobody", CANCELLED)
 
 
 async def test_without_a_handler_calls_are_denied_with_one_warning() -> None:
@@ -359,13 +447,13 @@ async def test_cancellation_closes_the_question(desk: Desk) -> None:
     assert isinstance(asked, events.PermissionRequested)
     assert isinstance(completed, events.PermissionCompleted)
     assert (completed.request_id, completed.result.kind) == (asked.request_id, "cancelled")
-    assert desk.permissions.pending.open() == []
+    assert desk.permissions.questions.pending.open() == []
     assert not desk.answer(asked, {"kind": "approve-for-session"})
 
 
 async def test_closing_all_questions_denies_their_calls(desk: Desk) -> None:
     async with desk.asked(READ) as (_, read), desk.asked(WRITE) as (_, wrote):
-        desk.permissions.pending.close_all(CANCELLED)
+        desk.permissions.questions.pending.close_all(CANCELLED)
 
     assert read == wrote == [Verdict("denied", "Permission request cancelled", cancelled=True)]
 
@@ -378,4 +466,4 @@ async def test_a_question_that_cannot_be_published_stays_not_open() -> None:
     with pytest.raises(OSError, match="disk full"):
         await permissions.decide(READ)
 
-    assert permissions.pending.open() == []
+    assert permissions.questions.pending.open() == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import typing
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +18,10 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat_protocol.events import EventPayload, UnknownPayload
+from jumpseat.agent.permission_questions import result_of
+from jumpseat_protocol.events import EventPayload, PermissionCompleted, UnknownPayload
+from jumpseat_protocol.permissions import PermissionDecision
+from jumpseat_protocol.wire import to_wire
 from tests.contract.hosts import DRIVERS
 from tests.contract.recording import Protocol, record_session
 from tests.support.fake_openai import JsonObject
@@ -167,6 +171,33 @@ async def test_an_sdk_reads_every_event_of_the_history(decoder: Decoder, tmp_pat
     recording = await record_session(tmp_path, decoder.protocol)
 
     assert faults(recording.stored, await decoder.decode(recording.stored)) == []
+
+
+async def test_an_sdk_reads_what_comes_of_every_decision_of_its_own(decoder: Decoder) -> None:
+    if decoder.protocol == 2:
+        pytest.skip("it has decisions of its own form")
+    kinds: tuple[str, ...] = typing.get_args(PermissionDecision.model_fields["kind"].annotation)
+    # Nothing but the kind: a host that forwards a decision may know no more of it.
+    results = [
+        result_of(PermissionDecision.model_validate({"kind": kind})) for kind in kinds if kind != "no-result"
+    ]
+    approval = {"kind": "read"}
+    for result in results:
+        if result.kind in ("approved-for-session", "approved-for-location"):
+            result.approval, result.location_key = approval, "/"
+    if decoder.sdk.version == "1.0.6":
+        results = [result for result in results if result.kind != "approved-read-only-for-session"]
+    events: list[JsonObject] = [
+        {
+            "id": str(uuid.uuid4()),
+            "parentId": None,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "type": "permission.completed",
+            "data": to_wire(PermissionCompleted(request_id="r", result=result)),
+        }
+        for result in results
+    ]
+    assert faults(events, await decoder.decode(events)) == []
 
 
 def faults(events: list[JsonObject], seen: JsonObject) -> list[str]:

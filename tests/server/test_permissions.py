@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
@@ -154,6 +155,55 @@ async def test_a_torn_file_of_approvals_approves_nothing_and_does_not_stop_new_o
         assert outcomes(await run(server.wire, session, {"kind": "approve-for-location"})) == ["ok"]
         assert outcomes(await run(server.wire, await open_session(server, project, *turns))) == ["ok"]
         assert (server.home / "approvals.json.broken").exists()
+
+
+async def test_the_server_answers_others_while_an_approval_waits_to_be_kept(tmp_path: Path, project: Path) -> None:
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
+        with (server.home / "approvals.json.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+            asked = await wire.event("permission.requested")
+            answer = {"sessionId": session, "requestId": asked["data"]["requestId"]}
+            await wire.call(
+                "session.permissions.handlePendingPermissionRequest",
+                answer | {"result": {"kind": "approve-for-location"}},
+            )
+            await wire.alive()
+            assert of(wire.events(session), "permission.completed") == []
+        await wire.event("session.idle")
+        assert of(wire.events(session), "permission.completed")[0]["result"]["kind"] == "approved-for-location"
+        assert outcomes(wire.events(session)) == ["ok"]
+
+
+async def test_an_approval_that_cannot_be_kept_holds_for_the_session(tmp_path: Path, project: Path) -> None:
+    turns = [bash("touch a"), DONE, bash("touch b"), DONE]
+    async with served(tmp_path) as server:
+        (server.home / "approvals.json.lock").mkdir()
+        session = await open_session(server, project, *turns)
+        events = await run(server.wire, session, {"kind": "approve-for-location"})
+        assert outcomes(events) == ["ok"]
+        (warning,) = of(events, "session.warning")
+        assert "holds for this session only" in warning["message"]
+        assert outcomes(await run(server.wire, session)) == ["ok"]
+
+
+async def test_folders_that_a_person_lets_read_are_read_unasked_from_then_on(tmp_path: Path, project: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_text("a")
+    (project / "link").symlink_to(outside)
+    turns = [calls("view", path="link/a"), calls("view", path=str(outside)), DONE]
+    async with served(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        decision = {"kind": "approve-read-only-for-session", "directories": [str(outside)]}
+        events = await run(server.wire, session, decision)
+    assert outcomes(events) == ["ok", "ok"]
+    assert of(events, "permission.requested")[0]["permissionRequest"]["resolvedPath"] == str(outside / "a")
+    assert of(events, "permission.completed")[0]["result"] == {
+        "kind": "approved-read-only-for-session",
+        "directories": [str(outside)],
+    }
 
 
 async def test_what_is_taken_back_is_asked_about_again(tmp_path: Path, project: Path) -> None:
@@ -503,6 +553,65 @@ async def test_what_a_client_configures_holds_for_its_session(tmp_path: Path, pr
             "additionalContentExclusionPolicies"
             in (await wire.refused("session.permissions.configure", policies))["message"]
         )
+
+
+FETCH = calls("web_fetch", url="http://127.0.0.1:9/")
+CURL = bash("curl -s -m 1 -X POST http://127.0.0.1:9/ || true")
+
+
+async def test_a_client_lifts_and_restores_the_questions_about_hosts(tmp_path: Path, project: Path) -> None:
+    turns = [FETCH, CURL, bash("cat /etc/hostname"), DONE]
+    rules = "[permissions]\nallow = ['shell(curl)', 'shell(true)']\ndeny = ['url(denied.example)']\n"
+    denied = [calls("web_fetch", url="http://denied.example/"), bash("curl -s http://denied.example/"), DONE]
+    async with served(tmp_path, rules) as server:
+        wire, session = server.wire, await open_session(server, project, *turns, *turns, *turns, *denied)
+        await run(wire, session, REJECT, REJECT, REJECT)
+        lift = {"sessionId": session, "enabled": True}
+        assert await wire.call("session.permissions.urls.setUnrestrictedMode", lift) == {"success": True}
+        # Leave to load anything is no leave to read files.
+        assert outcomes(await run(wire, session, REJECT)) == ["failure", "ok", "denied"]
+        await wire.call("session.permissions.urls.setUnrestrictedMode", lift | {"enabled": False})
+        await run(wire, session, REJECT, REJECT, REJECT)
+        await wire.call("session.permissions.urls.setUnrestrictedMode", lift)
+        assert outcomes(await run(wire, session)) == ["denied", "denied"]
+
+
+async def test_hosts_that_a_client_allows_from_the_start_are_loaded_unasked(tmp_path: Path, project: Path) -> None:
+    turns = [FETCH, calls("web_fetch", url="http://other.example/"), DONE]
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, *turns, *turns, *turns)
+        urls = {"sessionId": session, "urls": {"initialAllowed": ["127.0.0.1"]}}
+        await wire.call("session.permissions.configure", urls)
+        assert outcomes(await run(wire, session, REJECT)) == ["failure", "denied"]
+        # Rules and hosts are replaced apart from each other.
+        await wire.call(
+            "session.permissions.configure",
+            {"sessionId": session, "rules": {"approved": [{"kind": "url", "argument": "other.example"}]}},
+        )
+        await run(wire, session)
+        await wire.call("session.permissions.configure", {"sessionId": session, "urls": {"initialAllowed": []}})
+        await run(wire, session, REJECT)
+
+
+async def test_a_client_approves_all_that_only_reads(tmp_path: Path, project: Path) -> None:
+    (project / "secret.txt").write_text("x")
+    turns = [
+        calls("view", path="/etc/hostname"),
+        calls("grep", pattern="x", path="note.txt"),
+        FETCH,
+        calls("view", path="secret.txt"),
+        calls("create", path="a", file_text="x"),
+        bash("cat note.txt"),
+        DONE,
+    ]
+    async with served(tmp_path, "[permissions]\ndeny = ['read(secret.txt)']\n") as server:
+        wire, session = server.wire, await open_session(server, project, *turns, *turns)
+        reads = {"sessionId": session, "approveAllReadPermissionRequests": True}
+        assert await wire.call("session.permissions.configure", reads) == {"success": True}
+        events = await run(wire, session, REJECT, REJECT)
+        assert outcomes(events) == ["ok", "ok", "failure", "denied", "denied", "denied"]
+        await wire.call("session.permissions.configure", reads | {"approveAllReadPermissionRequests": False})
+        await run(wire, session, REJECT, REJECT, REJECT, REJECT, REJECT)
 
 
 async def test_rules_of_a_session_are_added_and_removed(tmp_path: Path, project: Path) -> None:

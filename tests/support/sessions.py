@@ -217,7 +217,7 @@ class MadeSession:
 
     def decide(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
         """Answer a permission request with a decision in wire form; whether somebody waited for it."""
-        return self.session.permissions.pending.answer(
+        return self.session.permissions.questions.pending.answer(
             asked.request_id, PermissionDecision.model_validate(decision)
         )
 

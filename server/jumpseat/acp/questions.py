@@ -50,7 +50,7 @@ async def ask_permission(door: Door, view: SessionView, step: AskPermission) -> 
         log.warning("session %s: the editor did not ask for permission: %s", view.session_id, error)
         decision = PermissionDecision(kind="user-not-available")
     try:
-        view.session.permissions.pending.answer(step.request_id, decision)
+        view.session.permissions.questions.pending.answer(step.request_id, decision)
     except SessionNotFoundError:
         log.debug("session %s was closed while its person was asked", view.session_id)
 

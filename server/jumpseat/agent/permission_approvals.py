@@ -92,7 +92,8 @@ class Kept:
 class ApprovalStore(Protocol):
     """Approvals that outlive a session. ``None`` as the location stands for everywhere.
 
-    All that write raise :class:`~jumpseat.errors.StoreError` where nothing could be written.
+    All that write may wait for other processes, and raise :class:`~jumpseat.errors.StoreError` where nothing could
+    be written.
     """
 
     def read(self, location: str | None) -> Kept: ...
@@ -100,10 +101,6 @@ class ApprovalStore(Protocol):
     def add(self, location: str | None, one: Remembered) -> None: ...
 
     def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None: ...
-
-    def clear(self, location: str) -> None:
-        """Forget approvals and rules of a location."""
-        ...
 
 
 def narrowest(request: PermissionRequest) -> SessionApproval | None:
@@ -137,7 +134,7 @@ def remember(
         one = replace(
             one,
             places=frozenset(place.real for place in facts.outside),
-            hosts=one.hosts | frozenset(facts.hosts),
+            hosts=one.hosts | frozenset(() if facts.any_host else facts.hosts),
         )
         named = {*(approval.command_identifiers or ())}
         if (

@@ -76,9 +76,10 @@ class Facts:
     """What a call would do, as far as is known before it runs.
 
     ``places`` are read, or written where ``writes`` says so; ``outside`` are those out of the folders the session
-    may use. ``opaque`` says that more may be run than is ``mentioned``, ``loose`` that more may be opened or loaded
-    than is known. ``protected``: it may change what decides about later calls, so a person is to allow it.
-    ``scope`` is the text that approvals hold for where they are not to hold for all calls of the tool.
+    may use. With ``any_host``, ``hosts`` need no allowance. ``opaque`` says that more may be run than is
+    ``mentioned``, ``loose`` that more may be opened or loaded than is known. ``protected``: it may change what
+    decides about later calls, so a person is to allow it. ``scope`` is the text that approvals hold for where they
+    are not to hold for all calls of the tool.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class Facts:
     places: tuple[Place, ...] = ()
     outside: tuple[Place, ...] = ()
     hosts: tuple[str, ...] = ()
+    any_host: bool = False
     server: str | None = None
     name: str | None = None
     writes: bool = False
@@ -166,7 +168,10 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, anchor: Anchor, known: Kn
     url_rules = [rule for rule in rules if rule.kind == "url"]
     return all(
         place.real in known.places or _place_allowed(path_rules, place, facts, anchor) for place in facts.outside
-    ) and all(host in known.hosts or any(_host(rule, host) for rule in url_rules) for host in facts.hosts)
+    ) and (
+        facts.any_host
+        or all(host in known.hosts or any(_host(rule, host) for rule in url_rules) for host in facts.hosts)
+    )
 
 
 def _place_allowed(rules: Iterable[Rule], place: Place, facts: Facts, anchor: Anchor) -> bool:

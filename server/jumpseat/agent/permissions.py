@@ -6,16 +6,14 @@ one warning per session names the setting that would allow it.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-import anyio
+import anyio.to_thread
 
-from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.permission_approvals import (
     ApprovalStore,
     Kept,
@@ -27,58 +25,40 @@ from jumpseat.agent.permission_approvals import (
 )
 from jumpseat.agent.permission_facts import Grounds, facts_of
 from jumpseat.agent.permission_judge import JudgeConfig
-from jumpseat.agent.permission_rules import Facts, Known, Rule, Rules, allows, forbids, may_touch
+from jumpseat.agent.permission_questions import (
+    ALLOWED,
+    DENIED_BY_RULE,
+    NOT_AVAILABLE,
+    PermissionQuestions,
+    Verdict,
+    verdict_of,
+)
+from jumpseat.agent.permission_rules import Facts, Known, Place, Rule, Rules, allows, forbids, may_touch
 from jumpseat.errors import StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     AssistedApproval,
     PermissionDecision,
     PermissionRequest,
-    PermissionResult,
-    prompt_of,
+    ReadPermission,
+    WritePermission,
 )
 
-USER_REJECTED: Final = "The user rejected this tool call."
-COULD_NOT_ASK: Final = "Permission denied and could not request permission from user"
-DENIED_BY_RULE: Final = "Permission denied by a rule"
 MOVED: Final = "The path leads elsewhere now than when permission was asked. Send the call again."
 
 Mode: TypeAlias = Literal["manual", "assisted", "allow-all"]
 
-CompletedKind: TypeAlias = str
-# What `permission.completed` says for each decision a client may send; other kinds are passed on as they are.
-_COMPLETED: Final[dict[str, CompletedKind]] = {
-    "approve-once": "approved",
-    "approve-for-session": "approved-for-session",
-    "approve-for-location": "approved-for-location",
-    "approve-permanently": "approved",
-    "reject": "denied-interactively-by-user",
-    "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
-    "cancelled": "cancelled",
-}
 _REMEMBERED: Final = frozenset(
     {
         "approve-for-session",
         "approve-for-location",
         "approve-permanently",
+        "approve-read-only-for-session",
         "approved-for-session",
         "approved-for-location",
+        "approved-read-only-for-session",
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model.
-
-    ``cancelled`` tells that the question was taken back rather than answered. ``arguments`` are those an allowed
-    call is to run with where a person has changed them.
-    """
-
-    status: Literal["allowed", "denied", "rejected"]
-    message: str = ""
-    arguments: JsonObject | None = None
-    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +75,6 @@ class Guard:
 
 
 UNGUARDED: Final = Guard()
-
-ALLOWED: Final = Verdict("allowed")
-NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
-CANCELLED: Final = PermissionDecision(kind="cancelled")
 
 Judge: TypeAlias = Callable[[PermissionRequest, str | None], Awaitable[AssistedApproval]]
 """Asks a model (the named one, or its own) what it makes of a request. Never raises."""
@@ -130,6 +106,8 @@ class OwnRules:
     # The location whose approvals count, where it is not that of the working directory; none after a reset.
     location: str | None = None
     forget_kept: bool = False
+    # Real paths of folders that file tools may read.
+    readable: list[str] = field(default_factory=list[str])
 
 
 class Permissions:
@@ -157,8 +135,7 @@ class Permissions:
         self.own = OwnRules()
         self.mode: Mode = "assisted" if judge is not None and self._policy.judge is not None else "manual"
         self.judging_model: str | None = None
-        self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
-        self._opinions: dict[str, AssistedApproval] = {}
+        self.questions = PermissionQuestions(emit)
         self._approvals: list[Remembered] = []
         self._warned = False
         self._laid_down: tuple[Path, Rules] | None = None
@@ -170,6 +147,7 @@ class Permissions:
         facts = facts_of(request, tool, self.grounds)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
+        _show_where_it_leads(request, facts)
         rules, opinion = self._rules(), None
         if (rule := forbids(rules.deny, facts, self.grounds.anchor)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
@@ -181,13 +159,13 @@ class Permissions:
                 return ALLOWED
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
-                self._note_approval(request, opinion)
+                self.questions.note(request, opinion)
                 return ALLOWED
         if not self._can_ask():
             if rule is None and not guard.in_person and self._may_run_unasked():
                 return ALLOWED
             self._warn(_who_wants_a_person(rule, tool, guard))
-            return _verdict(NOT_AVAILABLE)
+            return verdict_of(NOT_AVAILABLE)
         verdict = await self._ask(request, facts, opinion)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
             # A question may stay open for long, and other calls run meanwhile.
@@ -214,12 +192,17 @@ class Permissions:
             return True
         if self.own.allow_reads and facts.kind in ("read", "url"):
             return True
+        if facts.kind == "read" and facts.places and all(map(self._is_readable, facts.places)):
+            return True
         kept = self._kept()
         approvals = [*self._approvals, *kept.approvals]
         allow = [*rules.allow, *self.own.added, *kept.rules]
         # With a scope, that the same programs were approved with other arguments says nothing.
         known = known_of(approvals) if facts.scope is None else Known()
         return covered(approvals, request, facts) or allows(allow, facts, self.grounds.anchor, known)
+
+    def _is_readable(self, place: Place) -> bool:
+        return any(Path(place.real).is_relative_to(folder) for folder in self.own.readable)
 
     def _rules(self) -> Rules:
         cwd = self.grounds.cwd()
@@ -245,65 +228,15 @@ class Permissions:
             return AssistedApproval(recommendation="excluded")
         return await self._judge(request, self.judging_model)
 
-    def _note_approval(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
-        """Show and write down what the judging model has allowed, as a question that nobody is to answer."""
-        request_id = str(uuid.uuid4())
-        prompt = prompt_of(request, opinion)
-        self._emit(
-            events.PermissionRequested(
-                request_id=request_id, permission_request=request, prompt_request=prompt, resolved_by_hook=True
-            )
-        )
-        self._complete(request_id, request, PermissionDecision(kind="approved"))
-
     # --- asking -------------------------------------------------------------------------------------------------
 
     async def _ask(self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None) -> Verdict:
-        pending = self.pending.ask(request)
-        if opinion is not None:
-            self._opinions[pending.id] = opinion
-        try:
-            self._emit(self.question(pending))
-            decision = await pending.answer()
-        except anyio.get_cancelled_exc_class():
-            # Clients that show the question take it away.
-            self._complete(pending.id, request, CANCELLED)
-            raise
-        finally:
-            self.pending.close(pending)
-            self._opinions.pop(pending.id, None)
-        decision = self._remember(decision, request, facts)
-        self._complete(pending.id, request, decision)
-        return _verdict(decision)
+        async def settle(decision: PermissionDecision) -> PermissionDecision:
+            return await self._remember(decision, request, facts)
 
-    def question(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
-        """What clients are asked."""
-        return events.PermissionRequested(
-            request_id=pending.id,
-            permission_request=pending.question,
-            # Without an opinion it says nothing that the request does not.
-            prompt_request=self.prompt(pending) if pending.id in self._opinions else None,
-        )
+        return verdict_of(await self.questions.ask(request, opinion, settle))
 
-    def prompt(self, pending: Pending[PermissionRequest, PermissionDecision]) -> dict[str, object]:
-        """What clients show to a person."""
-        return prompt_of(pending.question, self._opinions.get(pending.id))
-
-    def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
-        self._emit(
-            events.PermissionCompleted(
-                request_id=request_id,
-                tool_call_id=request.tool_call_id,
-                result=PermissionResult(
-                    kind=_COMPLETED.get(decision.kind, decision.kind),
-                    feedback=decision.feedback,
-                    approval=decision.approval.wire() if decision.approval else None,
-                    location_key=decision.location_key,
-                ),
-            )
-        )
-
-    def _remember(
+    async def _remember(
         self, decision: PermissionDecision, request: PermissionRequest, facts: Facts
     ) -> PermissionDecision:
         """Keep what was approved beyond this call; returns the decision as it came to be.
@@ -315,6 +248,12 @@ class Permissions:
         if decision.kind not in _REMEMBERED:
             return decision
         once = decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
+        if decision.kind in ("approve-read-only-for-session", "approved-read-only-for-session"):
+            folders = [place.real for one in decision.directories or () if (place := self.grounds.place(one))]
+            if facts.kind != "read" or not folders:
+                return once
+            self.own.readable += [one for one in folders if one not in self.own.readable]
+            return decision
         if decision.modified_args is not None and decision.approval is None:
             return once
         approval = decision.approval or (None if decision.domain else narrowest(request))
@@ -324,21 +263,21 @@ class Permissions:
         self._approvals.append(kept)
         location = None
         if decision.kind == "approve-permanently":
-            self._keep(None, kept)
+            await self._keep(None, kept)
             return once
         if decision.kind in ("approve-for-location", "approved-for-location"):
             location = decision.location_key or self.location
-            self._keep(location, kept)
+            await self._keep(location, kept)
         if approval is None:
             # Hosts have no approval that the SDKs could read.
             return once
         return decision.model_copy(update={"approval": approval, "location_key": location})
 
-    def _keep(self, location: str | None, kept: Remembered) -> None:
+    async def _keep(self, location: str | None, kept: Remembered) -> None:
         if self._policy.store is None:
             return
         try:
-            self._policy.store.add(location, kept)
+            await anyio.to_thread.run_sync(self._policy.store.add, location, kept, abandon_on_cancel=True)
         except StoreError as error:
             self._emit(
                 events.SessionWarning(
@@ -405,6 +344,7 @@ class Permissions:
         """Forget what was approved for the session; with ``kept_too``, no longer heed what others have approved."""
         self._approvals.clear()
         self.own.added.clear()
+        self.own.readable.clear()
         self.own.forget_kept = self.own.forget_kept or kept_too
 
     def reload(self) -> None:
@@ -419,17 +359,17 @@ class Permissions:
         kept = self._policy.store.read(key) if self._policy.store else Kept()
         return changed, [*kept.rules, *(rule for one in kept.approvals for rule in one.rules())]
 
-    def add_location_approval(self, location: str, kept: Remembered) -> None:
+    async def add_location_approval(self, location: str, kept: Remembered) -> None:
         """Approve something for a location, and for this session.
 
         Raises:
             StoreError: it cannot be kept.
         """
         if self._policy.store is not None:
-            self._policy.store.add(location, kept)
+            await anyio.to_thread.run_sync(self._policy.store.add, location, kept)
         self._approvals.append(kept)
 
-    def change_rules(self, scope: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
+    async def change_rules(self, scope: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
         """Change what is allowed for the session or for its location; of approvals, only removal is meant.
 
         Raises:
@@ -437,7 +377,8 @@ class Permissions:
         """
         if scope == "location":
             if self._policy.store is not None:
-                self._policy.store.change_rules(self.location, add, remove, remove_all=remove_all)
+                change = partial(self._policy.store.change_rules, remove_all=remove_all)
+                await anyio.to_thread.run_sync(change, self.location, add, remove)
         else:
             known = [] if remove_all else [*self.own.added, *add]
             self.own.added = [rule for rule in dict.fromkeys(known) if rule not in remove]
@@ -452,25 +393,8 @@ def _who_wants_a_person(rule: Rule | None, tool: str, guard: Guard) -> str:
     return f" The tool {tool} wants a person to decide, or a rule that allows it." if guard.in_person else ""
 
 
-def _verdict(decision: PermissionDecision) -> Verdict:
-    match decision.kind:
-        case (
-            "approve-once"
-            | "approve-for-session"
-            | "approve-for-location"
-            | "approve-permanently"
-            | "approved"
-            | "approved-for-session"
-            | "approved-for-location"
-        ):
-            return Verdict("allowed", arguments=decision.modified_args)
-        case "reject" | "denied-interactively-by-user":
-            if decision.feedback:
-                return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
-            return Verdict("rejected", USER_REJECTED)
-        case "denied-by-rules" | "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
-            return Verdict("denied", DENIED_BY_RULE)
-        case "cancelled":
-            return Verdict("denied", "Permission request cancelled", cancelled=True)
-        case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
-            return Verdict("denied", COULD_NOT_ASK)
+def _show_where_it_leads(request: PermissionRequest, facts: Facts) -> None:
+    """Tell who decides of a path that is another one by a link."""
+    if isinstance(request, ReadPermission | WritePermission):
+        (place,) = facts.places or (None,)
+        request.resolved_path = place.real if place is not None and place.real != place.given else None

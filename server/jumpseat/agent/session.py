@@ -29,7 +29,8 @@ from jumpseat.agent.mentions import mentions
 from jumpseat.agent.metrics import Metrics
 from jumpseat.agent.permission_facts import Grounds
 from jumpseat.agent.permission_judge import MOST_PROMPTS, PermissionJudge
-from jumpseat.agent.permissions import CANCELLED, Permissions, Policy
+from jumpseat.agent.permission_questions import CANCELLED
+from jumpseat.agent.permissions import Permissions, Policy
 from jumpseat.agent.portability import Portability
 from jumpseat.agent.queue import Prompt, QueuedCommand, QueueItem, forget
 from jumpseat.agent.retry import RetryPolicy
@@ -296,7 +297,10 @@ class Session:
     def open_questions(self) -> list[events.ExternalToolRequested | events.PermissionRequested]:
         """What clients were asked to run and to permit, and nobody has answered yet."""
         calls = [self.tool_question(one.id, one.question) for one in self.clients.external_calls.open()]
-        return [*calls, *(self.permissions.question(one) for one in self.permissions.pending.open())]
+        return [
+            *calls,
+            *(self.permissions.questions.event(one) for one in self.permissions.questions.pending.open()),
+        ]
 
     def _may_run_unasked(self) -> bool:
         """Whether the operator allows what no attached client can be asked about."""
@@ -435,7 +439,7 @@ class Session:
         # Before the run has ended, because it may wait for just these commands.
         await self.tools.close(grace_s)
         await stopped
-        self.permissions.pending.close_all(CANCELLED)
+        self.permissions.questions.pending.close_all(CANCELLED)
         self.clients.close()
         self._log.sync_soon()
         if self._feed is not None:

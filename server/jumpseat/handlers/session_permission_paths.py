@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio.to_thread
+
 from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
@@ -60,10 +62,10 @@ def is_trusted(ctx: Context, params: PermissionPathParams) -> TrustedResult:
     return TrustedResult(trusted=ctx.process.trust.is_trusted(session.settings.cwd / params.path))
 
 
-def add_trusted(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+async def add_trusted(ctx: Context, params: PermissionPathParams) -> SuccessResult:
     """Trust a folder from now on, in all sessions; the rules of this one are read again."""
     session = ctx.registry.live(params.session_id)
-    ctx.process.trust.add(session.settings.cwd / params.path)
+    await anyio.to_thread.run_sync(ctx.process.trust.add, session.settings.cwd / params.path)
     session.permissions.reload()
     return SuccessResult()
 

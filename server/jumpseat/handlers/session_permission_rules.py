@@ -20,8 +20,8 @@ from jumpseat_protocol.permission_methods import (
     PermissionsConfigureParams,
     SetRequiredParams,
     UnrestrictedUrlsParams,
-    WireRule,
 )
+from jumpseat_protocol.permissions import WireRule
 from jumpseat_protocol.server import SuccessResult
 
 
@@ -63,11 +63,11 @@ def _set_paths(session: Session, paths: PathsConfig) -> None:
     grounds.unrestricted, grounds.with_temp = paths.unrestricted, paths.include_temp_directory
 
 
-def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult:
+async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult:
     """Allow more, or take back what is allowed."""
     permissions = ctx.registry.live(params.session_id).permissions
     add, remove = _rules(params.add), _rules(params.remove)
-    permissions.change_rules(params.scope, add, remove, remove_all=params.remove_all)
+    await permissions.change_rules(params.scope, add, remove, remove_all=params.remove_all)
     return SuccessResult()
 
 
@@ -106,10 +106,10 @@ def locations_apply(ctx: Context, params: LocationParams) -> LocationApplyResult
     )
 
 
-def locations_add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
+async def locations_add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
     """Approve something for a location, for good."""
     permissions = ctx.registry.live(params.session_id).permissions
-    permissions.add_location_approval(params.location_key, Remembered(params.approval))
+    await permissions.add_location_approval(params.location_key, Remembered(params.approval))
     return SuccessResult()
 
 

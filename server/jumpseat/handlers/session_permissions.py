@@ -21,7 +21,7 @@ def handle_pending_permission_request(ctx: Context, params: HandlePendingPermiss
     session = ctx.registry.live(params.session_id)
     if params.result.kind == "no-result":
         return SuccessResult(success=False)
-    return SuccessResult(success=session.permissions.pending.answer(params.request_id, params.result))
+    return SuccessResult(success=session.permissions.questions.pending.answer(params.request_id, params.result))
 
 
 def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:
@@ -40,7 +40,11 @@ def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResu
     """What still waits for a decision, for clients that join late."""
     permissions = ctx.registry.live(params.session_id).permissions
     items: list[dict[str, Any]] = [
-        {"requestId": one.id, "request": permissions.prompt(one), "permissionRequest": to_wire(one.question)}
-        for one in permissions.pending.open()
+        {
+            "requestId": one.id,
+            "request": permissions.questions.prompt(one),
+            "permissionRequest": to_wire(one.question),
+        }
+        for one in permissions.questions.pending.open()
     ]
     return PendingRequestsResult(items=ctx.process.secrets.over(items))

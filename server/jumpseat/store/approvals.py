@@ -54,15 +54,6 @@ class StoredApprovals:
 
         self._file.change(change)
 
-    def clear(self, location: str) -> None:
-        def change(values: dict[str, Any]) -> None:
-            locations = values.get("locations")
-            if isinstance(locations, dict):
-                cast("dict[str, Any]", locations).pop(location, None)
-
-        if _place(self._file.read(), location):
-            self._file.change(change)
-
 
 def _means_one_of(record: Any, rules: list[Rule]) -> bool:
     one = remembered(record)

@@ -1,14 +1,15 @@
 """Small files of the user's own decisions: a JSON object each, in the home folder, for no one else's eyes.
 
 Several processes share them. A change reads, changes and replaces the file under a lock, so that none undoes what
-another has just written; readers see the old object or the new one.
+another has just written; readers see the old object or the new one. A change waits for the lock: not for the event
+loop's thread.
 """
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Generator
@@ -100,12 +101,24 @@ class PrivateFile:
             until = time.monotonic() + PATIENCE_S
             while True:
                 try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _lock(lock)
                     break
-                except BlockingIOError:
+                except (BlockingIOError, PermissionError):
                     if time.monotonic() > until:
                         raise StoreError(f"{self._path.name!r} is held by another process") from None
                     time.sleep(_RETRY_S)
             yield
         finally:
             os.close(lock)
+
+
+def _lock(fd: int) -> None:
+    """Lock a file until it is closed; raises where another process has it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -58,7 +58,7 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     Raises:
         OSError, ValueError: the file cannot be read.
     """
-    status = path.stat()
+    status = ctx.files.place(path).stat()
     if not stat.S_ISREG(status.st_mode):
         return failure(f"Path {args.path} is not a file. Give the path of a text file.")
     if status.st_size > LARGEST_BYTES:

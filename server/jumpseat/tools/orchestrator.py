@@ -8,6 +8,7 @@ ends in exactly one ``tool.execution_complete``. Calls of one answer run at the 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ from jumpseat.tools.tool import (
 from jumpseat.tools.workspace import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
-from jumpseat_protocol.permissions import HookPermission, PermissionRequest
+from jumpseat_protocol.permissions import HookPermission, PermissionRequest, ReadPermission, WritePermission
 from jumpseat_protocol.sessions import ClientTool
 
 log = logging.getLogger(__name__)
@@ -366,6 +367,7 @@ class ToolOrchestrator:
                 return await _refused(prepared, outcome, cancelled=False)
             case "allowed":
                 if verdict.arguments is None or verdict.arguments == call.arguments:
+                    _settle(ctx, request)
                     return await prepared.run()
                 return await self._run_changed(tool, ctx, call, verdict.arguments)
 
@@ -431,6 +433,16 @@ class ToolOrchestrator:
 
     def _show_progress(self, call_id: str, line: str) -> None:
         self._session.emit(events.ToolExecutionProgress(tool_call_id=call_id, progress_message=line))
+
+
+def _settle(ctx: ToolContext, request: PermissionRequest | None) -> None:
+    """Have the file that permission was given for opened where its path led when that was judged."""
+    match request:
+        case ReadPermission(path=name) | WritePermission(file_name=name):
+            # Without another place, the path has no links; what stands in its way now is refused.
+            ctx.files.settle(Path(name), Path(request.resolved_path or os.path.normpath(name)))
+        case _:
+            pass
 
 
 async def _refused(prepared: Prepared, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from io import BytesIO
-from pathlib import Path
 from typing import BinaryIO, Final
 
 import anyio.to_thread
@@ -33,39 +34,49 @@ class ViewArgs(ToolArgs):
 async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
     path = ctx.resolve(args.path)
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            return ToolOutcome("\n".join(_entries(path)) or "(empty directory)")
-        if not stat.S_ISREG(status.st_mode):
-            return failure(f"Path {args.path} is neither a file nor a directory.")
         await ctx.files.open(path)
-        if (unsaved := ctx.files.unsaved(path)) is not None:
-            return _view_lines(args, BytesIO(unsaved))
-        if status.st_size <= INLINE_BYTES:
-            return _view_file(args, path)
-        return await anyio.to_thread.run_sync(_view_file, args, path, abandon_on_cancel=True)
+        with _closing(ctx.files.look(path)) as fd:
+            status = os.fstat(fd)
+            if stat.S_ISDIR(status.st_mode):
+                return ToolOutcome("\n".join(_entries(fd)) or "(empty directory)")
+            if not stat.S_ISREG(status.st_mode):
+                return failure(f"Path {args.path} is neither a file nor a directory.")
+            if (unsaved := ctx.files.unsaved(path)) is not None:
+                return _view_lines(args, BytesIO(unsaved))
+            if status.st_size <= INLINE_BYTES:
+                return _view_file(args, os.dup(fd))
+            return await anyio.to_thread.run_sync(_view_file, args, os.dup(fd), abandon_on_cancel=True)
     except (OSError, ValueError) as error:
         return problem(args.path, error)
 
 
-def _view_file(args: ViewArgs, path: Path) -> ToolOutcome:
-    with path.open("rb") as file:
+@contextmanager
+def _closing(fd: int) -> Generator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _view_file(args: ViewArgs, fd: int) -> ToolOutcome:
+    """Show an open file, and close it."""
+    with open(fd, "rb") as file:
         head = file.read(SNIFF_BYTES)
-    if mime_type := picture_type(head):
-        return _view_image(args.path, path, mime_type)
-    if is_binary(head):
-        return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
-    with path.open("rb") as file:
+        file.seek(0)
+        if mime_type := picture_type(head):
+            return _view_image(args.path, file, mime_type)
+        if is_binary(head):
+            return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
         return _view_lines(args, file)
 
 
-def _view_image(shown_path: str, path: Path, mime_type: str) -> ToolOutcome:
-    size = path.stat().st_size
+def _view_image(shown_path: str, file: BinaryIO, mime_type: str) -> ToolOutcome:
+    size = os.fstat(file.fileno()).st_size
     if size > PICTURE_BYTES:
         return failure(
             f"Image {shown_path} is too large ({size} bytes, at most {PICTURE_BYTES}). Make it smaller first."
         )
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    data = base64.b64encode(file.read()).decode("ascii")
     image = ImageBlock(data=data, mime_type=mime_type, label=f"Image file at path {shown_path}")
     return ToolOutcome("Viewed image file successfully.", images=[image])
 
@@ -111,9 +122,9 @@ def _numbered(number: int, line: bytes) -> str:
     return f"{number}. {text.removeprefix(chr(0xFEFF)) if number == 1 else text}"
 
 
-def _entries(path: Path) -> list[str]:
-    """The names in a directory, sub-directories with a slash."""
-    with os.scandir(path) as entries:
+def _entries(fd: int) -> list[str]:
+    """The names in an open directory, sub-directories with a slash."""
+    with os.scandir(fd) as entries:
         return sorted(readable(entry.name) + ("/" if entry.is_dir() else "") for entry in entries)
 
 

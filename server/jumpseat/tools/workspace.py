@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import stat
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.editor import EditorFiles
 from jumpseat.errors import ClientCallError
+from jumpseat.tools.nofollow import create_file, open_place, replace_file
 
 LARGEST_BYTES: Final = 8 * 1024 * 1024
 """Larger files are read from the disk: nobody has them open, and they would go over the wire as a whole."""
 
 
 class Files:
-    """``editor`` is whoever has the files open, if anybody has. What exists is for the disk to say."""
+    """``editor`` is whoever has the files open, if anybody has. What exists is for the disk to say.
+
+    A path that was judged is opened where it led then, whatever links have been made since.
+    """
 
     def __init__(self, editor: EditorFiles | None = None) -> None:
         self._editor = editor
         self._unsaved: dict[Path, bytes] = {}
+        self._judged: dict[Path, Path] = {}
+
+    def settle(self, path: Path, place: Path) -> None:
+        """Take note that permission was given for ``path`` where it leads to ``place``."""
+        self._judged[path] = place
+
+    def place(self, path: Path) -> Path:
+        """Where a path leads: as it was judged, else now."""
+        return self._judged.get(path) or Path(os.path.realpath(path))
+
+    def look(self, path: Path) -> int:
+        """A descriptor of a file or folder to read, which is the caller's to close.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        return open_place(self.place(path))
 
     async def open(self, path: Path) -> None:
         """Learn how the editor has a file, for what is read of it until it is opened again."""
@@ -45,7 +63,10 @@ class Files:
             OSError: it cannot be read.
         """
         unsaved = self.unsaved(path)
-        return path.read_bytes() if unsaved is None else unsaved
+        if unsaved is not None:
+            return unsaved
+        with open(self.look(path), "rb") as file:
+            return file.read()
 
     async def replace(self, path: Path, data: bytes, mode: int) -> None:
         """Change a file as a whole, with the rights that it has.
@@ -54,7 +75,7 @@ class Files:
             OSError: it cannot be written.
         """
         if not await self._written_by_editor(path, data):
-            replace_file(path, data, mode)
+            replace_file(self.place(path), data, mode)
 
     async def create(self, path: Path, data: bytes) -> None:
         """Make a file, and the folders on the way to it.
@@ -63,9 +84,17 @@ class Files:
             FileExistsError: there is something already; ``filename`` says where.
             OSError: it cannot be written.
         """
-        _make_room(path)
-        if not await self._written_by_editor(path, data):
-            _create(path, data)
+        _refuse_existing(path)
+        place = self.place(path)
+        try:
+            if self._editor is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            if not await self._written_by_editor(path, data):
+                create_file(place, data)
+        except FileExistsError as error:
+            if error.filename == str(place):
+                error.filename = str(path)
+            raise
 
     async def _written_by_editor(self, path: Path, data: bytes) -> bool:
         if self._editor is None:
@@ -91,38 +120,7 @@ def _text(path: Path) -> str | None:
     return None if b"\0" in data else data.decode("utf-8", "surrogateescape")
 
 
-def _make_room(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _refuse_existing(path: Path) -> None:
+    # A link that leads nowhere is something, too.
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-
-
-def _create(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        try:
-            file.write(data)
-            file.flush()
-        except OSError:
-            # Half a file would make the next attempt fail.
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-            raise
-
-
-def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Write ``data`` to a new file beside ``path`` and move it there, so that no reader ever sees half of it.
-
-    Links are followed: the file they lead to is replaced, not the link.
-    """
-    target = Path(os.path.realpath(path))
-    fd, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".tmp", dir=target.parent)
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            if mode is not None:
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
