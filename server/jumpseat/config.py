@@ -390,24 +390,6 @@ def adapter_files(home: Path | None) -> dict[str, Path]:
     return {name.rpartition(".")[0]: home / "adapters" / name for name in files if name.endswith((".toml", ".py"))}
 
 
-def project_folder(cwd: Path, kind: str, home: Path | None = None) -> Path | None:
-    """What a project declares of one kind: the nearest ``.jumpseat/KIND`` from ``cwd`` up to the top of its
-    repository; ``None`` where there is none.
-
-    That of ``home`` is the user's own and no project's.
-    """
-    # Texts, because every prompt asks.
-    folder, own = str(cwd), None if home is None else os.path.join(home, kind)
-    while True:
-        found = os.path.join(folder, ".jumpseat", kind)
-        if found != own and os.path.isdir(found):
-            return Path(found)
-        parent = os.path.dirname(folder)
-        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
-            return None
-        folder = parent
-
-
 def home_folder(environ: Mapping[str, str]) -> Path:
     """``COPILOT_HOME``, else ``~/.jumpseat``. An empty variable counts as unset."""
     return Path(environ.get("COPILOT_HOME") or Path.home() / ".jumpseat").absolute()

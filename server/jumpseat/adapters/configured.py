@@ -31,9 +31,9 @@ from jumpseat.config import (
     Config,
     ModelConfig,
     adapter_files,
-    project_folder,
     provider_of_environ,
 )
+from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:

@@ -35,12 +35,12 @@ from jumpseat.agent.model import (
     TextDelta,
     ToolCallDelta,
     Usage,
-    as_sent,
 )
 from jumpseat.agent.portability import check_capability, check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.queue import Prompt
+from jumpseat.agent.rewriting import as_sent
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Session
 from jumpseat.agent.skills import called_by, load

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
@@ -259,22 +259,3 @@ class Model(Protocol):
             ProviderError: the call failed; its class and ``retryable`` say how.
         """
         ...
-
-
-@runtime_checkable
-class Rewriting(Protocol):
-    """A model that asks another one, ``inner``, in other words."""
-
-    @property
-    def inner(self) -> Model: ...
-
-    def asked(self, request: ModelRequest) -> ModelRequest:
-        """What ``inner`` is asked for ``request``."""
-        ...
-
-
-def as_sent(model: Model, request: ModelRequest) -> ModelRequest:
-    """What a provider is asked for ``request``, whatever stands before it."""
-    while isinstance(model, Rewriting):
-        request, model = model.asked(request), model.inner
-    return request

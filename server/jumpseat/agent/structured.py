@@ -7,9 +7,7 @@ Whoever promised what, every answer is judged here.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,9 +19,7 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError, shortened
 from jumpseat.agent.model import (
-    Capabilities,
     Completed,
-    Model,
     ModelEvent,
     ModelRequest,
     ResponseFormat,
@@ -33,6 +29,7 @@ from jumpseat.agent.model import (
     ToolSpec,
 )
 from jumpseat.agent.queue import Prompt
+from jumpseat.agent.rewriting import Rewriter, RewritingModel
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ResponseFormatError
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig
@@ -115,47 +112,16 @@ def able_to_answer(resolved: ResolvedModel, request: ModelRequest) -> ResolvedMo
     return replace(resolved, model=FinalToolModel(resolved.model))
 
 
-class FinalToolModel:
+class FinalToolModel(RewritingModel):
     """A model that gives its last answer as the call of a tool, which is text to everybody else."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    @property
-    def adapter_name(self) -> str:
-        return self._model.adapter_name
-
-    @property
-    def signs_as(self) -> str:
-        return self._model.signs_as
-
-    def capabilities(self, model: str) -> Capabilities:
-        return self._model.capabilities(model)
-
-    @property
-    def inner(self) -> Model:
-        return self._model
-
     def asked(self, request: ModelRequest) -> ModelRequest:
-        """What the real model is asked for ``request``."""
-        wanted = request.response_format
-        return (
-            request
-            if wanted is None
-            else _FinalTool.of(wanted, {spec.name for spec in request.tools}).asked(request)
-        )
+        tool = _FinalTool.of(request)
+        return request if tool is None else tool.asked(request)
 
-    @asynccontextmanager
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
-        wanted = request.response_format
-        if wanted is None:
-            async with self._model.stream(request) as events:
-                yield events
-            return
-        tool = _FinalTool.of(wanted, {spec.name for spec in request.tools})
-        async with self._model.stream(tool.asked(request)) as events:
-            yield _Answer(events, tool, streamed=request.stream)
+    def told(self, request: ModelRequest) -> _AsText | None:
+        tool = _FinalTool.of(request)
+        return None if tool is None else _AsText(tool, streamed=request.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +132,12 @@ class _FinalTool:
     wrapped: bool
 
     @classmethod
-    def of(cls, wanted: ResponseFormat, taken: set[str]) -> _FinalTool:
-        name = "final_answer"
+    def of(cls, request: ModelRequest) -> _FinalTool | None:
+        """That for the form of ``request``, if it has one."""
+        wanted = request.response_format
+        if wanted is None:
+            return None
+        name, taken = "final_answer", {spec.name for spec in request.tools}
         while name in taken:
             name += "_"
         schema, wrapped = wanted.schema, wanted.schema.get("type") != "object"
@@ -214,28 +184,21 @@ class _FinalTool:
         return replace(completed, message=message, stop_reason="end_turn"), text
 
 
-class _Answer:
+class _AsText(Rewriter):
     """The events of an answer, with text for the call of the final tool."""
 
-    def __init__(self, events: AsyncIterator[ModelEvent], tool: _FinalTool, *, streamed: bool) -> None:
-        self._events = events
+    def __init__(self, tool: _FinalTool, *, streamed: bool) -> None:
         self._tool = tool
         self._streamed = streamed
-        self._waiting: deque[ModelEvent] = deque()
 
-    def __aiter__(self) -> AsyncIterator[ModelEvent]:
-        return self
-
-    async def __anext__(self) -> ModelEvent:
-        if self._waiting:
-            return self._waiting.popleft()
-        event = await anext(self._events)
-        while isinstance(event, ToolCallDelta) and event.name == self._tool.spec.name:
-            event = await anext(self._events)
-        if not isinstance(event, Completed):
-            return event
-        completed, text = self._tool.as_text(event)
-        if self._streamed and text:
-            self._waiting.append(completed)
-            return TextDelta(text)
-        return completed
+    def events_for(self, event: ModelEvent) -> Iterator[ModelEvent]:
+        match event:
+            case ToolCallDelta() if event.name == self._tool.spec.name:
+                pass
+            case Completed():
+                completed, text = self._tool.as_text(event)
+                if self._streamed and text:
+                    yield TextDelta(text)
+                yield completed
+            case _:
+                yield event

@@ -9,16 +9,21 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.agent.mentions import mentions
 from jumpseat.agent.session import Session
+from jumpseat.declared.places import project_folder
 from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:
     from jumpseat.declared.env import EnvResolver
     from jumpseat.tools.declared.catalogue import Catalogue
     from jumpseat.tools.declared.source import DeclaredTools
+
+
+FOLDER: Final = "tools"
+"""In the home folder, and in ``.jumpseat`` of a project."""
 
 
 class Declarations:
@@ -63,8 +68,8 @@ class Declarations:
         """Whether there is anything to look for, for a session in ``cwd`` that asks for ``names``."""
         if self._configured or self.always or "catalogue" in vars(self) or not self._built_in.issuperset(names):
             return True
-        at_home = self._home is not None and os.path.isdir(os.path.join(self._home, "tools"))
-        return at_home or project_folder(cwd, self._home) is not None
+        at_home = self._home is not None and os.path.isdir(os.path.join(self._home, FOLDER))
+        return at_home or project_folder(cwd, FOLDER, self._home) is not None
 
     async def read(self, cwd: Path) -> None:
         """Read what sessions in ``cwd`` have, so that it is known from their first moment on."""
@@ -115,17 +120,3 @@ class SessionDeclarations:
 
             self._tools = DeclaredTools(self._declarations, self._session)
         return self._tools
-
-
-def project_folder(cwd: Path, home: Path | None) -> Path | None:
-    """The folder with the tools of the project that ``cwd`` is in: the nearest up to the top of its repository."""
-    # Texts, because every prompt asks.
-    folder, own = str(cwd), None if home is None else os.path.join(home, "tools")
-    while True:
-        tools = os.path.join(folder, ".jumpseat", "tools")
-        if tools != own and os.path.isdir(tools):
-            return Path(tools)
-        parent = os.path.dirname(folder)
-        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
-            return None
-        folder = parent

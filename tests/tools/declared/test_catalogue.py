@@ -8,7 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumpseat.tools.declarations import Declarations, project_folder
+from jumpseat.declared.places import project_folder
+from jumpseat.tools.declarations import Declarations
 from jumpseat.tools.declared.catalogue import Catalogue
 
 pytestmark = pytest.mark.anyio
@@ -58,10 +59,10 @@ def test_the_tools_of_a_project_are_looked_for_up_to_the_top_of_its_repository(t
     (tmp_path / "repository" / ".git").mkdir(parents=True)
     (tmp_path / "plain").mkdir()
 
-    assert project_folder(tmp_path / "plain", None) == tmp_path / ".jumpseat" / "tools"
-    assert project_folder(tmp_path / "repository", None) is None
+    assert project_folder(tmp_path / "plain", "tools") == tmp_path / ".jumpseat" / "tools"
+    assert project_folder(tmp_path / "repository", "tools") is None
     # The home folder of the user is no project.
-    assert project_folder(tmp_path, tmp_path / ".jumpseat") is None
+    assert project_folder(tmp_path, "tools", tmp_path / ".jumpseat") is None
 
 
 async def test_nothing_is_loaded_where_nothing_is_declared(tmp_path: Path) -> None:

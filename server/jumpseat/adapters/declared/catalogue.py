@@ -44,7 +44,6 @@ from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.settings import settings_of
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
-from jumpseat.config import project_folder
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.files import (
     as_mapping,
@@ -56,6 +55,7 @@ from jumpseat.declared.files import (
     stamp_of,
     trusted_files,
 )
+from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 ENTRY_POINTS: Final = "jumpseat.adapters"

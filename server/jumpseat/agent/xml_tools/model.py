@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -20,12 +18,12 @@ from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.model import (
     Capabilities,
     Completed,
-    Model,
     ModelEvent,
     ModelRequest,
     TextDelta,
     ToolCallDelta,
 )
+from jumpseat.agent.rewriting import Rewriter, RewritingModel
 from jumpseat.agent.xml_tools.arguments import written_calls
 from jumpseat.agent.xml_tools.prompt import as_text, instructions
 from jumpseat.agent.xml_tools.reader import Block
@@ -42,31 +40,15 @@ _ALONE: Final = "Not run: one call at a time is allowed, and this one was not th
 _CUT_OFF: Final = "Not run: the answer was cut off in the middle of this call. Send a shorter one, or several."
 
 
-class XmlToolModel:
-    """``model``, which is told of its tools in the system message and calls them in its text."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    @property
-    def adapter_name(self) -> str:
-        return self._model.adapter_name
-
-    @property
-    def signs_as(self) -> str:
-        return self._model.signs_as
+class XmlToolModel(RewritingModel):
+    """A model that is told of its tools in the system message and calls them in its text."""
 
     def capabilities(self, model: str) -> Capabilities:
         """An answer that has to have a certain form leaves no room for calls."""
-        real = self._model.capabilities(model)
+        real = self.inner.capabilities(model)
         return replace(real, structured_output="without_tools") if real.structured_output == "always" else real
 
-    @property
-    def inner(self) -> Model:
-        return self._model
-
     def asked(self, request: ModelRequest) -> ModelRequest:
-        """What the real model is asked for ``request``."""
         schemas = {tool.name: tool.parameters for tool in request.tools}
         system = request.system
         if offers_tools(request):
@@ -76,11 +58,8 @@ class XmlToolModel:
         choice = request.tool_choice if request.hosted_tools else None
         return replace(request, system=system, messages=messages, tools=[], tool_choice=choice)
 
-    @asynccontextmanager
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
-        async with self._model.stream(self.asked(request)) as events:
-            yield _Answer(events, request) if offers_tools(request) else events
+    def told(self, request: ModelRequest) -> _WithCalls | None:
+        return _WithCalls(request) if offers_tools(request) else None
 
 
 def offers_tools(request: ModelRequest) -> bool:
@@ -88,33 +67,26 @@ def offers_tools(request: ModelRequest) -> bool:
     return bool(request.tools) and (request.tool_choice is None or request.tool_choice.mode != "none")
 
 
-class _Answer:
+class _WithCalls(Rewriter):
     """The events of an answer, with calls for the blocks in its text."""
 
-    def __init__(self, events: AsyncIterator[ModelEvent], request: ModelRequest) -> None:
-        self._events = events
+    def __init__(self, request: ModelRequest) -> None:
         self._request = request
         self._tools = {tool.name: tool.parameters for tool in request.tools}
         self._scanner = Scanner(self._tools)
         self._calls = _Calls(request)
-        self._waiting: deque[ModelEvent] = deque()
 
-    def __aiter__(self) -> AsyncIterator[ModelEvent]:
-        return self
-
-    async def __anext__(self) -> ModelEvent:
-        while not self._waiting:
-            match event := await anext(self._events):
-                case TextDelta():
-                    self._waiting += self._shown(self._scanner.feed(event.text), cut_off=False)
-                case Completed():
-                    if self._request.stream:
-                        cut_off = event.stop_reason == "max_tokens"
-                        self._waiting += self._shown(self._scanner.finish(), cut_off=cut_off)
-                    self._waiting.append(self._completed(event))
-                case _:
-                    self._waiting.append(event)
-        return self._waiting.popleft()
+    def events_for(self, event: ModelEvent) -> Iterator[ModelEvent]:
+        match event:
+            case TextDelta():
+                yield from self._shown(self._scanner.feed(event.text), cut_off=False)
+            case Completed():
+                if self._request.stream:
+                    cut_off = event.stop_reason == "max_tokens"
+                    yield from self._shown(self._scanner.finish(), cut_off=cut_off)
+                yield self._completed(event)
+            case _:
+                yield event
 
     def _shown(self, pieces: list[str | Block], *, cut_off: bool) -> Iterator[ModelEvent]:
         text = ""

@@ -32,8 +32,9 @@ from jumpseat.declared.files import (
     read_toml,
     run_python,
 )
+from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.tools.declarations import project_folder
+from jumpseat.tools.declarations import FOLDER
 from jumpseat.tools.declared.definition import Definition, read_definition
 from jumpseat.tools.declared.groups import Group, is_group, read_group
 
@@ -124,8 +125,8 @@ class Catalogue:
         async with self._lock:
             if self._configured is None:
                 self._configured = await anyio.to_thread.run_sync(self._of_configuration)
-            home = _stamped(None if self._home is None else self._home / "tools")
-            folder = None if cwd is None else project_folder(cwd, self._home)
+            home = _stamped(None if self._home is None else self._home / FOLDER)
+            folder = None if cwd is None else project_folder(cwd, FOLDER, self._home)
             project = [one for one in _stamped(folder) if self._is_trusted(one[0])]
             with anyio.move_on_after(self._read_within_s) as scope:
                 for path, stamp in home:
