@@ -146,6 +146,7 @@ class App:
                     lambda session: MemoryTools(session, memories),
                     self.declarations.source,
                 ),
+                client_tool_s=config.clients.tool_timeout_s,
             ),
             tasks,
             self.announce,

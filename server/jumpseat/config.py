@@ -44,6 +44,9 @@
     [hooks]
     patience_s = 60.0                   # what a client is given for one hook, or to rewrite the system message
 
+    [clients]
+    tool_timeout_s = 900.0              # what a client is given for a call of its tool; default: no limit
+
     [services.tavily]                   # searches the web; also there where TAVILY_API_KEY is set
     api_key = "cmd:pass show tavily"    # as an entry of env in docs/adapters.md; default: TAVILY_API_KEY
     base_url = "https://api.tavily.com"
@@ -223,6 +226,10 @@ class HooksConfig(_Section):
     patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+class ClientsConfig(_Section):
+    tool_timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
 class ServiceConfig(_Section):
     """A service behind a tool. ``api_key`` is an entry as in ``env`` of adapters; ``options`` go into requests."""
 
@@ -280,6 +287,7 @@ class Config(_Section):
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
     retry: RetryConfig = Field(default_factory=RetryConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
+    clients: ClientsConfig = Field(default_factory=ClientsConfig)
     services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(
         default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
     )

@@ -1,7 +1,7 @@
 """Tools that run in the client: asking for them, and reading what comes back.
 
-The question goes to all attached clients as an event; whichever has the tool answers by its request id. There is
-no time limit: handlers may wait for people.
+The question goes to all attached clients as an event; whichever has the tool answers by its request id. Unless the
+operator sets one there is no time limit: handlers may wait for people.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
+import anyio
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
@@ -31,13 +32,15 @@ NO_ARGUMENTS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 
 class ClientTools:
-    """The tools of all clients that are attached to a session."""
+    """The tools of all clients that are attached to a session. ``limit_s`` holds for each call."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, limit_s: float | None = None) -> None:
         self._session = session
+        self._limit_s = limit_s
 
     def tools(self) -> Mapping[str, ToolOfClient]:
-        return {name: ToolOfClient(self._session, tool) for name, tool in self._session.clients.tools().items()}
+        tools = self._session.clients.tools()
+        return {name: ToolOfClient(self._session, tool, self._limit_s) for name, tool in tools.items()}
 
     async def ready(self) -> None:
         """They always are."""
@@ -52,6 +55,7 @@ class ToolOfClient:
 
     session: Session
     definition: ClientTool
+    limit_s: float | None = None
 
     @property
     def name(self) -> str:
@@ -83,18 +87,24 @@ class ToolOfClient:
             permission = CustomToolPermission(
                 tool_name=tool.name, tool_description=tool.description, args=call.arguments
             )
-        return Prepared(permission, partial(run_client_tool, self.session, tool, call))
+        return Prepared(permission, partial(run_client_tool, self.session, tool, call, self.limit_s))
 
 
-async def run_client_tool(session: Session, tool: ClientTool, call: ToolUseBlock) -> ToolOutcome:
-    """Ask the clients to run ``call`` and wait for the answer, as long as it takes."""
+async def run_client_tool(
+    session: Session, tool: ClientTool, call: ToolUseBlock, limit_s: float | None = None
+) -> ToolOutcome:
+    """Ask the clients to run ``call`` and wait for the answer: ``limit_s`` seconds, or as long as it takes."""
     pending = session.clients.external_calls.ask(call)
+    answer: HandlePendingToolCallParams | None = None
     try:
         session.emit(session.tool_question(pending.id, call))
-        answer = await pending.answer()
+        with anyio.move_on_after(limit_s):
+            answer = await pending.answer()
     finally:
         session.clients.external_calls.close(pending)
     session.emit(events.ExternalToolCompleted(request_id=pending.id))
+    if answer is None:
+        return ToolOutcome(f"The tool `{tool.name}` gave no result within {limit_s:g} s.", "timeout")
     outcome = outcome_of(call, answer)
     outcome.ends_turn = outcome.ends_turn or (tool.is_terminal and outcome.ok)
     return outcome

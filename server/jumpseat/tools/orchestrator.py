@@ -63,12 +63,13 @@ class Environment:
     """What the tools of all sessions share.
 
     ``builtin`` are the built-in ones, ``environ`` is the environment of their child processes, and ``sources`` make
-    what else a session has tools from.
+    what else a session has tools from. Clients are given ``client_tool_s`` seconds for a call, or all the time.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
     environ: Mapping[str, str]
     sources: tuple[MakeSource, ...] = ()
+    client_tool_s: float | None = None
 
 
 class ToolOrchestrator:
@@ -84,7 +85,7 @@ class ToolOrchestrator:
         self._sources: list[ToolSource] = [
             self._builtin,
             *(make(session) for make in environment.sources),
-            ClientTools(session),
+            ClientTools(session, environment.client_tool_s),
         ]
         self._instructing = [source for source in self._sources if isinstance(source, Instructing)]
 

@@ -1,0 +1,51 @@
+"""Tools of clients, over the real wire: what becomes of calls that a client does not answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+TOOL = {"name": "look_up", "skipPermission": True}
+
+
+async def test_a_client_that_never_answers_holds_no_turn_up_where_the_operator_has_set_a_limit(
+    tmp_path: Path,
+) -> None:
+    provider = scripted(calls("look_up", "c1"), {"text": "Then without."})
+    async with running_server(tmp_path, config="[clients]\ntool_timeout_s = 0.2\n") as server:
+        wire = server.wire
+        session = await wire.create(provider, tools=[TOOL])
+        await wire.prompt(session)
+        question = await wire.event("external_tool.requested", session=session)
+        done = await wire.event("tool.execution_complete", session=session)
+        request_id = question["data"]["requestId"]
+        await wire.event("external_tool.completed", session=session, requestId=request_id)
+        said = await wire.event("assistant.message", session=session, content="Then without.")
+        late = {"sessionId": session, "requestId": request_id, "result": "42"}
+        answered = await wire.call("session.tools.handlePendingToolCall", late)
+    assert (done["data"]["success"], done["data"]["error"]) == (
+        False,
+        {"message": "The tool `look_up` gave no result within 0.2 s.", "code": "timeout"},
+    )
+    assert said
+    assert answered == {"success": False}
+
+
+async def test_a_call_that_waits_for_a_client_ends_with_the_abort(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted(calls("look_up", "c1"), calls("look_up", "c2")), tools=[TOOL])
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = await wire.event("external_tool.requested", session=session)
+        await wire.call("session.abort", {"sessionId": session})
+        await wire.event("session.idle", session=session)
+        done = [one for one in wire.events(session) if one["type"] == "tool.execution_complete"]
+        late = {"sessionId": session, "requestId": question["data"]["requestId"], "result": "42"}
+        answered = await wire.call("session.tools.handlePendingToolCall", late)
+    assert [(one["data"]["toolCallId"], one["data"]["success"]) for one in done] == [("c1", False)]
+    assert answered == {"success": False}
