@@ -38,11 +38,19 @@ class DeclaredToolGetParams(WireModel):
     working_directory: str | None = None
 
 
+class GroupMember(WireModel):
+    """``origin`` tells where it comes from; unset, it is of a client, or not there."""
+
+    name: str
+    origin: Literal["built-in", "mcp", "client", "project", "configuration", "home", "package"] | None = None
+
+
 class DeclaredToolDescription(WireModel):
     """A tool or a group without its functions, and without values of ``env``.
 
     ``commands`` are as they are declared, ``None`` in the place of a function. ``approval`` tells whether a person
-    is asked before a call runs; ``depends`` leaves it to a function. ``tools`` are the members of a group.
+    is asked before a call runs; ``depends`` leaves it to a function. ``tools`` are the members of a group, and
+    ``members`` the same with where they come from.
     """
 
     name: str
@@ -59,6 +67,7 @@ class DeclaredToolDescription(WireModel):
     on_mention: StrictBool | None = None
     parallel: StrictBool | None = None
     tools: list[str] | None = None
+    members: list[GroupMember] | None = None
 
 
 class DeclaredToolGetResult(WireModel):

@@ -158,10 +158,15 @@ class LargeOutputConfig(WireModel):
 
 
 class ToolSearchConfig(WireModel):
-    """With more than ``defer_threshold`` tools, those that are not built in are left out until they are found."""
+    """When tools that are not built in are left out until they are found.
+
+    With more than ``defer_threshold`` tools, or where names, descriptions and schemas of those have more than
+    ``defer_characters`` characters.
+    """
 
     enabled: StrictBool = True
     defer_threshold: int = Field(default=30, ge=0)
+    defer_characters: int = Field(default=80_000, ge=0)
 
 
 class DefaultAgentConfig(WireModel):

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from jumpseat.tools import BUILTIN_NAMES
+from tests.support.mcp_servers import status, stdio
+from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +26,10 @@ def write(path: Path, text: str = SAY) -> None:
 def script(*calls: tuple[str, JsonObject]) -> JsonObject:
     turns: list[JsonObject] = [{"tool_calls": [{"name": name, "arguments": args}]} for name, args in calls]
     return {"provider": {"type": "scripted", "script": {"turns": [*turns, {"text": "done"}] * 3}}}
+
+
+def at(provider: ModelServer) -> JsonObject:
+    return {"type": "openai", "baseUrl": f"{provider.url}/v1", "apiKey": "k"}
 
 
 async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi", **options: Any) -> list[str]:
@@ -305,3 +311,75 @@ async def test_commands_die_with_the_server(tmp_path: Path) -> None:
         with (tmp_path / "pid").open() as pid:
             assert pid.read().strip()
     # That nothing outlives the server, the server's own fixture looks at.
+
+
+# --- groups -------------------------------------------------------------------------------------------------------
+
+
+RELEASE = 'tools = ["changelog", "bash", "gone", "mcp:testing"]\nsystem_prompt = "Change nothing that is tagged."\n'
+
+
+def write_release(folder: Path) -> None:
+    write(folder / "home" / "tools" / "changelog.toml", 'on_mention = true\ncmds = ["true"]\n')
+    write(folder / "home" / "tools" / "release.toml", RELEASE)
+
+
+async def next_request(server: RunningServer, session: str, prompt: str) -> tuple[str, set[str], str]:
+    """The system message, the tools and the last message of what the model would be sent."""
+    asked = {"sessionId": session, "prompt": prompt}
+    body = (await server.wire.call("jumpseat.session.nextRequest", asked))["body"]
+    tools = {tool["function"]["name"] for tool in body.get("tools", ())}
+    return body["messages"][0]["content"], tools, body["messages"][-1]["content"]
+
+
+async def test_a_mention_of_a_group_tells_of_those_of_its_tools_that_are_there(tmp_path: Path) -> None:
+    write_release(tmp_path)
+    async with ModelServer() as provider, running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(
+            at(provider), model="m", mcpServers={"testing": stdio(tools=["echo", "picture"])}
+        )
+        await status(wire, session, "testing", "connected")
+        _, before, _ = await next_request(server, session, "hi")
+        system, during, said = await next_request(server, session, "Use @{release}, @{mcp:testing}, @{gone}")
+        _, after, _ = await next_request(server, session, "hi")
+    servers = "`testing-echo`, `testing-picture`"
+    assert f"Use the tools `changelog`, `bash`, {servers}, the tools {servers}, @{{gone}}" in said
+    assert "Change nothing that is tagged." in system
+    assert during - before == {"changelog"}
+    # Nothing was said.
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("options", "offered"),
+    [
+        ({"availableTools": ["release"]}, {"changelog", "bash"}),
+        ({"availableTools": ["view", "custom:release"], "excludedTools": ["bash"]}, {"view", "changelog"}),
+        ({"availableTools": ["release", "view"], "excludedTools": ["release"]}, {"view"}),
+        (
+            {"customAgents": [{"name": "a", "prompt": "x", "tools": ["release"]}], "agent": "a"},
+            {"changelog", "bash"},
+        ),
+    ],
+)
+async def test_a_group_stands_for_its_tools_where_tools_are_chosen(
+    tmp_path: Path, options: JsonObject, offered: set[str]
+) -> None:
+    write_release(tmp_path)
+    async with ModelServer() as provider, running_server(tmp_path) as server:
+        session = await server.wire.create(at(provider), model="m", **options)
+        _, tools, _ = await next_request(server, session, "hi")
+    assert tools == offered
+
+
+async def test_the_description_of_a_group_tells_where_its_tools_come_from(tmp_path: Path) -> None:
+    write_release(tmp_path)
+    async with running_server(tmp_path) as server:
+        described = (await server.wire.call("jumpseat.tools.get", {"name": "release"}))["tool"]
+    assert described["members"] == [
+        {"name": "changelog", "origin": "home"},
+        {"name": "bash", "origin": "built-in"},
+        {"name": "gone"},
+        {"name": "mcp:testing", "origin": "mcp"},
+    ]

@@ -170,3 +170,36 @@ def test_very_many_names_are_not_all_listed() -> None:
     text = guidance([f"tool_number_{number}" for number in range(1000)])
     assert len(text) < 6000
     assert text.endswith(" more.")
+
+
+LONG = ClientTool(name="long", description="Much", parameters={"type": "object", "description": "x" * 500})
+
+
+async def test_few_tools_with_very_long_schemas_are_left_out_as_well(tasks: TaskGroup) -> None:
+    config = ToolSearchConfig(defer_characters=600)
+    settings = SessionSettings(cwd=Path("/"), tool_search=config)
+    few = make_session(tasks, settings=settings, tools=[LONG], builtin=[VIEW])
+    more = make_session(tasks, settings=settings, tools=[LONG, *MANY, PINNED], builtin=[VIEW], session_id="more")
+
+    assert shown(few) == ["view", "long"]
+    assert shown(more) == ["view", "pinned", TOOL_SEARCH]
+
+
+async def test_what_is_found_of_long_tools_does_not_bring_the_others_back(tasks: TaskGroup) -> None:
+    settings = SessionSettings(cwd=Path("/"), tool_search=ToolSearchConfig(defer_characters=600))
+    script = search_then_call("long", "tool_1")
+    made = make_session(tasks, script=script, settings=settings, tools=[LONG, *MANY, PINNED], builtin=[VIEW])
+    made.session.permissions.set_mode("allow-all")
+    made.send("go")
+    made.answer_tool(await made.client.heard(events.ExternalToolRequested), result="done")
+    await made.idle()
+
+    assert shown(made) == ["view", "long", "tool_1", "pinned", TOOL_SEARCH]
+
+
+async def test_a_tool_that_the_user_mentions_is_shown(tasks: TaskGroup) -> None:
+    made = session_of(tasks)
+    made.send("Use @{getWeather}")
+    await made.idle()
+
+    assert shown(made) == ["view", "getWeather", "pinned", TOOL_SEARCH]

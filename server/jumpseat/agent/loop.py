@@ -244,10 +244,14 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     """
     resolved = await _model(session)
     await session.tools.look(text or "")
-    request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
-    if text is not None:
-        said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
-        request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
+    try:
+        request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
+        if text is not None:
+            said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
+            request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
+    finally:
+        # What it mentions was not said.
+        await session.tools.look("")
     return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
 
 

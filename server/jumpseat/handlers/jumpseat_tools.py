@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
+from jumpseat.tools import BUILTIN_NAMES
 from jumpseat_protocol.declared_tools import (
     DeclaredToolGetParams,
     DeclaredToolGetResult,
@@ -37,7 +38,7 @@ async def tools_get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredTool
     found = next((one for one in known if one.name == params.name), None)
     if found is None:
         raise InvalidRequestError(f"there is no declared tool {params.name!r}")
-    return DeclaredToolGetResult(tool=describe(found))
+    return DeclaredToolGetResult(tool=describe(found, known, BUILTIN_NAMES))
 
 
 async def tools_register(ctx: Context, params: DeclaredToolRegisterParams) -> DeclaredToolGetResult:

@@ -98,14 +98,17 @@ class SessionDeclarations:
         settings = self._session.settings
         asked = (one.removeprefix("custom:") for one in settings.named_tools() if not one.endswith("*"))
         names = {*asked, *mentions(prompt), *self._session.mentions} - self._session.clients.tools().keys()
-        if self._declarations.wanted(settings.cwd, names):
-            await self._load().look(names)
+        if self._tools is not None or self._declarations.wanted(settings.cwd, names):
+            await self._load().look(names, mentions(prompt))
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         return [] if self._tools is None else self._tools.instructions(offered)
 
-    def words(self, name: str) -> str | None:
-        return None if self._tools is None else self._tools.words(name)
+    def members(self, name: str) -> Collection[str] | None:
+        return None if self._tools is None else self._tools.members(name)
+
+    def words(self, name: str, members: list[str]) -> str | None:
+        return None if self._tools is None else self._tools.words(name, members)
 
     async def ready(self) -> None:
         """They always are: files are read when a session is opened."""

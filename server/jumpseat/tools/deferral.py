@@ -1,8 +1,9 @@
 """Tools that the model is told of only when it looks for them, where there are very many.
 
-Above a number of tools, those of clients, servers and declarations that were not used yet are left out of requests
-(all but those that say ``never``), and one tool finds them by what they are for. What was found, or called, stays:
-the events of the session say so, also after a resume. A call of a tool that was left out runs as any other.
+Above a number of tools, or where much is to be said of them, those of clients, servers and declarations that were
+not used yet are left out of requests (all but those that say ``never``), and one tool finds them by what they are
+for. What was found, or called, stays: the events of the session say so, also after a resume. A call of a tool that
+was left out runs as any other.
 
 A client may bring a search of its own: a tool of that name, whose result names what it has found.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.tools.filters import Filter, SourceName
@@ -39,16 +41,46 @@ class Deferring(Protocol):
     def defer(self) -> Literal["auto", "never"] | None: ...
 
 
-def deferred(session: Session, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
-    """Those of ``tools`` that the model is not told of now; ``needed`` is one that it must be told of."""
-    settings = session.settings
-    config = settings.tool_search
-    if not config.enabled or len(tools) <= config.defer_threshold:
-        return {}
-    if TOOL_SEARCH not in tools and not Filter(settings).offers(TOOL_SEARCH, "builtin"):
-        return {}
-    kept = {*session.tools_in_use, TOOL_SEARCH, needed}
-    return {name: tool for name, tool in tools.items() if name not in kept and _may_be_left_out(tool)}
+class Deferral:
+    """Says which tools of one session the model is not told of."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        # By name: a schema, and how long it is. Most turns have the tools of the turn before.
+        self._lengths: dict[str, tuple[object, int]] = {}
+
+    def deferred(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
+        """Those of ``tools`` that the model is not told of now; it must be told of those that are ``needed``."""
+        settings = self._session.settings
+        if not settings.tool_search.enabled:
+            return {}
+        left = {name: tool for name, tool in tools.items() if _may_be_left_out(tool)}
+        if not left or not self._too_much(tools, left):
+            return {}
+        if TOOL_SEARCH not in tools and not Filter(settings).offers(TOOL_SEARCH, "builtin"):
+            return {}
+        kept = {*self._session.tools_in_use, TOOL_SEARCH, *needed}
+        return {name: tool for name, tool in left.items() if name not in kept}
+
+    def _too_much(self, tools: Mapping[str, Tool], left: Mapping[str, Tool]) -> bool:
+        """Whether there are too many tools, or too much is said of those that may be left out, used ones included:
+        what is found must not bring all others back."""
+        config = self._session.settings.tool_search
+        if len(tools) > config.defer_threshold:
+            return True
+        total = 0
+        for name, tool in left.items():
+            total += self._length(name, tool.spec)
+            if total > config.defer_characters:
+                return True
+        return False
+
+    def _length(self, name: str, spec: ToolSpec) -> int:
+        schema, length = self._lengths.get(name, (None, 0))
+        if schema is not spec.parameters:
+            length = len(canonical_json(spec.parameters))
+            self._lengths[name] = (spec.parameters, length)
+        return length + len(name) + len(spec.description)
 
 
 def _may_be_left_out(tool: Tool) -> bool:

@@ -7,7 +7,7 @@ have ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 from jumpseat.agent.model import ToolOrigin
@@ -25,15 +25,22 @@ def offered(name: str, source: SourceName, available: Iterable[str] | None, excl
 
 
 class Filter:
-    """What a session with these settings offers of its tools."""
+    """What a session with these settings offers of its tools. ``members`` gives the tools of a group."""
 
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(
+        self, settings: SessionSettings, members: Callable[[str], Iterable[str]] = lambda _name: ()
+    ) -> None:
+        def expanded(names: Iterable[str]) -> list[str]:
+            return [one for name in names for one in (name, *members(name.removeprefix("custom:")))]
+
         agent = settings.custom_agent
-        self._available = settings.available_tools
-        self._excluded = settings.excluded_tools
-        self._of_agent = None if agent is None or agent.tools is None or "*" in agent.tools else agent.tools
-        if agent is None or agent.tools is None:
-            self._excluded = [*self._excluded, *settings.default_excluded_tools]
+        of_agent = None if agent is None else agent.tools
+        excluded = settings.excluded_tools
+        if of_agent is None:
+            excluded = [*excluded, *settings.default_excluded_tools]
+        self._available = None if settings.available_tools is None else expanded(settings.available_tools)
+        self._excluded = expanded(excluded)
+        self._of_agent = None if of_agent is None or "*" in of_agent else expanded(of_agent)
 
     def offers(self, name: str, source: SourceName, origin: ToolOrigin | None = None) -> bool:
         """Whether a tool is offered; ``origin`` says of which MCP server it is."""

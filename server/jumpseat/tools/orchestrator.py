@@ -18,7 +18,7 @@ import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation import INTERRUPTED, canonical_json
-from jumpseat.agent.mentions import in_words
+from jumpseat.agent.mentions import in_words, mentions
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -26,7 +26,7 @@ from jumpseat.agent.shell_syntax import parse_shell
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.tools.builtin import BuiltinTools
 from jumpseat.tools.client_tools import ClientTools, object_of_outcome, outcome_of_object
-from jumpseat.tools.deferral import TOOL_SEARCH, ToolSearch, activate, deferred, guidance
+from jumpseat.tools.deferral import TOOL_SEARCH, Deferral, ToolSearch, activate, guidance
 from jumpseat.tools.filters import Filter
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.questions import ask_user
@@ -34,6 +34,7 @@ from jumpseat.tools.shell import GRACE_S
 from jumpseat.tools.shells import Shells
 from jumpseat.tools.tool import (
     BuiltinTool,
+    Grouping,
     Instructing,
     Line,
     Prepared,
@@ -88,37 +89,64 @@ class ToolOrchestrator:
             ClientTools(session, environment.client_tool_s),
         ]
         self._instructing = [source for source in self._sources if isinstance(source, Instructing)]
+        self._grouping = [source for source in self._sources if isinstance(source, Grouping)]
+        self._deferral = Deferral(session)
+        # What the prompt mentions that is about to be said.
+        self._mentioned_now: list[str] = []
 
     # --- what the model is offered ------------------------------------------------------------------------------
 
     async def look(self, prompt: str) -> None:
-        for source in self._instructing:
+        self._mentioned_now = mentions(prompt)
+        for source in self._grouping:
             await source.look(prompt)
 
     def in_words(self, prompt: str) -> str:
         return in_words(prompt, self._words)
 
     def _words(self, name: str) -> str | None:
-        words = (source.words(name) for source in self._instructing)
-        found = next((one for one in words if one is not None), None)
-        return found or (f"the `{name}` tool" if name in self._offered() else None)
+        offered = self._offered()
+        members = [member for member in self._members(name, offered) if member in offered]
+        if not members:
+            return f"the `{name}` tool" if name in offered else None
+        words = (source.words(name, members) for source in self._grouping)
+        listed = ", ".join(f"`{member}`" for member in members)
+        return next((one for one in words if one is not None), f"the tools {listed}")
+
+    def _members(self, name: str, tools: Mapping[str, Tool]) -> list[str]:
+        """The tools of a group, or those in ``tools`` of the server that ``mcp:server`` names; else none."""
+        found = (source.members(name) for source in self._grouping)
+        members = next((one for one in found if one is not None), (name,))
+        expanded: list[str] = []
+        for member in members:
+            if member.startswith("mcp:"):
+                expanded += [one for one, tool in tools.items() if _is_of_server(tool, member[4:])]
+            elif member != name:
+                expanded.append(member)
+        return expanded
+
+    def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
+        """What the model is not told of now, which the user has not mentioned."""
+        named = {*self._session.mentions, *self._mentioned_now}
+        named.update(*(self._members(name, tools) for name in list(named)))
+        return self._deferral.deferred(tools, named if needed is None else {*named, needed})
 
     def instructions(self) -> str:
         tools = self._offered()
-        hidden = deferred(self._session, tools)
+        hidden = self._hidden(tools)
         shown = tools.keys() - hidden.keys()
         texts = [text for source in self._instructing for text in source.instructions(shown)]
         return "\n\n".join([*texts, guidance(hidden)] if hidden else texts)
 
     def specs(self, needed: str | None = None) -> list[ToolSpec]:
         tools = self._offered()
-        hidden = deferred(self._session, tools, needed)
+        hidden = self._hidden(tools, needed)
         if hidden and TOOL_SEARCH not in tools:
             tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
         return [tool.spec for name, tool in tools.items() if name not in hidden]
 
     def deferred(self) -> list[ToolSpec]:
-        return [tool.spec for tool in deferred(self._session, self._offered()).values()]
+        return [tool.spec for tool in self._hidden(self._offered()).values()]
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._offered(settings))
@@ -145,7 +173,13 @@ class ToolOrchestrator:
             for name, tool in source.tools().items():
                 every.pop(name, None)
                 every[name] = tool
-        wanted = Filter(settings)
+        groups = self._grouping
+        wanted = Filter(
+            settings,
+            lambda name: (
+                self._members(name, every) if any(source.members(name) is not None for source in groups) else ()
+            ),
+        )
         return {
             name: tool
             for name, tool in every.items()
@@ -299,7 +333,7 @@ class ToolOrchestrator:
         """Prepare and run ``call``; a hook's ``permission`` takes the place of the usual question."""
         tools = self._offered()
         tool = tools.get(call.name)
-        if tool is None and call.name == TOOL_SEARCH and (hidden := deferred(self._session, tools)):
+        if tool is None and call.name == TOOL_SEARCH and (hidden := self._hidden(tools)):
             tool = ToolSearch(self._session, hidden)
         if tool is None:
             names = ", ".join(tools)
@@ -444,6 +478,11 @@ def _settle(ctx: ToolContext, request: PermissionRequest | None) -> None:
             ctx.files.settle(Path(name), Path(request.resolved_path or os.path.normpath(name)))
         case _:
             pass
+
+
+def _is_of_server(tool: Tool, server: str) -> bool:
+    origin = tool.spec.origin if tool.source == "mcp" else None
+    return origin is not None and origin.server == server
 
 
 async def _refused(prepared: Prepared, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:

@@ -56,16 +56,10 @@ class SkillTools:
             self._listed, self._tool = listed, self._make(listed)
         return {self._tool.name: self._tool}
 
-    async def look(self, prompt: str) -> None:
-        """They are looked for when they are listed."""
-
     def instructions(self, offered: Collection[str]) -> list[str]:
         """The skills that the custom agent begins with, whole."""
         agent = self._session.settings.custom_agent
         return [] if agent is None else list(self._begun_with(agent.skills or ()))
-
-    def words(self, name: str) -> str | None:
-        return None
 
     async def ready(self) -> None:
         """They always are."""

@@ -172,18 +172,27 @@ class Sequential(Protocol):
 
 @runtime_checkable
 class Instructing(Protocol):
-    """A source of tools that looks for them when they are needed, and has something to say about them."""
-
-    async def look(self, prompt: str) -> None:
-        """Look for what is new, or mentioned in a prompt that is about to be said."""
-        ...
+    """A source of tools that has something to say about them."""
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         """What the system message says of the tools, of which those in ``offered`` are."""
         ...
 
-    def words(self, name: str) -> str | None:
-        """What the mention ``@{name}`` of one of its tools or groups becomes; ``None`` where it has none."""
+
+@runtime_checkable
+class Grouping(Protocol):
+    """A source of tools that looks for them when they are needed, and has groups of tools of any source."""
+
+    async def look(self, prompt: str) -> None:
+        """Look for what is new, or mentioned in a prompt that is about to be said."""
+        ...
+
+    def members(self, name: str) -> Collection[str] | None:
+        """The tools of the group of that name; ``None`` where it has none."""
+        ...
+
+    def words(self, name: str, members: list[str]) -> str | None:
+        """What the mention ``@{name}`` of one of its groups becomes, of which there are these ``members``."""
         ...
 
 

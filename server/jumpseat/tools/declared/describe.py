@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 from jumpseat.tools.declared.catalogue import Known
 from jumpseat.tools.declared.definition import Command, Definition, read_step
-from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredToolSummary
+from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredToolSummary, GroupMember
 
 
 def summarise(known: Known) -> DeclaredToolSummary:
@@ -21,11 +22,24 @@ def summarise(known: Known) -> DeclaredToolSummary:
     )
 
 
-def describe(known: Known) -> DeclaredToolDescription:
-    """All that may be told of one."""
+def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[str] = ()) -> DeclaredToolDescription:
+    """All that may be told of one; among ``others`` are the members of a group, or they are ``built_in``."""
     summary: dict[str, Any] = summarise(known).model_dump()
     if known.group is not None:
-        return DeclaredToolDescription(**summary, tools=list(known.group.tools))
+        origins = {one.name: one.origin for one in others if one.tool is not None}
+        return DeclaredToolDescription(
+            **summary,
+            tools=list(known.group.tools),
+            members=[
+                GroupMember(
+                    name=name,
+                    origin="mcp"
+                    if name.startswith("mcp:")
+                    else origins.get(name) or ("built-in" if name in built_in else None),
+                )
+                for name in known.group.tools
+            ],
+        )
     tool = known.tool
     if tool is None:
         return DeclaredToolDescription(**summary)

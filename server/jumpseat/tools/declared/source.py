@@ -78,6 +78,7 @@ class DeclaredTools:
         # By name: when it was asked, and what it said.
         self._enabled: dict[str, tuple[float, bool]] = {}
         self._prompts: dict[str, str] = {}
+        self._mentioned_now: frozenset[str] = frozenset()
 
     def tools(self) -> Mapping[str, DeclaredTool]:
         known = self._catalogue.known(self._session.settings.cwd)
@@ -90,8 +91,12 @@ class DeclaredTools:
             if one.tool is not None and self._is_offered(one.tool, named)
         }
 
-    async def look(self, names: Collection[str]) -> None:
-        """Look for what is new, and for packages where one of ``names`` is nowhere else."""
+    async def look(self, names: Collection[str], mentioned: Collection[str]) -> None:
+        """Look for what is new, and for packages where one of ``names`` is nowhere else.
+
+        Those that are ``mentioned`` are named by the prompt that is about to be said.
+        """
+        self._mentioned_now = frozenset(mentioned)
         cwd = self._session.settings.cwd
         await self._catalogue.read(cwd)
         known = self._catalogue.known(cwd)
@@ -109,21 +114,26 @@ class DeclaredTools:
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         known = self._catalogue.known(self._session.settings.cwd)
-        groups = self._groups(known, {*self._always, *self._session.mentions})
+        groups = [
+            one
+            for one in self._groups(known, self._asked_for())
+            if any(name in offered or name.startswith("mcp:") for name in one.tools)
+        ]
         tools = [one for name, one in self.tools().items() if name in offered]
         owners: list[Definition | Group] = [*groups, *(one.definition for one in tools)]
         return [text for one in owners if (text := self._prompt_of(one))]
 
-    def words(self, name: str) -> str | None:
-        """What a mention becomes; ``None`` where nothing of that name is there, or enabled."""
-        known = self._catalogue.known(self._session.settings.cwd)
-        one = known.get(name) or self._catalogue.package(name)
-        if one is None:
-            return None
-        if one.group is not None:
-            members = [member for member in one.group.tools if self._has(member, known)]
-            return one.group.words(members) if members else None
-        return f"the `{name}` tool" if one.tool is not None and self._is_enabled(one.tool) else None
+    def members(self, name: str) -> Collection[str] | None:
+        group = self._group(name)
+        return None if group is None else group.tools
+
+    def words(self, name: str, members: list[str]) -> str | None:
+        group = self._group(name)
+        return None if group is None else group.words(members)
+
+    def _group(self, name: str) -> Group | None:
+        one = self._catalogue.known(self._session.settings.cwd).get(name) or self._catalogue.package(name)
+        return None if one is None else one.group
 
     async def close(self, grace_s: float) -> None:
         await self._services.commands.close(grace_s)
@@ -136,11 +146,14 @@ class DeclaredTools:
             if (one := self._catalogue.package(name)) is not None:
                 yield one
 
+    def _asked_for(self) -> set[str]:
+        """The tools and groups that somebody has named: the user, the client, its agent or the configuration."""
+        named = (one.removeprefix("custom:") for one in self._session.settings.named_tools())
+        return {*named, *self._always, *self._session.mentions, *self._mentioned_now}
+
     def _named(self, known: Mapping[str, Known]) -> set[str]:
-        """The tools that somebody has named: the user, the client or the configuration, also by a group."""
-        settings = self._session.settings
-        names = {one.removeprefix("custom:") for one in settings.named_tools()}
-        names |= {*self._always, *self._session.mentions}
+        """The tools that somebody has named, also by a group."""
+        names = self._asked_for()
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
     def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
@@ -150,11 +163,6 @@ class DeclaredTools:
 
     def _is_offered(self, tool: Definition, named: Collection[str]) -> bool:
         return (not tool.opts.on_mention or tool.name in named) and self._is_enabled(tool)
-
-    def _has(self, name: str, known: Mapping[str, Known]) -> bool:
-        one = known.get(name) or self._catalogue.package(name)
-        # Members may also be tools of other kinds, which the model sees or does not see.
-        return one is None or (one.tool is not None and self._is_enabled(one.tool))
 
     def _is_enabled(self, tool: Definition) -> bool:
         if isinstance(tool.enabled, bool):
