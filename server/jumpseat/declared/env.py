@@ -35,6 +35,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
+from jumpseat.declared.files import ENDING
 from jumpseat.errors import ConfigError, validation_problems
 
 COMMAND_TIMEOUT_S: Final = 20.0
@@ -243,7 +244,7 @@ class EnvResolver:
                     found = await found
         except TimeoutError:
             return Missing(f"its function took longer than {timeout_s:g} s")
-        except Exception as error:
+        except (Exception, *ENDING) as error:
             # Not its text, which may quote the secret it was after.
             return Missing(f"its function failed ({type(error).__name__})")
         return found if found is not None else Missing("its function returned nothing")

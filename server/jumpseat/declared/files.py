@@ -11,9 +11,12 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from jumpseat.errors import ConfigError
+
+ENDING: Final = (SystemExit, KeyboardInterrupt)
+"""What the code of a declaration may raise, also in a thread, that would end the server."""
 
 
 def declaration_files(folder: Path) -> list[Path]:
@@ -59,7 +62,7 @@ def run_python(path: Path, prefix: str) -> ModuleType:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except (Exception, *ENDING) as error:
         raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
     return module
 
@@ -79,7 +82,7 @@ def load_entry_point(point: Any, kind: str) -> Any:
     """
     try:
         return point.load()
-    except (Exception, SystemExit) as error:
+    except (Exception, *ENDING) as error:
         raise ConfigError(f"{kind} {point.name!r} of {point.value}: {type(error).__name__}: {error}") from error
 
 
@@ -90,7 +93,10 @@ def as_mapping(where: str, value: Any, attribute: str) -> Mapping[str, Any]:
         ConfigError: it is something else.
     """
     if callable(value):
-        value = value()
+        try:
+            value = value()
+        except ENDING as error:
+            raise ConfigError(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(value, Mapping):
         raise ConfigError(f"{where}: expected a mapping {attribute}")
     return cast("Mapping[str, Any]", value)

@@ -160,7 +160,7 @@ async def test_a_command_whose_time_is_up_is_ended_with_all_it_started(
     text = await told(tasks, tool)
 
     assert "begun\n" in text
-    assert "its time was up>\n<exited with exit code 124>" in text
+    assert "<stopped after 0.3 s: its time was up>\n<exited with exit code 124>" in text
     await gone(int(pid.read_text()))
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -351,6 +352,59 @@ async def test_a_function_that_never_ends_is_given_up(tasks: TaskGroup, is_async
     end.set()
 
     assert results(made) == ["The tool `t` gave no result within 0.05 s."]
+    assert completed(made)[0].error == events.ToolError(
+        message="The tool `t` gave no result within 0.05 s.", code="timeout"
+    )
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("place", ["cmds", "setup", "success", "enabled", "env"])
+async def test_nothing_that_a_function_raises_ends_more_than_its_call(
+    tasks: TaskGroup, error: type[BaseException], is_async: bool, place: str
+) -> None:
+    def leaves(*_args: Any) -> None:
+        raise error
+
+    async def leaves_later(*_args: Any) -> None:
+        await anyio.lowlevel.checkpoint()
+        raise error
+
+    function: Any = leaves_later if is_async else leaves
+    tool: dict[str, Any] = {"cmds": [lambda args: "ran"]}
+    match place:
+        case "cmds":
+            tool["cmds"] = [function]
+        case "setup":
+            tool["handlers"] = {"setup": function}
+        case "success":
+            tool["output"] = {"success": function}
+        case _:
+            tool[place] = function
+    made = session_of(tasks, {"t": tool, "other": {"cmds": [lambda args: "fine"]}}, ("t", {}), ("other", {}))
+    await made.ask("go")
+
+    assert [one.success for one in completed(made)] == [False, True]
+    assert results(made)[1] == "fine"
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise ValueError("a secret")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("a\ud800b", "a?b"), (Unspeakable(), "<Unspeakable>"), ({"x": "\ud800"}, "{'x': '\\ud800'}")]
+)
+async def test_a_result_that_no_json_can_carry_is_told_as_far_as_it_can_be(
+    tasks: TaskGroup, given: Any, told: str
+) -> None:
+    made = session_of(
+        tasks, {"t": {"cmds": [lambda args: given], "output": {"success": lambda tool: given}}}, ("t", {})
+    )
+    await made.ask("go")
+
+    assert results(made) == [told]
 
 
 async def test_a_job_that_a_function_tells_of_ends_with_it(tasks: TaskGroup) -> None:

@@ -111,6 +111,7 @@ class Call:
         self._cwd = ctx.cwd
         self._steps: Sequence[Filled | Handler] = ()
         self._goes_on = False
+        self._timed_out = False
         self._stdout: list[Any] = []
         self._stderr: list[Any] = []
         # How commands ended, and what the last function gave.
@@ -248,7 +249,7 @@ class Call:
 
     async def _run_steps(self) -> ToolOutcome:
         previous: Any = self._line.last
-        ran, broken = 0, False
+        ran, fault = 0, None
         for number, step in enumerate(self._steps):
             if not await self._is_approved(step):
                 continue
@@ -256,14 +257,15 @@ class Call:
             try:
                 ok, data, previous = await self._step(number, step, previous)
             except HandlerError as error:
-                ok, broken = False, True
-                data = previous = self._broken(error).text
+                ok, fault = False, self._broken(error)
+                data = previous = fault.text
             self._line.last = previous
             if not ok:
                 self._stderr.append(data)
                 await self._say("error")
                 text = self._told() or as_text(data) or f"The tool `{self._view.name}` failed."
-                return self._with_outputs(failure(text, error=FAILED if broken else None))
+                status = "timeout" if self._timed_out else "failure"
+                return self._with_outputs(ToolOutcome(text, status, error=fault.error if fault else None))
             self._stdout.append(data)
             if not await self._say("success"):
                 return self._with_outputs(failure(f"The tool `{self._view.name}` failed.", error=FAILED))
@@ -292,13 +294,14 @@ class Call:
 
     async def _run_command(self, step: Filled) -> tuple[bool, Any, Any]:
         ctx, view = self._ctx, self._view
+        limit_s = step.timeout_s or self._definition.timeout_s
         try:
             ended = await self._services.commands.run(
                 step.line,
                 cwd=_inside(self._cwd, step.cwd),
                 environ={**ctx.environ, **step.variables},
                 stdin=step.stdin,
-                timeout_s=step.timeout_s or self._definition.timeout_s,
+                timeout_s=limit_s,
                 show=ctx.partial,
             )
         except OSError as error:
@@ -307,7 +310,7 @@ class Call:
             ended = Ended(127, "", "The command holds a NUL character.", 0)
         if step.flag is not None:
             view.tools.flags[step.flag] = ended.exit_code == 0
-        ok = ended.exit_code == 0
+        ok, self._timed_out = ended.exit_code == 0, ended.timed_out
         data = ended.stdout.splitlines() if ok else [*ended.stderr.splitlines(), *ended.stdout.splitlines()]
         result = {
             "status": "success" if ok else "error",
@@ -318,7 +321,7 @@ class Call:
             "duration_s": ended.duration_s,
         }
         view.results.append(result)
-        self._reports.append(_report(step, ended, alone=len(self._steps) == 1))
+        self._reports.append(_report(step, ended, limit_s, alone=len(self._steps) == 1))
         return ok, data, result
 
     async def _is_approved(self, step: Filled | Handler) -> bool:
@@ -371,7 +374,7 @@ class Call:
         if isinstance(output, str):
             return self._filled(output)
         given = await self._call(kind, output, cmd=cmd, reason=reason)
-        return given if isinstance(given, str) else None
+        return as_text(given) if isinstance(given, str) else None
 
     def _filled(self, template: str) -> str:
         try:
@@ -406,8 +409,9 @@ class Call:
 
     def _broken(self, error: HandlerError) -> ToolOutcome:
         if error.timed_out:
-            limit = f"{self._definition.timeout_s:g} s"
-            return ToolOutcome(f"The tool `{self._view.name}` gave no result within {limit}.", "timeout")
+            self._timed_out = True
+            text = f"The tool `{self._view.name}` gave no result within {self._definition.timeout_s:g} s."
+            return ToolOutcome(text, "timeout", error=text)
         return failure(f"The tool `{self._view.name}` failed.", error=FAILED)
 
     def _with_outputs(self, outcome: ToolOutcome) -> ToolOutcome:
@@ -431,7 +435,7 @@ def _inside(folder: Path, path: str | None) -> Path:
     return folder / os.path.expanduser(path or "")
 
 
-def _report(step: Filled, ended: Ended, *, alone: bool) -> str:
+def _report(step: Filled, ended: Ended, limit_s: float, *, alone: bool) -> str:
     """How a command ended, for the model: both streams apart, and the exit code."""
     lines = [] if alone else [f"$ {step.shown}"]
     if ended.stdout:
@@ -439,7 +443,7 @@ def _report(step: Filled, ended: Ended, *, alone: bool) -> str:
     if ended.stderr:
         lines.append(f"<stderr>\n{ended.stderr}\n</stderr>")
     if ended.timed_out:
-        lines.append(f"<stopped after {ended.duration_s:.0f} s: its time was up>")
+        lines.append(f"<stopped after {limit_s:g} s: its time was up>")
     # Only where it tells something: equal runs are to give equal texts.
     time = f" after {ended.duration_s:.0f} s" if ended.duration_s >= 1 and not ended.timed_out else ""
     lines.append(f"<exited with exit code {ended.exit_code}{time}>")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from typing import Any, Final
 
 import anyio
 import anyio.to_thread
+
+from jumpseat.declared.files import ENDING
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +104,13 @@ async def call(place: str, bound: Bound, timeout_s: float) -> Any:
                 return await bound.function(*bound.args, **bound.kwargs)
             found = await anyio.to_thread.run_sync(_run, bound, abandon_on_cancel=True)
             return await found if inspect.isawaitable(found) else found
-    except Exception as error:
+    except anyio.get_cancelled_exc_class() as error:
+        if anyio.current_effective_deadline() == -math.inf:
+            raise
+        # Nobody has cancelled anything: it comes from the function itself.
+        tell(place, error)
+        raise HandlerError(place) from None
+    except (Exception, *ENDING) as error:
         tell(place, error)
         raise HandlerError(place) from None
     assert scope.cancelled_caught
@@ -112,9 +121,9 @@ async def call(place: str, bound: Bound, timeout_s: float) -> Any:
 def _run(bound: Bound) -> Any:
     try:
         return bound.function(*bound.args, **bound.kwargs)
-    except SystemExit as error:
-        # It would end the server.
-        raise RuntimeError(f"sys.exit({error.code!r})") from error
+    except ENDING as error:
+        # Not even from a thread.
+        raise RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__) from None
 
 
 def tell(place: str, error: BaseException) -> None:

@@ -17,7 +17,7 @@ from jumpseat.tools.declared.catalogue import Known
 from jumpseat.tools.declared.commands import Commands
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
-from jumpseat.tools.declared.view import schema_of
+from jumpseat.tools.declared.view import as_text, schema_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
 
@@ -185,7 +185,7 @@ class DeclaredTools:
         orders = {0: (), 1: ("schema",) if isinstance(owner, Definition) else ("group",), 2: ("group", "opts")}
         answer = await self._answer(owner.name, "system_prompt", function, orders, schema=schema, group=owner)
         if isinstance(answer, str):
-            self._prompts[owner.name] = answer
+            self._prompts[owner.name] = as_text(answer)
         else:
             self._prompts.pop(owner.name, None)
 

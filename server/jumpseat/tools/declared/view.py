@@ -116,12 +116,21 @@ def schema_of(definition: Definition) -> JsonObject:
 
 
 def as_text(value: Any) -> str:
-    """Any value as a text for the model."""
+    """Any value as a text that can be sent: to the model, and to clients."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, str):
+        try:
+            return canonical_json(value)
+        except (TypeError, ValueError):
+            value = _shown(value)
+    # No JSON can carry half a surrogate pair.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+def _shown(value: Any) -> str:
     try:
-        return canonical_json(value)
-    except (TypeError, ValueError):
         return str(value)
+    except Exception as error:
+        log.error("a %s cannot be shown: %s", type(value).__name__, type(error).__name__)
+        return f"<{type(value).__name__}>"
