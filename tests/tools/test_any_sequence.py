@@ -1,8 +1,8 @@
 """Whatever a model calls and people answer, every call gets one result, nothing is left running, and the next
 request is one that every provider takes.
 
-Sequences are made up from a seed: real commands, tools of a client and of the server, calls that are wrong in every
-way, answers, refusals, time-outs, crashes, and an abort at any moment.
+Sequences are made up from a seed: real commands, tools of a client, of the server and declared ones, calls that are
+wrong in every way, answers, refusals, changed arguments, time-outs, crashes, and an abort at any moment.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tests.tools.session import until
 
 pytestmark = pytest.mark.anyio
 
-SEEDS: Final = 60
+SEEDS: Final = 80
 ENDPOINT: Final = Endpoint("http://127.0.0.1:1/base", api_key="k")
 ADD: Final = ClientTool(
     name="add",
@@ -71,6 +71,33 @@ async def wait(_ctx: ToolContext, _args: NoArgs) -> ToolOutcome:
 
 CRASH: Final = BuiltinTool("crash", "Crash", NoArgs, crash, lambda _args: "Crash")
 WAIT: Final = BuiltinTool("wait", "Wait", NoArgs, wait, lambda _args: "Wait")
+
+
+def leave(_args: Any) -> None:
+    raise SystemExit("the secret of the exit")
+
+
+async def never(_args: Any) -> None:
+    await anyio.sleep_forever()
+
+
+def declared(mark: str) -> dict[str, dict[str, Any]]:
+    """Declared tools: commands that stay, a function that leaves, one that never ends, and handlers that fail."""
+    stays = [["sh", "-c", f"sleep 304 {mark} & exec sleep 305 {mark}"]]
+    stubborn = f"trap '' TERM; sleep 306 {mark} & sleep 307 {mark}"
+    text = {"text": {"type": "string"}}
+    return {
+        "say": {"cmds": [["echo", "${text}"], "exit 3"], "parameters": text},
+        "stay": {"cmds": stays, "timeout_s": 0.1},
+        "stubborn": {"cmds": [stubborn], "opts": {"parallel": True, "allowed_in_yolo_mode": False}},
+        "leave": {"cmds": [lambda args: "first", leave], "requires_approval": False},
+        "never": {"cmds": [never], "timeout_s": 0.05, "output": {"cancelled": "It was cancelled."}},
+        "shared": {
+            "cmds": [lambda args: "done"],
+            "opts": {"use_handlers_once": True},
+            "handlers": {"setup": lambda tool: None, "on_exit": leave},
+        },
+    }
 
 
 class Whim:
@@ -124,6 +151,14 @@ class Whim:
                 ("crash", {}),
                 ("wait", {}),
                 ("nothing", {"x": "</tool_result>"}),
+                ("say", {"text": "$(touch here)"}),
+                ("say", {"text": 7}),
+                ("stay", {}),
+                ("stubborn", {}),
+                ("leave", {}),
+                ("never", {}),
+                ("shared", {}),
+                ("shared", {"more": "of it"}),
             ]
         )
         # Some providers use the same ids in every answer, some even in one.
@@ -153,7 +188,9 @@ async def _deal_with(made: MadeSession, chance: random.Random) -> None:
                         feedback = {"feedback": "not so"} if chance.random() < 0.5 else {}
                         yes: dict[str, Any] = {"kind": "approve-once"}
                         no: dict[str, Any] = {"kind": "reject", **feedback}
-                        made.decide(payload, chance.choice([yes, yes, yes, no, {"kind": "user-not-available"}]))
+                        changed = {**yes, "modifiedArgs": {"a": 3, "command": "echo changed", "text": "changed"}}
+                        others = [no, changed, {"kind": "user-not-available"}, {"kind": "cancelled"}]
+                        made.decide(payload, chance.choice([yes, yes, yes, yes, *others]))
                     case events.ExternalToolRequested() if chance.random() < 0.8:
                         _answer(made, payload, chance)
                     case _:
@@ -233,6 +270,7 @@ def _session(tasks: TaskGroup, whim: Whim, protocol: ToolProtocol, folder: Path)
         tools=[ADD],
         builtin=[BASH, CRASH, WAIT],
         model_info=ModelInfo(MODEL, tool_protocol=protocol),
+        declared=declared(whim.mark),
     )
 
 

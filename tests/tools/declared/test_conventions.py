@@ -394,7 +394,8 @@ class Unspeakable:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [("a\ud800b", "a?b"), (Unspeakable(), "<Unspeakable>"), ({"x": "\ud800"}, "{'x': '\\ud800'}")]
+    ("given", "told"),
+    [("a\ud800b", "a?b"), (Unspeakable(), "<Unspeakable>"), ({"x": "\ud800"}, "{'x': '\\ud800'}")],
 )
 async def test_a_result_that_no_json_can_carry_is_told_as_far_as_it_can_be(
     tasks: TaskGroup, given: Any, told: str
