@@ -34,6 +34,27 @@ async def test_a_file_that_never_ends_costs_itself_and_a_limited_time(tmp_path: 
     assert problems == {"a": None, "b": f"{home / 'b.py'}: it takes too long to read"}
 
 
+async def test_a_file_that_never_ends_keeps_none_behind_it_from_being_read(tmp_path: Path) -> None:
+    home = tmp_path / "tools"
+    home.mkdir()
+    (home / "a.py").write_text("import threading\nthreading.Event().wait(20)\n")
+    (home / "b.py").write_text('TOOL = {"cmds": [["true"]]}\n')
+    (home / "c.toml").write_text('cmds = ["true"]\n')
+    catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=2)
+    problems = {one.name: one.problem for one in await catalogue.everything(None)}
+    assert problems == {"a": f"{home / 'a.py'}: it takes too long to read", "b": None, "c": None}
+
+
+@pytest.mark.parametrize("tools", ["3", "None", "'ab'", "[3]", "{1: 2}", "[lambda: exit()]"])
+async def test_a_file_whose_tools_are_none_costs_itself_alone(tmp_path: Path, tools: str) -> None:
+    home = tmp_path / "tools"
+    home.mkdir()
+    (home / "a.py").write_text(f"TOOLS = {tools}\n")
+    (home / "b.toml").write_text('cmds = ["true"]\n')
+    found = await Catalogue({}, tmp_path, lambda _path: False).everything(None)
+    assert [one.problem is None for one in sorted(found, key=lambda one: one.where)] == [False, True]
+
+
 async def test_the_first_declaration_of_a_name_counts(tmp_path: Path) -> None:
     project = tmp_path / "project" / ".jumpseat" / "tools"
     project.mkdir(parents=True)

@@ -129,10 +129,12 @@ class Catalogue:
             folder = None if cwd is None else project_folder(cwd, FOLDER, self._home)
             project = [one for one in _stamped(folder) if self._is_trusted(one[0])]
             with anyio.move_on_after(self._read_within_s) as scope:
-                for path, stamp in home:
-                    await self._look(path, stamp, "home")
-                for path, stamp in project:
-                    await self._look(path, stamp, "project")
+                # At the same time, so that a file that never ends keeps no other from being read.
+                async with anyio.create_task_group() as tasks:
+                    for path, stamp in home:
+                        tasks.start_soon(self._look, path, stamp, "home")
+                    for path, stamp in project:
+                        tasks.start_soon(self._look, path, stamp, "project")
             if scope.cancelled_caught:
                 log.warning("declared tools: reading them took longer than %g s", self._read_within_s)
             self._at_home = self._of_files(home)
@@ -206,8 +208,10 @@ class Catalogue:
             one = getattr(module, "TOOL", getattr(module, "GROUP", None))
             return [self._known(one, origin, where, path.stem)]
         if isinstance(several, Mapping):
-            named = cast("Mapping[str, Any]", several).items()
-            return [self._known(raw, origin, where, name) for name, raw in named]
+            named = cast("Mapping[Any, Any]", several).items()
+            return [self._known(raw, origin, where, str(name)) for name, raw in named]
+        if not isinstance(several, list | tuple):
+            return [Known(path.stem, origin, where, problem=f"{where}: expected a list TOOLS, or a mapping")]
         return [self._known(raw, origin, where, "") for raw in cast("Iterable[Any]", several)]
 
     def _known(self, raw: Any, origin: Origin, where: str, name: str) -> Known:
