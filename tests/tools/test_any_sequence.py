@@ -5,6 +5,9 @@ Sequences are made up from a seed: real commands, tools of a client, of the serv
 wrong in every way, answers, refusals, changed arguments, time-outs, crashes, and an abort at any moment.
 """
 
+# The functions of tools take what they like.
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import json

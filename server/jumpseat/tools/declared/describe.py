@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
-from jumpseat.tools.declared.catalogue import Known
+from jumpseat.tools.declared.catalogue import Known, Origin
 from jumpseat.tools.declared.definition import Command, Definition, read_step
 from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredToolSummary, GroupMember
 
@@ -27,19 +27,8 @@ def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[st
     summary: dict[str, Any] = summarise(known).model_dump()
     if known.group is not None:
         origins = {one.name: one.origin for one in others if one.tool is not None}
-        return DeclaredToolDescription(
-            **summary,
-            tools=list(known.group.tools),
-            members=[
-                GroupMember(
-                    name=name,
-                    origin="mcp"
-                    if name.startswith("mcp:")
-                    else origins.get(name) or ("built-in" if name in built_in else None),
-                )
-                for name in known.group.tools
-            ],
-        )
+        members = [_member(name, origins, built_in) for name in known.group.tools]
+        return DeclaredToolDescription(**summary, tools=list(known.group.tools), members=members)
     tool = known.tool
     if tool is None:
         return DeclaredToolDescription(**summary)
@@ -54,6 +43,14 @@ def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[st
         on_mention=tool.opts.on_mention,
         parallel=tool.opts.parallel,
     )
+
+
+def _member(name: str, origins: Mapping[str, Origin], built_in: Collection[str]) -> GroupMember:
+    if name.startswith("mcp:"):
+        return GroupMember(name=name, origin="mcp")
+    if name in origins:
+        return GroupMember(name=name, origin=origins[name])
+    return GroupMember(name=name, origin="built-in" if name in built_in else None)
 
 
 def _command(cmd: Any) -> list[str] | str | None:
