@@ -237,7 +237,9 @@ async def test_the_tool_in_toml_in_the_tools_page_counts_words(tmp_path: Path) -
 @pytest.mark.anyio
 async def test_the_group_in_the_tools_page_is_named_in_a_prompt(tmp_path: Path) -> None:
     lay(tmp_path, "release.toml", blocks("docs/tools.md", "toml")[1], "tools")
-    (tmp_path / "home" / "tools" / "tag.toml").write_text('cmds = [["echo", "tagged"]]\non_mention = true\n')
+    for name in ("changelog", "tag"):
+        tool = 'cmds = [["echo", "tagged"]]\non_mention = true\n'
+        (tmp_path / "home" / "tools" / f"{name}.toml").write_text(tool)
     async with running_server(tmp_path) as server:
         run = await result_of(server, "tag", {}, "use @{release} and @{tag}")
 

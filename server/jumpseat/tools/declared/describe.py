@@ -26,7 +26,7 @@ def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[st
     """All that may be told of one; among ``others`` are the members of a group, or they are ``built_in``."""
     summary: dict[str, Any] = summarise(known).model_dump()
     if known.group is not None:
-        origins = {one.name: one.origin for one in others if one.tool is not None}
+        origins: dict[str, Origin] = {one.name: one.origin for one in others if one.tool is not None}
         members = [_member(name, origins, built_in) for name in known.group.tools]
         return DeclaredToolDescription(**summary, tools=list(known.group.tools), members=members)
     tool = known.tool
