@@ -103,20 +103,33 @@ async def test_an_open_question_cannot_be_put_without_forms_and_the_model_is_tol
 
 
 ASKING = """
-from mcp.server.fastmcp import Context, FastMCP
-from mcp.server.session import ServerSession
-
-server = FastMCP("asking")
+import json
+import sys
 
 
-@server.tool()
-async def sign_in(ctx: Context[ServerSession, None]) -> str:
-    answer = await ctx.elicit_url("Sign in", "https://example.com/sign-in", "one")
-    return answer.action
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
-server.run("stdio")
+for line in sys.stdin:
+    message = json.loads(line)
+    match message.get("method"):
+        case "initialize":
+            version = message["params"]["protocolVersion"]
+            server = {"name": "asking", "version": "1"}
+            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}
+            say(id=message["id"], result=result)
+        case "tools/list":
+            say(id=message["id"], result={"tools": [{"name": "sign_in", "inputSchema": {"type": "object"}}]})
+        case "tools/call":
+            call = message["id"]
+            asked = {"mode": "url", "message": "Sign in", "url": "https://example.com/sign-in"}
+            say(id="asked", method="elicitation/create", params={**asked, "elicitationId": "one"})
+        case None if message.get("id") == "asked":
+            text = json.dumps(message.get("result") or message.get("error"))
+            say(id=call, result={"content": [{"type": "text", "text": text}]})
 """
+"""A server that is there at once, because it loads nothing."""
 
 
 @pytest.mark.parametrize(
