@@ -60,6 +60,24 @@ def test_a_server_that_dies_in_the_middle_of_a_tool_call_settles_what_is_on_the_
         assert nvim.ask("go on").endswith("Again.")
 
 
+def test_what_waits_is_given_back_when_the_server_dies(tmp_path: Path) -> None:
+    script = {
+        "prompts": [{"when": "one", "turns": [{"text": "I begin", "hang": True}]}, {"turns": [{"text": "Two."}]}]
+    }
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('one')")
+        nvim.says("I begin")
+        nvim.lua("require('jumpseat').send('two')")
+        queue = "require('jumpseat').chat().session.queue"
+        nvim.until(f"#{queue} == 1 and {queue}[1].id")
+        os.kill(server_pid(nvim), signal.SIGKILL)
+        nvim.until("require('jumpseat').chat():draft() == 'two'")
+        nvim.keys("<CR>")
+        nvim.idle()
+        assert nvim.text().endswith("## You\n\ntwo\n\n## Agent\n\nTwo.")
+
+
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched by pidfd, which is Linux's")
 @pytest.mark.parametrize("how", ["quit", "kill"])
 def test_no_server_is_left_behind(tmp_path: Path, how: str) -> None:
