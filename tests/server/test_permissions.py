@@ -625,6 +625,21 @@ async def test_rules_of_a_session_are_added_and_removed(tmp_path: Path, project:
             await run(wire, session, *decisions)
 
 
+async def test_a_relative_folder_is_meant_from_the_working_directory(tmp_path: Path, project: Path) -> None:
+    (project / "sub").mkdir()
+    async with served(tmp_path) as server:
+        wire, session = server.wire, await open_session(server, project, DONE)
+        for method in ("resolve", "apply"):
+            for folder, key in ((".", project), ("sub", project / "sub"), ("sub/..", project)):
+                found = await wire.call(
+                    f"session.permissions.locations.{method}", {"sessionId": session, "workingDirectory": folder}
+                )
+                assert found["locationKey"] == str(key)
+            odd = {"sessionId": session, "workingDirectory": "a\0b"}
+            error = await wire.refused(f"session.permissions.locations.{method}", odd)
+            assert error["message"] == "'a\\x00b' is no path"
+
+
 async def test_approvals_for_a_location_are_added_and_applied(tmp_path: Path, project: Path) -> None:
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, DONE)

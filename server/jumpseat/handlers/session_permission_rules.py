@@ -87,14 +87,14 @@ def set_unrestricted_mode(ctx: Context, params: UnrestrictedUrlsParams) -> Succe
 def locations_resolve(ctx: Context, params: LocationParams) -> LocationResult:
     """Where approvals for a folder are kept: its repository, else itself."""
     session = ctx.registry.live(params.session_id)
-    folder = session.settings.cwd / params.working_directory
-    return _location(session.permissions.locate(folder))
+    return _location(session.permissions.locate(_folder(session, params.working_directory)))
 
 
 def locations_apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
     """Heed what was approved for a location from now on."""
-    permissions = ctx.registry.live(params.session_id).permissions
-    changed, rules = permissions.apply_location(Path(params.working_directory))
+    session = ctx.registry.live(params.session_id)
+    permissions = session.permissions
+    changed, rules = permissions.apply_location(_folder(session, params.working_directory))
     location = _location(permissions.location)
     return LocationApplyResult(
         location_key=location.location_key,
@@ -115,6 +115,12 @@ async def locations_add_tool_approval(ctx: Context, params: AddToolApprovalParam
 
 # Marks the rules that came as hosts: they are replaced apart from the others.
 _OF_URLS = "urls"
+
+
+def _folder(session: Session, path: str) -> Path:
+    if session.permissions.grounds.place(path) is None:
+        raise InvalidRequestError(f"{path[:200]!r} is no path")
+    return session.settings.cwd / path
 
 
 def _location(key: str) -> LocationResult:
