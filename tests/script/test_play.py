@@ -124,8 +124,9 @@ async def test_an_answer_that_is_another_one_is_told_field_by_field() -> None:
     failure = await said(
         {"call": "ping"}, {"call": "ping", "params": {"message": "x"}, "result": {"message": "y", "z": 1}}
     )
+    assert failure.startswith("step 2 (call of ping):\n    message: expected")
     assert 'message: expected "y", got "pong: x"' in failure
-    assert "z: expected 1, got null" in failure
+    assert "z: expected 1, got nothing" in failure
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ async def test_a_server_that_cannot_be_run_is_named() -> None:
 async def test_a_server_that_dies_is_told_with_the_end_of_its_stderr() -> None:
     script = parse_script({"steps": [{"call": "ping"}]}, "test")
     outcome = await play(script, "test", Playing(["sh", "-c", "echo out of luck >&2; exit 1"]))
-    assert "the server has gone, its stderr ends with: out of luck" in outcome.failures[0]
+    assert "the server has gone with exit code 1, its stderr ends with: out of luck" in outcome.failures[0]
 
 
 @pytest.mark.parametrize(
