@@ -37,13 +37,13 @@ def event(kind: str, **data: Any) -> None:
     event_id = "the-same" if FAULT == "same_event_id" else str(uuid.uuid4())
     parent = "nobody" if FAULT == "lost_parent" and kind == "assistant.turn_end" else PARENT[0]
     PARENT[0] = event_id
-    told: Any = {"id": event_id, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": parent, "type": kind}
+    told = {"id": event_id, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": parent, "type": kind}
     write({"method": "session.event", "params": {"sessionId": SESSION, "event": {**told, "data": data}}})
 
 
 def stray_messages() -> None:
     """What belongs to no run, or to nobody."""
-    told = {
+    told: dict[str, Any] = {
         "id": "x",
         "timestamp": "2026-01-01T00:00:00.000Z",
         "parentId": None,
