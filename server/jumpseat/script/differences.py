@@ -99,8 +99,13 @@ def _fields(path: str, one: Any, other: Any, same: _SameIds) -> Iterator[Differe
     elif isinstance(one, str) and isinstance(other, str):
         if not same.fit(one, other):
             yield Difference(path, shown(one, 400), shown(other, 400))
-    elif type(one) is not type(other) or one != other:
+    elif not _alike(one, other):
         yield Difference(path, _told(one), _told(other))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Equal, and of one type: 1 is not ``true``."""
+    return type(one) is type(other) and one == other
 
 
 def _told(value: Any) -> str:
