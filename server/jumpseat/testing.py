@@ -27,10 +27,11 @@ import pytest
 
 from jumpseat.adapters.scripted import Script as ModelScript
 from jumpseat.adapters.wire import as_object
+from jumpseat.script.files import play_file
 from jumpseat.script.model_server import ModelServer
 from jumpseat.script.patterns import ScriptError, differences, shown
 from jumpseat.script.play import OUR_SERVER, Outcome, Playing, play
-from jumpseat.script.steps import load_script, parse_script
+from jumpseat.script.steps import parse_script
 from jumpseat.script.target import Target, running
 
 __all__ = ["ModelServer", "Outcome", "Target"]
@@ -50,8 +51,10 @@ def play_script() -> PlayScript:
     def run(script: str | Path | Mapping[str, Any], server: Sequence[str] | None = None) -> Outcome:
         name = "script" if isinstance(script, Mapping) else Path(script).stem
         try:
-            loaded = parse_script(script, name) if isinstance(script, Mapping) else load_script(Path(script))
-            outcome = anyio.run(play, loaded, name, Playing(server))
+            if isinstance(script, Mapping):
+                outcome = anyio.run(play, parse_script(script, name), name, Playing(server))
+            else:
+                outcome = anyio.run(play_file, Path(script), Playing(server))
         except ScriptError as error:
             pytest.fail(str(error), pytrace=False)
         if not outcome.ok:
@@ -136,7 +139,7 @@ class ScriptItem(pytest.Item):
     """The test that a script is."""
 
     def runtest(self) -> None:
-        outcome = anyio.run(play, load_script(self.path), self.name, Playing())
+        outcome = anyio.run(play_file, self.path)
         if not outcome.ok:
             raise ScriptFailedError("\n".join(outcome.failures))
 

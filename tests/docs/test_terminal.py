@@ -41,7 +41,7 @@ def test_the_examples_of_run_print_what_the_page_says(tmp_path: Path) -> None:
     env["PATH"] = f"{Path(JUMPSEAT).parent}:{env['PATH']}"
     _, example = consoles()
     parts = re.split(r"^\$ (.*)\n", example, flags=re.MULTILINE)[1:]
-    assert len(parts) == 10
+    assert len(parts) == 12
     for command, output in zip(parts[::2], parts[1::2], strict=True):
         done = subprocess.run(
             ["sh", "-c", command],

@@ -25,7 +25,10 @@ def read() -> Any:
 
 
 def write(message: Any) -> None:
-    body = json.dumps({"jsonrpc": "2.0", **message} if FAULT != "no_version" else message).encode()
+    write_body(json.dumps({"jsonrpc": "2.0", **message} if FAULT != "no_version" else message).encode())
+
+
+def write_body(body: bytes) -> None:
     sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     sys.stdout.buffer.flush()
 
@@ -38,13 +41,33 @@ def event(kind: str, **data: Any) -> None:
     write({"method": "session.event", "params": {"sessionId": SESSION, "event": {**told, "data": data}}})
 
 
+def stray_messages() -> None:
+    """What belongs to no run, or to nobody."""
+    told: dict[str, Any] = {
+        "id": "x",
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "parentId": None,
+        "type": "session.info",
+        "data": {},
+    }
+    if FAULT == "strange_session":
+        write({"method": "session.event", "params": {"sessionId": "s-2", "event": told}})
+    if FAULT == "event_as_request":
+        write({"id": 1, "method": "session.event", "params": {"sessionId": SESSION, "event": told}})
+    if FAULT == "list":
+        write_body(b"[1, 2]")
+
+
 def run() -> None:
     """One prompt from its message to the end."""
+    stray_messages()
     event("user.message", content="go")
     event("assistant.turn_start", turnId="0")
     event("assistant.message_delta", messageId="m", deltaContent="Hel")
     event("assistant.message_delta", messageId="m", deltaContent="lo")
     calls = [{"toolCallId": "c", "name": "tool"}]
+    if FAULT == "no_message":
+        event("assistant.message_delta", messageId="m2", deltaContent="and on")
     event(
         "assistant.message",
         messageId="m",
@@ -55,6 +78,10 @@ def run() -> None:
         event("assistant.message_delta", messageId="m", deltaContent="!")
     if FAULT != "call_not_run":
         event("tool.execution_start", toolCallId="c")
+    if FAULT != "permission_twice":
+        event("permission.requested", requestId="p")
+    if FAULT != "open_permission":
+        event("permission.completed", requestId="p")
     if FAULT not in ("no_tool_result", "call_not_run"):
         event("tool.execution_complete", toolCallId="c", success=True)
     if FAULT == "two_tool_results":
@@ -68,6 +95,8 @@ def run() -> None:
     if FAULT == "event_after_idle":
         event("assistant.turn_start", turnId="1")
         event("assistant.turn_end", turnId="1")
+    if FAULT == "late_call":
+        event("external_tool.requested", requestId="e", toolCallId="c")
 
 
 while (asked := read()) is not None:

@@ -37,6 +37,13 @@ FAULTS = {
     "other_text": r"assistant.message: its text is not what its deltas said \('Hello'\)",
     "late_delta": r"assistant.message_delta: comes after its assistant.message",
     "same_event_id": r"the id the-same of an earlier event",
+    "strange_session": r"session s-2: events of a session that nobody has opened",
+    "event_as_request": r"session.event: a notification has no id",
+    "list": r"a message is not a JSON object",
+    "no_message": r"session.idle: deltas without their assistant.message: m2",
+    "open_permission": r"session.idle: permission.requested p without its permission.completed",
+    "permission_twice": r"permission.completed: 'p' was not asked",
+    "late_call": r"external_tool.requested: comes after session.idle",
     "lost_parent": r"assistant.turn_end: the parent 'nobody', which is no event that was announced before",
 }
 

@@ -25,7 +25,7 @@ def test_the_command_plays_files_and_its_exit_code_tells_what_came_of_them(tmp_p
 
     good = subprocess.run([*command, "good.yaml"], cwd=tmp_path, capture_output=True, text=True)
     assert (good.returncode, good.stderr) == (0, "")
-    assert good.stdout.startswith("ok     good (1 steps, ")
+    assert good.stdout.startswith("ok     good (1 step, ")
 
     both = subprocess.run([*command, "good.yaml", "wrong.yaml"], cwd=tmp_path, capture_output=True, text=True)
     assert both.returncode == 1
@@ -131,6 +131,42 @@ def test_the_fixtures_work_in_the_tests_of_others(pytester: pytest.Pytester) -> 
     pytester.makepyfile(PLUGIN_TEST)
     (pytester.path / "good.script.yaml").write_text(PING)
     (pytester.path / "wrong.script.yaml").write_text(WRONG)
+    (pytester.path / "recorded.script.jsonl").write_text((FOLDER / "plain.jsonl").read_text())
     result = pytester.runpytest_subprocess("-p", "jumpseat.testing", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=3, failed=2)
-    result.stdout.fnmatch_lines(["*step 1 (call of ping): *", '*message: expected "pong: y", got "pong: x"*'])
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(["*step 1 (call of ping):*", '*message: expected "pong: y", got "pong: x"*'])
+
+
+def test_what_differs_from_a_recording_is_told_message_by_message_and_field_by_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = (FOLDER / "streaming.jsonl").read_text().splitlines()
+    without = [line for line in recorded if '"type": "assistant.usage"' not in line]
+    changed = [line.replace('"turnId": "0"', '"turnId": "7"') if "turn_end" in line else line for line in without]
+    (tmp_path / "changed.jsonl").write_text("\n".join(changed))
+    assert main([str(tmp_path / "changed.jsonl"), "-v", "--keep", str(tmp_path / "kept")]) == 1
+    said = capsys.readouterr().out
+    usage, turn_end, *rest = [
+        line for line in said.splitlines() if line.startswith(("  + ", "  - ", "  line", "    "))
+    ]
+    assert usage.startswith('  + <- event assistant.usage {"method": "session.event"')
+    assert turn_end.endswith("<- event assistant.turn_end:")
+    # Ids have other numbers from there on, which is nothing to tell of.
+    assert rest == ['    params.event.data.turnId: expected "7", got "0"']
+    assert '  -> {"jsonrpc": "2.0", "id": 1, "method": "connect"' in said
+    assert (tmp_path / "kept" / "home").is_dir()
+
+
+def test_a_recording_is_held_to_the_rules_and_a_server_that_breaks_off_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = tmp_path / "ping.jsonl"
+    recording.write_text('{"->": {"id": 1, "method": "connect"}}\n{"<-": {"id": 1, "result": {}}}\n')
+    broken = f"{sys.executable} {Path(__file__).with_name('broken_server.py')}"
+    assert main([str(recording), "--server", f"{broken} right"]) == 0
+    assert main([str(recording), "--server", f"{broken} no_version"]) == 1
+    assert 'a message without "jsonrpc": "2.0"' in capsys.readouterr().out
+    assert main([str(recording), "--server", "sh -c 'echo out of luck >&2; exit 1'"]) == 1
+    said = capsys.readouterr().out
+    assert "no answer to 1 within 10 s; its stderr ends with: out of luck" in said
+    assert "what came instead: nothing" in said

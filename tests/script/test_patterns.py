@@ -42,10 +42,10 @@ def test_what_fits(pattern: Any, value: Any) -> None:
     ("pattern", "value", "said"),
     [
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b: expected 1, got 2"),
-        ({"a": 1}, {}, "a: expected 1, got null"),
+        ({"a": 1}, {}, "a: expected 1, got nothing"),
         ({"a": 1}, None, 'the whole: expected {"a": 1}, got nothing'),
         ([1, {"a": 2}], [1, {"a": 3}], "[1].a: expected 2, got 3"),
-        ([1], [1, 2], "the whole: expected 1 elements, got 2: [1, 2]"),
+        ([1], [1, 2], "the whole: expected 1 element, got 2: [1, 2]"),
         ([1, 2, "..."], [1], "the whole: expected 2 or more elements, got 1: [1]"),
         ({"$exactly": {"a": 1}}, {"a": 1, "b": 2}, 'the whole: expected exactly {"a": 1}, got {"a": 1, "b": 2}'),
         ({"$one_of": [1, 2]}, 3, "the whole: expected one of [1, 2], got 3"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -124,8 +125,9 @@ async def test_an_answer_that_is_another_one_is_told_field_by_field() -> None:
     failure = await said(
         {"call": "ping"}, {"call": "ping", "params": {"message": "x"}, "result": {"message": "y", "z": 1}}
     )
+    assert failure.startswith("step 2 (call of ping):\n    message: expected")
     assert 'message: expected "y", got "pong: x"' in failure
-    assert "z: expected 1, got null" in failure
+    assert "z: expected 1, got nothing" in failure
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ async def test_a_server_that_cannot_be_run_is_named() -> None:
 async def test_a_server_that_dies_is_told_with_the_end_of_its_stderr() -> None:
     script = parse_script({"steps": [{"call": "ping"}]}, "test")
     outcome = await play(script, "test", Playing(["sh", "-c", "echo out of luck >&2; exit 1"]))
-    assert "the server has gone, its stderr ends with: out of luck" in outcome.failures[0]
+    assert "the server has gone with exit code 1, its stderr ends with: out of luck" in outcome.failures[0]
 
 
 @pytest.mark.parametrize(
@@ -193,3 +195,39 @@ def test_a_script_that_is_none_is_refused_with_the_place(value: Any, text: str) 
 async def test_no_file_is_written_outside_of_the_folder() -> None:
     with pytest.raises(ScriptError, match=r"the file '\.\./x' is not in the script's folder"):
         await played({"call": "ping"}, files={"../x": "y"})
+
+
+LINES_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+    if asked["method"] == "sum":
+        print(json.dumps({"jsonrpc": "2.0", "method": "progress", "params": {"done": 0.5}}))
+        answer["result"] = sum(asked["params"])
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method: " + asked["method"]}
+    if "id" in asked:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+async def test_a_server_of_another_protocol_is_played_with_in_lines() -> None:
+    outcome = await played(
+        {"send": {"id": "a", "method": "sum", "params": [1, 2]}},
+        {"expect": {"method": "progress", "params": {"done": "<number>"}}},
+        {"expect": {"id": "a", "result": 3}},
+        {"call": "sum", "params": [2, 2], "result": 4},
+        {"call": "difference", "error": {"code": -32601, "message": "/no such/"}},
+        {"close": True},
+        framing="lines",
+        server=[sys.executable, "-c", LINES_SERVER],
+    )
+    assert outcome.failures == []
+    outcome = await played(
+        {"call": "sum", "params": [2, 2], "result": 5},
+        framing="lines",
+        server=[sys.executable, "-c", LINES_SERVER.replace('"id": asked.get("id")', '"id": 7')],
+        within=0.5,
+    )
+    assert "an answer to 7, which was not asked" in "\n".join(outcome.failures)

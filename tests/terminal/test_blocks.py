@@ -73,3 +73,15 @@ def test_code_is_one_block_whatever_is_in_it() -> None:
     splitter = BlockSplitter()
     assert splitter.feed("````\n```\n\n# no heading\n\n") == []
     assert splitter.feed("````\n") == ["````\n```\n\n# no heading\n\n````\n"]
+
+
+def test_the_end_of_a_long_block_is_had_without_the_rest_of_it() -> None:
+    splitter = BlockSplitter()
+    for piece in ("```\n", *(f"line {number}\n" for number in range(1000)), "and ", "so ", "on"):
+        assert splitter.feed(piece) == []
+    assert splitter.size == len(splitter.rest)
+    assert splitter.tail(20).endswith("line 999\nand so on")
+    assert len(splitter.tail(20)) < 40
+    assert splitter.tail(10**6) == splitter.rest
+    splitter.feed("\n```\n")
+    assert (splitter.size, splitter.rest) == (0, "")

@@ -232,14 +232,18 @@ def test_who_has_no_model_is_told_how_to_begin(place: Place) -> None:
         check_capture("begin", terminal.until(r"OPENAI_API_KEY", r"jumpseat check NAME"))
 
 
-def test_who_has_a_key_and_no_model_chooses_one_from_the_list(place: Place, providers: str) -> None:
+def test_a_key_alone_is_enough(place: Place, providers: str) -> None:
     (place.home / "config.toml").unlink()
     with chat(place, env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": providers}) as terminal:
-        terminal.until(r"Which model\?", r"❯ openai/scripted")
-        terminal.press("Enter")
-        check_capture("chosen", terminal.until(r"set default_model", r"openai/scripted · "))
+        terminal.until(r"openai/scripted · ~/project\n*\Z")
         terminal.say("hello")
         terminal.until(r"Hello\.")
+
+
+def test_who_has_a_key_for_nobody_that_answers_is_told_what_to_do(place: Place) -> None:
+    (place.home / "config.toml").unlink()
+    with chat(place, env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}) as terminal:
+        check_capture("no-list", terminal.until(r"/model NAME\s+uses one"))
 
 
 @pytest.fixture

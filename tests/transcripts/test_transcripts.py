@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from jumpseat.script.transcript import encoded, read, write
+from jumpseat.script.transcript import read, write
 from tests.transcripts import quotes
 from tests.transcripts.play import FOLDER, UPDATE, check, transcripts
 
@@ -27,7 +28,8 @@ async def test_a_message_that_nobody_recorded_is_noticed(tmp_path: Path) -> None
     without = [line for line in whole if "assistant.turn_end" not in str(line)]
     (missed,) = [line for line in whole if line not in without]
     write(tmp_path / "without.jsonl", without)
-    with pytest.raises(AssertionError, match=re.escape(f"+{encoded([missed])[0]}")):
+    said = re.escape(f"+ <- event assistant.turn_end {json.dumps(missed[1])}")
+    with pytest.raises(AssertionError, match=said):
         await check(tmp_path / "without.jsonl", tmp_path)
 
 
@@ -37,7 +39,7 @@ async def test_an_id_that_is_another_one_is_noticed(tmp_path: Path) -> None:
     answer = {"id": 3, "result": {"messageId": "<id-3>"}}
     lines = [("<-", answer) if line[1].get("id") == 3 and line[0] == "<-" else line for line in read(PLAIN)]
     write(tmp_path / "confused.jsonl", lines)
-    with pytest.raises(AssertionError, match='messageId": "<id-4>"'):
+    with pytest.raises(AssertionError, match=r'result\.messageId: expected "<id-3>", got "<id-4>"'):
         await check(tmp_path / "confused.jsonl", tmp_path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Final
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
@@ -17,18 +18,36 @@ class BlockSplitter:
     """
 
     def __init__(self) -> None:
+        self.size = 0
+        """How many characters have come of the block in progress."""
         self._block: list[str] = []
-        self._line = ""
+        # The line in progress, in pieces: it may be very long, and is put together once.
+        self._line: list[str] = []
         self._fence: str | None = None
 
     @property
     def rest(self) -> str:
         """What has come of the block in progress."""
-        return "".join(self._block) + self._line
+        return "".join([*self._block, *self._line])
+
+    def tail(self, characters: int) -> str:
+        """The end of :attr:`rest`, as long as that is or a little longer than ``characters``."""
+        pieces: list[str] = []
+        for piece in chain(reversed(self._line), reversed(self._block)):
+            pieces.append(piece[-characters:])
+            characters -= len(piece)
+            if characters <= 0:
+                break
+        return "".join(reversed(pieces))
 
     def feed(self, text: str) -> list[str]:
         """Take more text; returns the blocks that are finished by it."""
-        *lines, self._line = (self._line + text).split("\n")
+        self.size += len(text)
+        if "\n" not in text:
+            self._line.append(text)
+            return []
+        *lines, line = ("".join(self._line) + text).split("\n")
+        self._line = [line]
         found: list[str] = []
         for line in lines:
             found += self._take(line)
@@ -36,7 +55,7 @@ class BlockSplitter:
 
     def finish(self) -> str:
         """The end of the text: hands out what is left, and begins anew."""
-        rest, self._block, self._line, self._fence = self.rest, [], "", None
+        rest, self._block, self._line, self._fence, self.size = self.rest, [], [], None, 0
         return rest
 
     def _take(self, line: str) -> list[str]:
@@ -65,4 +84,5 @@ class BlockSplitter:
 
     def _cut(self) -> str:
         block, self._block = "".join(self._block), []
+        self.size -= len(block)
         return block

@@ -131,7 +131,7 @@ async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
     """Whether a model was chosen."""
     if not models:
         chat.feed.note(
-            "No list of models can be had: jumpseat check NAME tells why. /model NAME uses one.", "yellow"
+            "No list of models can be had: jumpseat check NAME tells why.\n/model NAME uses one.", "yellow"
         )
         return False
     options = [Option(_model_line(one, chat.feed.model), one["id"]) for one in models]

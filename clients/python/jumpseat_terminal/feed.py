@@ -43,7 +43,7 @@ QUIET: Final = frozenset({"ask_user"})
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
 """What the protocol says of a call that was cancelled."""
 LIVE_MARKDOWN: Final = 4000
-"""A longer unfinished block is shown as plain text: it is drawn many times."""
+"""Of a longer unfinished block the end is shown, as plain text: it is drawn many times."""
 LONG_S: Final = 10.0
 
 Section: TypeAlias = Literal["nothing", "text", "tools", "notes", "prompt", "asked"]
@@ -252,17 +252,20 @@ class Feed:
         painter = self._painter()
         parts: list[str] = []
         if self._thinking:
-            lines = painter.reasoning(self._thinking).rstrip("\n").split("\n")
+            lines = painter.reasoning(self._thinking[-LIVE_MARKDOWN:]).rstrip("\n").split("\n")
             parts.append("\n".join(lines[-min(3, height) :]) + "\n")
-        if rest := self._message.rest.strip("\n"):
-            parts.append(painter.markdown(rest) if len(rest) < LIVE_MARKDOWN else painter.notice(rest, ""))
+        if self._message.size < LIVE_MARKDOWN:
+            rest = self._message.rest.strip("\n")
+            parts += [painter.markdown(rest)] if rest else []
+        else:
+            parts.append(painter.notice(self._message.tail(height * painter.width).strip("\n"), ""))
         for call in self.calls.values():
             if call.running and call.name not in QUIET:
                 took = duration(time.monotonic() - call.started)
                 about = fit(main_argument(call.arguments), painter.width - len(call.name) - len(took) - 6)
                 parts.append(painter.notice(f"○ {one_line(call.name)} {about}  {took}", ""))
                 if call.output.strip():
-                    tail = safe(call.output).rstrip().split("\n")[-2:]
+                    tail = safe(call.output[-LIVE_MARKDOWN:]).rstrip().split("\n")[-2:]
                     parts.append(painter.notice("\n".join(f"    {fit(line, painter.width - 4)}" for line in tail)))
         lines = "".join(parts).rstrip("\n").split("\n")
         return "\n".join(lines[-height:]) if height > 0 else ""
@@ -278,7 +281,7 @@ class Feed:
             )
         elif self._writing_call:
             what = f"preparing {one_line(self._writing_call)}"
-        elif self._message.rest:
+        elif self._message.size:
             what = "writing"
         else:
             what = "thinking" if self._thinking else "waiting"

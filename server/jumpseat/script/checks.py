@@ -21,6 +21,8 @@ _OF_A_RUN: Final = (
     "assistant.message",
     "assistant.message_start",
     "assistant.message_delta",
+    "assistant.streaming_delta",
+    "assistant.idle",
     "assistant.reasoning",
     "assistant.reasoning_delta",
     "assistant.tool_call_delta",
@@ -28,15 +30,29 @@ _OF_A_RUN: Final = (
     "tool.execution_partial_result",
     "tool.execution_progress",
     "tool.execution_complete",
+    "external_tool.requested",
 )
+# Servers may keep events of other kinds to themselves.
+_CHAINED: Final = frozenset({*_OF_A_RUN, "user.message", "session.idle"})
+# Requests of protocol 2, which has no events for what they ask.
+_OLDER: Final = ("tool.call", "permission.request")
 _OPENS: Final = ("session.create", "session.resume")
+_NOTIFICATIONS: Final = ("session.event", "session.lifecycle")
+# What is asked, and what tells that it is settled: by the same requestId.
+_ASKS: Final = {
+    "permission.requested": "permission.completed",
+    "external_tool.requested": "external_tool.completed",
+    "user_input.requested": "user_input.completed",
+}
+_SETTLES: Final = {settles: asks for asks, settles in _ASKS.items()}
 
 
 @dataclass(slots=True)
 class _Session:
     """What is known of a session.
 
-    ``whole`` tells that it was heard from its first event on, ``quiet`` that nothing was asked since it was idle.
+    ``whole`` tells that it was heard from its first event on, ``quiet`` that nothing was asked since it was idle,
+    ``cut_short`` that the run was aborted or has failed.
     """
 
     whole: bool
@@ -46,6 +62,8 @@ class _Session:
     open_calls: list[str] = field(default_factory=list[str])
     asked_calls: list[str] = field(default_factory=list[str])
     shown: dict[str, str] = field(default_factory=dict[str, str])
+    open_questions: dict[str, str] = field(default_factory=dict[str, str])
+    cut_short: bool = False
     said: set[str] = field(default_factory=set[str])
     prompts: int = 0
     idles: int = 0
@@ -67,6 +85,10 @@ class Checks:
         self._sessions: dict[str, _Session] = {}
         self._resumed: set[str] = set()
         self._prompts: dict[Any, str] = {}
+        # The sessions that the client has opened, and the requests that open more.
+        self._opened: set[str] = set()
+        self._opening: set[Any] = set()
+        self._older_protocol = False
 
     @property
     def busy(self) -> list[str]:
@@ -85,6 +107,10 @@ class Checks:
             return
         self._asked[_key(said["id"])] = method
         target: Any = cast("JsonObject", params).get("sessionId") if isinstance(params, dict) else None
+        if method in _OPENS:
+            self._opening.add(_key(said["id"]))
+            if isinstance(target, str):
+                self._opened.add(target)
         if method == "session.resume" and isinstance(target, str):
             self._resumed.add(target)
         if method == "session.send" and isinstance(target, str):
@@ -104,9 +130,12 @@ class Checks:
         if "result" in said or "error" in said:
             problems.append(f"{said['method']}: a request that is an answer too")
         if "id" in said:
+            if said["method"] in _NOTIFICATIONS:
+                problems.append(f"{said['method']}: a notification has no id, which asks for an answer")
             if _key(said["id"]) in self._asked_of_us:
                 problems.append(f"{said['method']}: the id {said['id']!r} of an earlier request of the server")
             self._asked_of_us.add(_key(said["id"]))
+            self._older_protocol = self._older_protocol or said["method"] in _OLDER
         if said["method"] == "session.event":
             problems += self._event(said.get("params"))
         return problems
@@ -118,6 +147,10 @@ class Checks:
             for key, method in self._asked.items()
             if key not in self._answered
         ]
+        if self._opened:
+            # Who has opened none on this connection may be listening to those of others.
+            strangers = [session_id for session_id in self._sessions if session_id not in self._opened]
+            problems += [f"session {one}: events of a session that nobody has opened" for one in strangers]
         for session_id in self.busy:
             problems.append(f"session {session_id}: no session.idle after its last prompt")
         return problems
@@ -146,6 +179,9 @@ class Checks:
             problems.append(f"a second answer to {request_id!r} ({self._asked[key]})")
         else:
             self._answered.add(key)
+            opened: Any = cast("JsonObject", said["result"]) if isinstance(said.get("result"), dict) else {}
+            if key in self._opening and isinstance(opened.get("sessionId"), str):
+                self._opened.add(opened["sessionId"])
             if key in self._prompts and "error" in said:
                 self._of(self._prompts[key]).prompts -= 1
         return problems
@@ -187,7 +223,13 @@ class Checks:
             problems.append(f"the timestamp {event.get('timestamp')!r}, which is no ISO 8601 time")
         if "parentId" not in event:
             problems.append("an event without parentId")
-        elif parent is not None and session.whole and parent not in session.event_ids:
+        elif (
+            parent is not None
+            and session.whole
+            and event.get("type") in _CHAINED
+            and not self._older_protocol
+            and parent not in session.event_ids
+        ):
             problems.append(f"the parent {parent!r}, which is no event that was announced before")
         return problems
 
@@ -224,10 +266,12 @@ class Checks:
                         session.asked_calls.remove(call)
                 elif session.whole:
                     problems.append(f"the call {call!r} is not open: it was not started, or has its result")
+            case "abort" | "session.error":
+                session.cut_short = True
             case "session.idle":
                 problems += self._idle(session)
             case _:
-                pass
+                problems += _question(session, kind, data)
         return problems
 
     def _message(self, session: _Session, data: JsonObject) -> list[str]:
@@ -253,7 +297,13 @@ class Checks:
             problems.append(f"calls without a result: {', '.join(session.open_calls)}")
         elif session.asked_calls:
             problems.append(f"calls that were never run: {', '.join(session.asked_calls)}")
-        session.running, session.open_turn = False, None
+        for request_id, kind in session.open_questions.items():
+            problems.append(f"{kind} {request_id} without its {_ASKS[kind]}")
+        if session.shown and not session.cut_short:
+            problems.append(f"deltas without their assistant.message: {', '.join(session.shown)}")
+        session.running, session.open_turn, session.cut_short = False, None, False
+        session.open_questions.clear()
+        session.shown.clear()
         session.open_calls.clear()
         session.asked_calls.clear()
         session.idles += 1
@@ -261,6 +311,15 @@ class Checks:
         # One idle may end several prompts.
         session.prompts = session.idles = max(session.prompts, session.idles)
         return problems
+
+
+def _question(session: _Session, kind: str, data: JsonObject) -> list[str]:
+    request_id = str(data.get("requestId"))
+    if kind in _ASKS and not data.get("resolvedByHook"):
+        session.open_questions[request_id] = kind
+    elif kind in _SETTLES and session.open_questions.pop(request_id, None) is None and session.whole:
+        return [f"{request_id!r} was not asked, or is settled already"]
+    return []
 
 
 def _error(request_id: Any, error: Any) -> list[str]:

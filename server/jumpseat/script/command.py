@@ -9,8 +9,6 @@ import argparse
 import json
 import shlex
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,9 @@ from typing import NoReturn
 
 import anyio
 
+from jumpseat.script.files import play_file
 from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import OUR_SERVER, Outcome, Playing, play
-from jumpseat.script.steps import load_script
-from jumpseat.script.transcript import TranscriptError, difference, is_transcript, play_transcript, read, write
+from jumpseat.script.play import Outcome, Playing
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +76,17 @@ def _parse(argv: Sequence[str]) -> _Arguments:
 
 
 async def _play(path: Path, arguments: _Arguments) -> Outcome:
-    if is_transcript(path):
-        return await _play_transcript(path, arguments)
-    if arguments.update:
-        raise ScriptError("only transcripts can be written anew, and this is a script")
     keep = arguments.keep
     if keep is not None:
         keep = (keep if len(arguments.files) == 1 else keep / path.stem).resolve()
-    return await play(load_script(path), path.stem, Playing(arguments.server, keep))
-
-
-async def _play_transcript(path: Path, arguments: _Arguments) -> Outcome:
-    recorded = read(path)
-    started = time.monotonic()
-    outcome = Outcome(path.stem, len(recorded))
-    with tempfile.TemporaryDirectory(prefix="jumpseat-script-") as folder:
-        try:
-            played = await play_transcript(recorded, Path(folder), arguments.server or OUR_SERVER)
-        except TranscriptError as error:
-            outcome.failures.append(str(error))
-        else:
-            if arguments.update:
-                write(path, played)
-            elif text := difference(recorded, played):
-                outcome.failures.append(text)
-    outcome.seconds = time.monotonic() - started
-    return outcome
+        keep.mkdir(parents=True, exist_ok=True)
+    return await play_file(path, Playing(arguments.server, keep), update=arguments.update)
 
 
 def _show(outcome: Outcome, arguments: _Arguments) -> None:
     how = "ok    " if outcome.ok else "FAILED"
-    _print(f"{how} {outcome.name} ({outcome.steps} steps, {outcome.seconds:.2f} s)")
+    steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
+    _print(f"{how} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
     for failure in outcome.failures:
         _print("  " + failure.replace("\n", "\n  "))
     if arguments.verbose:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.errors import ConfigError
@@ -213,7 +213,9 @@ def _compare_object(path: str, pattern: dict[str, Any], value: Any, known: Known
     else:
         for name, one in pattern.items():
             inner = f"{path}.{name}" if path else name
-            yield from _compare(inner, one, cast("dict[str, Any]", value).get(name), known)
+            there = cast("dict[str, Any]", value)
+            for found in _compare(inner, one, there.get(name), known):
+                yield found if name in there else replace(found, got="nothing")
 
 
 def _compare_list(path: str, pattern: list[Any], value: Any, known: Known) -> Iterator[Difference]:
@@ -224,7 +226,7 @@ def _compare_list(path: str, pattern: list[Any], value: Any, known: Known) -> It
     more = bool(pattern) and pattern[-1] == "..."
     wanted = pattern[:-1] if more else pattern
     if len(elements) < len(wanted) or (len(elements) > len(wanted) and not more):
-        count = f"{len(wanted)} or more elements" if more else f"{len(wanted)} elements"
+        count = f"{len(wanted)}{' or more' if more else ''} element{'' if len(wanted) == 1 and not more else 's'}"
         yield Difference(path, count, f"{len(elements)}: {shown(elements)}")
         return
     for number, one in enumerate(wanted):

@@ -190,7 +190,9 @@ class _Player:
                 case Set():
                     self._known.update(fill(step.set, self._known))
         except MismatchError as mismatch:
-            raise MismatchError(f"step {number} ({verb}): {mismatch}{self._tail(target)}") from None
+            text = str(mismatch)
+            space = "" if text.startswith("\n") else " "
+            raise MismatchError(f"step {number} ({verb}):{space}{text}{self._tail(target)}") from None
         except ScriptError as error:
             raise ScriptError(f"step {number} ({verb}): {error}") from None
 
@@ -216,7 +218,7 @@ class _Player:
             wanted = None if step.result == "<any>" and answer.get("result") is None else step.result
             found = differences(wanted, answer.get("result"), self._known)
         if found:
-            raise MismatchError(_listed(found))
+            raise MismatchError("\n" + _listed(found))
 
     async def _expect(self, step: Expect, target: Target) -> None:
         if await self._find(step, target, step.expect, _whole) is None:
@@ -416,7 +418,8 @@ def _gone(target: Target) -> str:
     if not target.ended.is_set():
         return ""
     stderr = target.stderr.strip()
-    return "; the server has gone" + (f", its stderr ends with: {stderr[-500:]}" if stderr else "")
+    code = f" with exit code {target.exit_code}" if target.exit_code is not None else ""
+    return f"; the server has gone{code}" + (f", its stderr ends with: {stderr[-500:]}" if stderr else "")
 
 
 def _short(message: dict[str, Any]) -> str:

@@ -26,6 +26,8 @@ Direction: TypeAlias = Literal["->", "<-"]
 
 EXIT_S: Final = 5.0
 """How long a server may take to end when its client has hung up."""
+GONE_S: Final = 0.5
+"""A server that has closed its output is given so long to end before it counts as gone."""
 _KEPT_STDERR_BYTES: Final = 16 * 1024
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV")
 
@@ -80,6 +82,10 @@ class Target:
     def stderr(self) -> str:
         """The end of what the server wrote there."""
         return self._stderr.decode("utf-8", "replace")
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.returncode
 
     @property
     def pid(self) -> int:
@@ -159,6 +165,10 @@ class Target:
                 self._tell()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
+        else:
+            # Its exit code belongs to what is said of it.
+            with anyio.move_on_after(GONE_S):
+                await self._process.wait()
         finally:
             self.ended.set()
             self._tell()

@@ -21,21 +21,21 @@ needs the client's lines, and behind each the last message that the client waits
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
+from jumpseat.adapters.wire import as_object
+from jumpseat.script.differences import Line, kind
 from jumpseat.script.patterns import ScriptError
-from jumpseat.script.target import Target, running
+from jumpseat.script.target import Heard, Target, running
 
 JsonObject: TypeAlias = dict[str, Any]
-Line: TypeAlias = tuple[str, Any]
-"""``->``, ``<-`` or ``--``, and what goes with it."""
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
@@ -73,13 +73,6 @@ def read(path: Path) -> list[Line]:
     return out
 
 
-def difference(recorded: list[Line], played: list[Line]) -> str:
-    """What differs, as lines of a diff; nothing where nothing does."""
-    return "\n".join(
-        difflib.unified_diff(encoded(recorded), encoded(played), "recorded", "played", lineterm="", n=1)
-    )
-
-
 def encoded(lines: list[Line]) -> list[str]:
     """The lines as they stand in a file."""
     return [json.dumps({direction: message}, ensure_ascii=False) for direction, message in lines]
@@ -90,16 +83,31 @@ def write(path: Path, lines: list[Line]) -> None:
     path.write_text("".join(f"{line}\n" for line in encoded(lines)), encoding="utf-8")
 
 
-async def play_transcript(lines: list[Line], folder: Path, command: Sequence[str]) -> list[Line]:
+@dataclass
+class Played:
+    """A conversation as it went. ``problems`` are what a server does wrong in any of them."""
+
+    lines: list[Line] = field(default_factory=list[Line])
+    conversation: list[Heard] = field(default_factory=list[Heard])
+    problems: list[str] = field(default_factory=list[str])
+    stderr: str = ""
+
+
+async def play_transcript(
+    lines: list[Line], folder: Path, command: Sequence[str], played: Played | None = None
+) -> list[Line]:
     """Send what the client sends in ``lines``, and return all that was sent, from there and from here.
+
+    ``played`` has it too, with the rest, also where it ends early.
 
     Raises:
         TranscriptError: an expected message did not come, or more came than is recorded.
     """
     seen = _Placeholders(folder)
-    out: list[Line] = []
+    played = played or Played()
+    out = played.lines
     for process in _processes(lines):
-        async with running(command, folder, checked=False) as server:
+        async with running(command, folder) as server, _told_of(server, played):
             client = _Client(server, seen)
             for direction, group in groupby(process, key=lambda line: line[0]):
                 messages = [message for _, message in group]
@@ -115,6 +123,16 @@ async def play_transcript(lines: list[Line], folder: Path, command: Sequence[str
             if unread := client.news():
                 raise TranscriptError(f"nobody waits for what was sent last: {unread}")
     return out
+
+
+@asynccontextmanager
+async def _told_of(server: Target, played: Played) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        played.conversation += server.heard
+        played.problems += server.problems
+        played.stderr += server.stderr
 
 
 class TranscriptError(Exception):
@@ -146,23 +164,24 @@ class _Client:
 
     async def receive(self, expected: list[JsonObject]) -> list[JsonObject]:
         """What is new when the last of ``expected`` has come, or something like it."""
-        last = _kind(expected[-1])
-        count = sum(_kind(one) == last for one in expected)
-        await self._until(lambda: sum(_kind(one) == last for one in self._new()) >= count, f"message {last}")
+        last = kind(expected[-1])
+        count = sum(kind(one) == last for one in expected)
+        await self._until(lambda: sum(kind(one) == last for one in self._new()) >= count, " ".join(map(str, last)))
         # Whatever the server had to say before it has said by the time it answers this.
         self._barriers += 1
         barrier = f"{_BARRIER}-{self._barriers}"
         await self._server.send({"id": barrier, "method": "ping"})
-        await self._until(lambda: any(one.get("id") == barrier for one in self._new()), "answer to ping")
+        await self._until(lambda: any(one.get("id") == barrier for one in self._new()), "answer to a ping")
         return self.news()
 
     async def _until(self, done: Callable[[], bool], what: str) -> None:
         if not await self._server.until(done, _WAIT_S):
-            came = [_kind(one) for one in self._new()]
-            raise TranscriptError(f"no {what}; what came instead: {came}; stderr: {self._server.stderr[-500:]}")
+            came = ", ".join(" ".join(map(str, kind(one))) for one in self._new()) or "nothing"
+            told = f"; its stderr ends with: {stderr[-500:]}" if (stderr := self._server.stderr.strip()) else ""
+            raise TranscriptError(f"no {what} within {_WAIT_S:g} s{told}\n  what came instead: {came}")
 
     def _new(self) -> list[JsonObject]:
-        return self._server.incoming(self._read)
+        return [as_object(one) for one in self._server.incoming(self._read)]
 
     def news(self) -> list[JsonObject]:
         """The messages since the last time, as they stand in a transcript."""
@@ -206,12 +225,3 @@ class _Placeholders:
         if isinstance(value, dict):
             return {name: self._without(name, one) for name, one in cast("JsonObject", value).items()}
         return value
-
-
-def _kind(message: JsonObject) -> tuple[Any, ...]:
-    """What a message is, whatever it says."""
-    if "method" not in message:
-        return ("answer to", message.get("id"))
-    if message["method"] == "session.event":
-        return ("event", message["params"]["event"]["type"])
-    return ("call of", message["method"])
