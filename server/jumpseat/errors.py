@@ -18,6 +18,7 @@
         ├── ProviderQuotaError       402, or a 429 that says the quota is used up
         ├── ProviderContextError     the conversation is too long for the model
         ├── ProviderRequestError     another 4xx: the provider refuses the request
+        │   ├── ProviderFilterError  a filter of the provider let nothing pass
         │   └── ProviderToolsError   it refuses it because its model cannot call tools
         ├── ProviderOverloadedError  5xx
         ├── ProviderTransportError   no connection, a time-out, a connection that broke

@@ -25,20 +25,10 @@ from typing import Any, ClassVar, Final, cast
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
-from jumpseat.adapters.gemini import (
-    CONCATENATED,
-    GeminiAdapter,
-    api_headers,
-    api_root,
-    arguments_to_wire,
-    byte_to_character,
-    first_object,
-    merged_body,
-    thinking_level,
-    thinks,
-    usage_of,
-)
+from jumpseat.adapters.gemini import GeminiAdapter, api_headers, api_root, arguments_to_wire, merged_body
+from jumpseat.adapters.gemini_answer import CONCATENATED, byte_to_character, first_object, usage_of
 from jumpseat.adapters.gemini_schema import inlined
+from jumpseat.adapters.gemini_thinking import thinking_level, thinks
 from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     as_count,

@@ -14,9 +14,10 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
+from jumpseat.agent.media import HEAD_BYTES, picture_type
+
 PICTURE_BYTES: Final = 10 * 1024 * 1024
 """Larger ones are files like any other."""
-HEAD_BYTES: Final = 12
 PATIENCE_S: Final = 5.0
 """How long a prompt waits for the disk."""
 
@@ -30,19 +31,6 @@ async def as_logged(attachments: list[dict[str, Any]], cwd: Path) -> list[dict[s
         with anyio.move_on_after(PATIENCE_S):
             return await anyio.to_thread.run_sync(_with_pictures, named, cwd, abandon_on_cancel=True)
     return named
-
-
-def picture_type(head: bytes) -> str | None:
-    """The media type of the formats that models take, by the first :data:`HEAD_BYTES`: extensions lie."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return None
 
 
 def _named(item: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ import orjson
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
-    DocumentBlock,
     ImageBlock,
     JsonObject,
     Message,
@@ -26,6 +25,7 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
+from jumpseat.agent.media import not_shown, plain_type, shown_as, user_block
 from jumpseat.agent.provider_blocks import answer_blocks
 from jumpseat_protocol import events
 
@@ -112,10 +112,7 @@ def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
             continue  # selections, and files that are no pictures, are part of the text
         name = attachment.get("displayName") or attachment.get("path")
         name = name if isinstance(name, str) else None
-        if mime_type.startswith("image/"):
-            blocks.append(ImageBlock(data, mime_type, label=name))
-        else:
-            blocks.append(DocumentBlock(data, mime_type, title=name))
+        blocks.append(user_block(data, mime_type, name))
     return blocks
 
 
@@ -155,11 +152,14 @@ def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolRe
     images: list[ImageBlock] = []
     if payload.result is not None:
         text = payload.result.content
-        images = [
-            ImageBlock(item.data, item.mime_type, label=item.description)
-            for item in payload.result.binary_results_for_llm or []
-            if item.type == "image"
-        ]
+        for item in payload.result.binary_results_for_llm or []:
+            if item.type != "image":
+                continue
+            if (shown := shown_as(item.data, item.mime_type)) is not None:
+                images.append(ImageBlock(item.data, shown, label=item.description))
+            else:
+                note = not_shown(plain_type(item.mime_type), item.description)
+                text = f"{text}\n{note}" if text else note
     else:
         text = payload.error.message if payload.error is not None else ""
     return ToolResultBlock(call.id, call.name, text, is_error=not payload.success, images=images)

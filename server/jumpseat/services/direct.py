@@ -17,7 +17,8 @@ import anyio
 import httpx
 
 from jumpseat.adapters.network import Proxies, tls_context
-from jumpseat.agent.attachments import HEAD_BYTES, PICTURE_BYTES, picture_type
+from jumpseat.agent.attachments import PICTURE_BYTES
+from jumpseat.agent.media import HEAD_BYTES, picture_type
 from jumpseat.services.addresses import Guard
 from jumpseat.tools.web import Page, WebError
 from jumpseat_protocol.version import __version__

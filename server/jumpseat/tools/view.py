@@ -13,8 +13,9 @@ from typing import BinaryIO, Final
 import anyio.to_thread
 from pydantic import Field
 
-from jumpseat.agent.attachments import PICTURE_BYTES, picture_type
+from jumpseat.agent.attachments import PICTURE_BYTES
 from jumpseat.agent.blocks import ImageBlock
+from jumpseat.agent.media import picture_type
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission

@@ -1,0 +1,93 @@
+"""How much a Gemini model is to think: by levels or by a budget of tokens, as its generation has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jumpseat.agent.blocks import (
+    JsonObject,
+)
+from jumpseat.agent.model import (
+    ModelRequest,
+)
+
+THINKING_BUDGETS: Final[Mapping[str, int]] = {
+    "minimal": 1024,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24576,
+    "xhigh": 24576,
+    "max": 24576,
+}
+"""Tokens of thinking for each effort, on models that are asked by budget: as at Google's OpenAI-like endpoint."""
+
+DYNAMIC_BUDGET: Final = -1
+"""The model decides."""
+
+_MODEL: Final = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)", re.IGNORECASE)
+_NOT_THINKING: Final = re.compile(r"image|tts|audio|live|embedding", re.IGNORECASE)
+_LATEST: Final = (99, 0)
+
+
+def generation_of(model: str) -> tuple[int, int] | None:
+    """The version of a Gemini model by its name, ``None`` where the name does not tell."""
+    match = _MODEL.search(model)
+    if match is not None:
+        return int(match.group(1)), int(match.group(2) or 0)
+    return _LATEST if re.search(r"gemini-.*latest", model, re.IGNORECASE) else None
+
+
+def thinking_level(model: str, effort: str) -> str | None:
+    """The level for an effort, among those that the model has; ``None`` for an effort that is unheard of.
+
+    No model with levels can be told not to think: ``none`` is the least that there is.
+    """
+    version = generation_of(model)
+    flash, lite = "flash" in model.lower(), "flash-lite" in model.lower()
+    match effort:
+        case "none" | "off" | "minimal":
+            return "minimal" if lite or (flash and version is not None and version < (3, 7)) else "low"
+        case "medium":
+            return "high" if version == (3, 0) and not flash else "medium"
+        case "low" | "high":
+            return effort
+        case "xhigh" | "max":
+            return "high"
+        case _:
+            return None
+
+
+def thinks(model: str) -> bool:
+    """Whether a model is known to think: others refuse the question."""
+    version = generation_of(model)
+    return version is not None and version >= (2, 5) and not _NOT_THINKING.search(model)
+
+
+def thinking_config(request: ModelRequest, how: Any) -> JsonObject:
+    """How much to think, and whether to tell the thoughts; empty where the model is not to be asked."""
+    effort = request.reasoning_effort
+    if how == "none" or (how is None and not thinks(request.model) and effort is None):
+        return {}
+    quiet = effort in ("none", "off")
+    config: JsonObject = {"includeThoughts": not quiet and request.reasoning_summary != "none"}
+    if effort is None:
+        return config
+    version = generation_of(request.model)
+    if how == "budget" or (how is None and version is not None and version < (3, 0)):
+        config["thinkingBudget"] = _budget(request, effort, quiet=quiet)
+    elif level := thinking_level(request.model, effort):
+        config["thinkingLevel"] = level
+    return config
+
+
+def _budget(request: ModelRequest, effort: str, *, quiet: bool) -> int:
+    if quiet:
+        # The large model of that generation always thinks; this is its least.
+        return 128 if "pro" in request.model.lower() else 0
+    budget = THINKING_BUDGETS.get(effort, DYNAMIC_BUDGET)
+    if request.max_output_tokens is not None and budget > 0:
+        # The limit counts thoughts too: leave half of it for the answer.
+        budget = min(budget, max(request.max_output_tokens // 2, 512))
+    return budget
