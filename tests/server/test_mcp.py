@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.mcp_servers import call, remote, rude, session_with, status, stdio, turn
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.server import JsonObject, calls, gone, running_server, scripted
 from tests.support.toolchains import missing, require_npm
 
@@ -140,6 +141,32 @@ async def test_the_tools_of_servers_are_told_apart_in_what_fills_the_context(tmp
     assert 0 < info["mcpToolsTokens"] < info["toolDefinitionsTokens"]
     assert categories["mcpTools"] == info["mcpToolsTokens"]
     assert categories["systemTools"] + categories["mcpTools"] == info["toolDefinitionsTokens"]
+
+
+async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) -> None:
+    def answer(request: SeenRequest) -> Reply:
+        message: JsonObject = request.json if request.method == "POST" else {}
+        tools = [
+            {"name": support, "inputSchema": {"type": "object"}, "execution": {"taskSupport": support}}
+            for support in ("required", "optional", "forbidden")
+        ]
+        results: JsonObject = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "tasks", "version": "1"},
+            },
+            "tools/list": {"tools": tools},
+        }
+        if (result := results.get(message.get("method", ""))) is None:
+            return json_reply({}, status=202 if request.method == "POST" else 405)
+        return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    async with ModelServer(answer=answer) as far, running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "far", {"url": f"{far.url}/mcp"}, {"text": "hi"})
+        about = {"sessionId": session, "serverName": "far"}
+        tools = (await server.wire.call("session.mcp.listTools", about))["tools"]
+    assert [tool["name"] for tool in tools] == ["optional", "forbidden"]
 
 
 async def test_a_changed_list_of_tools_counts_from_the_next_model_call_on(tmp_path: Path) -> None:
