@@ -306,6 +306,7 @@ class SessionOptions(WireModel):
     plugin_directories: list[str] | None = None
     mcp_o_auth_token_storage: Literal["persistent", "in-memory"] | None = None
     request_mcp_apps: StrictBool | None = None
+    allow_all_mcp_server_instructions: StrictBool | None = None
     session_limits: SessionLimitsConfig | None = None
     request_permission: StrictBool | None = None
     request_elicitation: StrictBool | None = None

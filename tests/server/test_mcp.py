@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.mcp_servers import call, remote, rude, session_with, status, stdio, turn
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.provided import asked, at, serving
 from tests.support.server import JsonObject, calls, gone, running_server, scripted
 from tests.support.toolchains import missing, require_npm
 
@@ -140,6 +143,58 @@ async def test_the_tools_of_servers_are_told_apart_in_what_fills_the_context(tmp
     assert 0 < info["mcpToolsTokens"] < info["toolDefinitionsTokens"]
     assert categories["mcpTools"] == info["mcpToolsTokens"]
     assert categories["systemTools"] + categories["mcpTools"] == info["toolDefinitionsTokens"]
+
+
+def spelled_out(tools: list[JsonObject], **hello: str) -> Callable[[SeenRequest], Reply]:
+    """A server over HTTP with these tools, which it does not run; ``hello`` is part of its greeting."""
+
+    def answer(request: SeenRequest) -> Reply:
+        message: JsonObject = request.json if request.method == "POST" else {}
+        results: JsonObject = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "spelled out", "version": "1"},
+                **hello,
+            },
+            "tools/list": {"tools": [{"inputSchema": {"type": "object"}, **tool} for tool in tools]},
+        }
+        if (result := results.get(message.get("method", ""))) is None:
+            return json_reply({}, status=202 if request.method == "POST" else 405)
+        return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    return answer
+
+
+async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) -> None:
+    kinds = ("required", "optional", "forbidden")
+    tools = [{"name": kind, "execution": {"taskSupport": kind}} for kind in kinds]
+    async with ModelServer(answer=spelled_out(tools)) as far, running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "far", {"url": f"{far.url}/mcp"}, {"text": "hi"})
+        about = {"sessionId": session, "serverName": "far"}
+        tools = (await server.wire.call("session.mcp.listTools", about))["tools"]
+    assert [tool["name"] for tool in tools] == ["optional", "forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"allowAllMcpServerInstructions": True}, True),
+        ({"allowAllMcpServerInstructions": True, "excludedTools": ["mcp:*"]}, False),
+        ({}, False),
+    ],
+)
+async def test_what_servers_say_of_their_tools_is_told_where_that_is_wanted(
+    tmp_path: Path, options: JsonObject, told: bool
+) -> None:
+    answer = spelled_out([{"name": "saw"}], instructions="Measure twice, cut once.")
+    async with ModelServer(answer=answer) as far, serving(tmp_path) as (server, provider):
+        servers = {"far": {"url": f"{far.url}/mcp"}}
+        session = await server.wire.create(at(provider), model="m", mcpServers=servers, **options)
+        await status(server.wire, session, "far", "connected")
+        system = (await asked(server.wire, provider, session)).json["messages"][0]
+    assert system["role"] == "system"
+    assert ("Measure twice, cut once." in system["content"]) is told
 
 
 async def test_a_changed_list_of_tools_counts_from_the_next_model_call_on(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ UNSET: dict[str, Any] = {
     "model": {"value": None, "default": None, "isDefault": True},
     "reasoningEffort": {"value": None, "default": None, "isDefault": True},
     "skipCustomInstructions": {"value": False, "default": False, "isDefault": True},
+    "allowAllMcpServerInstructions": {"value": False, "default": False, "isDefault": True},
     "enableHostGitOperations": {"value": True, "default": True, "isDefault": True},
 }
 

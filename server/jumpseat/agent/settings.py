@@ -77,6 +77,7 @@ class SessionSettings:
     disabled_mcp_servers: list[str] = field(default_factory=list[str])
     stored_mcp_logins: bool = True
     mcp_apps: bool = False
+    mcp_instructions: bool = False
     plugin_directories: list[str] = field(default_factory=list[str])
     host_git: bool = True
     skip_custom_instructions: bool = False

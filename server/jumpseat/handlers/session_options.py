@@ -149,6 +149,8 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         settings.web_sockets = options.capi.enable_web_socket_responses
     if options.default_agent is not None:
         settings.default_excluded_tools = options.default_agent.excluded_tools
+    if options.allow_all_mcp_server_instructions is not None:
+        settings.mcp_instructions = options.allow_all_mcp_server_instructions
     if options.organization_custom_instructions is not None:
         settings.organization_instructions = options.organization_custom_instructions
     if options.enable_host_git_operations is not None:

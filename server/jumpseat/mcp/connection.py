@@ -310,7 +310,7 @@ class Connection:
             self._surface.warn(
                 f"The MCP server {self.name!r} has more tools than are offered: {len(found)} of them are."
             )
-        return [tool for tool in found.values() if self.wants(tool.name)]
+        return [tool for tool in found.values() if self.wants(tool.name) and not _is_task(tool)]
 
     def wants(self, tool: str) -> bool:
         """Whether a tool of the server is to be offered."""
@@ -388,6 +388,11 @@ async def _ending(child: Child | None) -> str:
         return "the connection has ended"
     said = await child.last_words()
     return child.problem or (f"it has ended: {said}" if said else "it has ended")
+
+
+def _is_task(tool: types.Tool) -> bool:
+    """Whether a tool cannot just be called: its results are to be fetched later, which nobody here does."""
+    return tool.execution is not None and tool.execution.taskSupport == "required"
 
 
 def _secrets_of(config: McpServerConfig) -> Secrets:

@@ -7,7 +7,7 @@ loads the ``mcp`` package; nobody waits for it but the first turn, and that one 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 FIRST_TURN_S: Final = 5.0
 """How long the first turn waits for servers that are being started; what comes later comes with a later call."""
+
+MAX_INSTRUCTIONS: Final = 2000
+"""Characters of what one server says of itself."""
 
 SAMPLING: Final = "sampling.requested"
 
@@ -99,6 +102,15 @@ class McpHost:
 
     def tools(self) -> Mapping[str, McpTool]:
         return self._tools
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        """What the servers that have tools on offer say of their use, as far as there is room."""
+        named = {tool.connection.name: tool.connection for name, tool in self._tools.items() if name in offered}
+        return [
+            f"What the MCP server {name!r} says of its tools:\n{said[:MAX_INSTRUCTIONS]}"
+            for name, connection in named.items()
+            if (said := (connection.instructions or "").strip())
+        ]
 
     def servers(self) -> list[McpServerInfo]:
         return [

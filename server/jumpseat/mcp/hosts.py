@@ -5,7 +5,7 @@ Nothing here or in what it imports is heavy: most sessions have no servers, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
@@ -134,6 +134,20 @@ class McpSource:
 
     def tools(self) -> Mapping[str, Tool]:
         return self.host.tools() if self.host is not None else {}
+
+    async def look(self, prompt: str) -> None:
+        """What servers say of themselves goes into the system message, so that has to wait for them."""
+        if self.session.settings.mcp_instructions:
+            await self.ready()
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        if self.host is None or not self.session.settings.mcp_instructions:
+            return []
+        return self.host.instructions(offered)
+
+    def words(self, name: str) -> str | None:
+        """A tool of a server is mentioned like any other."""
+        return None
 
     async def ready(self) -> None:
         if self.host is not None:

@@ -35,6 +35,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "model": Known(str, None, "model"),
     "reasoningEffort": Known(str, None, "reasoning_effort"),
     "skipCustomInstructions": Known(bool, False, "skip_custom_instructions"),
+    "allowAllMcpServerInstructions": Known(bool, False, "mcp_instructions"),
     "enableHostGitOperations": Known(bool, True, "host_git"),
 }
 
