@@ -15,7 +15,7 @@ import anyio
 
 from jumpseat.agent.queue import Prompt, QueuedCommand
 from jumpseat.agent.session import Session
-from jumpseat.agent.skills import called_by, for_people
+from jumpseat.agent.skill_calls import called_by, for_people
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo

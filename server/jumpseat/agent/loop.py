@@ -8,42 +8,27 @@ Functions over a session; all they do shows in its events. A prompt ends in one 
 from __future__ import annotations
 
 import logging
-import time
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
-from jumpseat.agent import limits, tokens
-from jumpseat.agent.arguments import mended
+from jumpseat.agent import limits
+from jumpseat.agent.answer import publish_answer
 from jumpseat.agent.attachments import as_logged
-from jumpseat.agent.blocks import TextBlock, ToolUseBlock, UserMessage
-from jumpseat.agent.citations import citations_of
+from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.hosted_tools import beside_hosted, hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import (
-    CREDITS_PER_DOLLAR,
-    NANO,
-    Completed,
-    ModelRequest,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-)
+from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.model_call import ask_model, tell_error
 from jumpseat.agent.portability import check_capability, check_portability
 from jumpseat.agent.prompt import wrapped
-from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.queue import Prompt
 from jumpseat.agent.rewriting import as_sent
-from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session import Session
-from jumpseat.agent.skills import called_by, load
+from jumpseat.agent.skill_calls import called_by, load
 from jumpseat.agent.structured import (
     RESPONSE_FORMAT,
     able_to_answer,
@@ -53,24 +38,12 @@ from jumpseat.agent.structured import (
 )
 from jumpseat.agent.system_prompt import system_prompt, to_transform
 from jumpseat.agent.tool_choice import choice_for_call
-from jumpseat.agent.tool_protocol import able_to_call, without_native_tools
-from jumpseat.errors import (
-    ClientCallError,
-    JumpseatError,
-    ProviderError,
-    ProviderToolsError,
-    ResponseFormatError,
-    StoreError,
-)
+from jumpseat.agent.tool_protocol import able_to_call
+from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ResponseFormatError, StoreError
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import ErrorOccurredOutput
 from jumpseat_protocol.sessions import SpecificToolChoice
 
 log = logging.getLogger(__name__)
-
-DEFAULT_CONTEXT_WINDOW = 128_000
-# How many deltas may pass before slow clients are waited for.
-DELTAS_PER_BREATH = 64
 
 
 async def run_prompt(session: Session, prompt: Prompt) -> None:
@@ -215,15 +188,15 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
         await session.tools.ready()
         resolved = await _model(session)
     except JumpseatError as error:
-        await _tell_error(session, error, recoverable=False)
+        await tell_error(session, error, recoverable=False)
         raise
     request = _request(session, prompt, system, resolved)
     prompt.called = True
     _tell_portability(session, resolved, request)
     tell_missing(session, prompt, resolved, request.hosted_tools)
     _tell_capability(session, resolved, request)
-    answer = await _ask_model(session, prompt, resolved, request, turn_id)
-    message = _publish_answer(session, prompt, resolved, request, answer, turn_id)
+    answer = await ask_model(session, prompt, resolved, request, turn_id)
+    message = publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
@@ -346,271 +319,6 @@ def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedMo
     )
 
 
-@dataclass(slots=True)
-class _Answer:
-    """An answer with the ids its deltas went out under, and its timing in milliseconds."""
-
-    completed: Completed
-    message_id: str
-    reasoning_id: str
-    duration_ms: int
-    first_token_ms: int | None
-
-
-async def _ask_model(
-    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
-) -> _Answer:
-    """The model's answer; a provider that refuses its tools is asked again without, and remembered."""
-    able = able_to_answer(able_to_call(resolved), request)
-    try:
-        return await _call_model(session, prompt, able, request, turn_id)
-    except ProviderToolsError as error:
-        other = without_native_tools(resolved) if request.tools else None
-        if other is None:
-            raise
-        text = f"{resolved.info.id} cannot call tools ({error}). From now on it calls them as XML in its text."
-        session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
-    answer = await _call_model(session, prompt, able_to_answer(able_to_call(other), request), request, turn_id)
-    session.around.models.refuses_tools(resolved)
-    return answer
-
-
-async def _call_model(
-    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
-) -> _Answer:
-    """Call the model, again where that may help.
-
-    An answer of which something was shown already is not started again: its deltas cannot be taken back.
-    """
-    policy = session.around.retry
-    attempt = 0
-    # Attempts that the errorOccurred hook wants beyond those of the policy; it is asked once for a call.
-    wanted: int | None = None
-    while True:
-        attempt += 1
-        started = time.monotonic()
-        shown = _Shown()
-        try:
-            completed = await _stream_answer(session, resolved, request, shown, started)
-        except ProviderError as error:
-            session.emit(
-                events.ModelCallFailure(
-                    source="top_level",
-                    model=resolved.wire_name,
-                    status_code=error.status,
-                    error_code=error.code,
-                    error_type=error.error_type,
-                    error_message=str(error),
-                    duration_ms=_ms_since(started),
-                )
-            )
-            if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
-                raise
-            wait_s = None if shown.anything or wanted is not None else policy.wait_s(error, attempt)
-            if wait_s is None and wanted is None:
-                said = await _tell_error(session, error, recoverable=error.retryable)
-                wanted = (said.retry_count or 1) if said.error_handling == "retry" else 0
-            if wait_s is None and wanted and not shown.anything:
-                wanted -= 1
-                wait_s = policy.pause_s(error, attempt)
-            if wait_s is None:
-                error.attempts = attempt
-                _keep_partial(session, prompt, resolved, shown, turn_id)
-                raise
-            await anyio.sleep(wait_s)
-        else:
-            return _Answer(
-                mended(completed), shown.message_id, shown.reasoning_id, _ms_since(started), shown.first_token_ms
-            )
-
-
-async def _tell_error(session: Session, error: JumpseatError, *, recoverable: bool) -> ErrorOccurredOutput:
-    """Let the hook hear of an error that would end the run, and the user of what it has to say."""
-    said = await session.hooks.error_occurred(str(error), recoverable=recoverable)
-    if said.user_notification:
-        session.emit(events.SessionInfo(info_type="notification", message=said.user_notification))
-    return said
-
-
-class _Shown:
-    """What the client has seen of an answer that is still coming."""
-
-    def __init__(self) -> None:
-        self.message_id = str(uuid.uuid4())
-        self.reasoning_id = str(uuid.uuid4())
-        self.anything = False
-        self.text: list[str] = []
-        self.first_token_ms: int | None = None
-
-
-_Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
-
-
-class _MaskedDeltas:
-    """The deltas of one answer without the secrets, those included that come in pieces."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
-        # By the kind of delta and, where it is one of a call, the call.
-        self._streams: dict[tuple[type[_Delta], str], tuple[MaskedStream, _Delta]] = {}
-
-    def feed(self, delta: _Delta) -> _Delta:
-        key = (type(delta), delta.id if isinstance(delta, ToolCallDelta) else "")
-        stream = self._streams[key][0] if key in self._streams else MaskedStream(self._secrets)
-        self._streams[key] = (stream, delta)
-        return _with_text(delta, stream.feed(delta.arguments if isinstance(delta, ToolCallDelta) else delta.text))
-
-    def rest(self) -> Iterator[_Delta]:
-        for stream, delta in self._streams.values():
-            if text := stream.rest():
-                yield _with_text(delta, text)
-
-
-def _with_text(delta: _Delta, text: str) -> _Delta:
-    return replace(delta, arguments=text) if isinstance(delta, ToolCallDelta) else replace(delta, text=text)
-
-
-def _show(session: Session, shown: _Shown, delta: _Delta) -> None:
-    match delta:
-        case TextDelta():
-            if not shown.text:
-                session.emit(events.MessageStart(message_id=shown.message_id))
-            shown.text.append(delta.text)
-            session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=delta.text))
-        case ReasoningDelta():
-            session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=delta.text))
-        case ToolCallDelta():
-            session.emit(
-                events.ToolCallDelta(
-                    tool_call_id=delta.id, tool_name=delta.name or None, input_delta=delta.arguments
-                )
-            )
-
-
-async def _stream_answer(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, shown: _Shown, started: float
-) -> Completed:
-    deltas = 0
-    masked = _MaskedDeltas(session.around.secrets) if session.around.secrets else None
-    async with resolved.model.stream(request) as stream:
-        async for event in stream:
-            if isinstance(event, Completed):
-                for rest in masked.rest() if masked else ():
-                    _show(session, shown, rest)
-                return event
-            _show(session, shown, masked.feed(event) if masked else event)
-            if not shown.anything:
-                shown.anything = True
-                shown.first_token_ms = _ms_since(started)
-            deltas += 1
-            if deltas % DELTAS_PER_BREATH == 0:
-                await session.drained()
-    raise AssertionError("a model stream must end in Completed or raise")
-
-
-def _keep_partial(session: Session, prompt: Prompt, resolved: ResolvedModel, shown: _Shown, turn_id: str) -> None:
-    """Write down what a client has seen of an answer whose provider failed, so that the model can go on from it."""
-    if shown.text:
-        session.emit(
-            events.AssistantMessage(
-                message_id=shown.message_id,
-                content="".join(shown.text),
-                tool_requests=[],
-                model=resolved.wire_name,
-                turn_id=turn_id,
-                interaction_id=prompt.interaction_id,
-                originating_message_id=prompt.id,
-            )
-        )
-
-
-def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
-    """What the call cost in US dollars: as its provider says, else by the known prices."""
-    if usage is None or usage.cost is not None:
-        return usage.cost if usage is not None else None
-    if usage.nano_aiu:
-        return round(usage.nano_aiu / NANO / CREDITS_PER_DOLLAR, 9)
-    price = resolved.known.price
-    return round(price.of(usage), 9) if price is not None and usage.input_tokens else None
-
-
-def _publish_answer(
-    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, answer: _Answer, turn_id: str
-) -> events.Event:
-    """Write the answer down and say what it cost."""
-    completed = answer.completed
-    message = completed.message
-    model = completed.model or resolved.wire_name
-    reasoning = message.reasoning()
-    if reasoning:
-        session.emit(events.Reasoning(reasoning_id=answer.reasoning_id, content=reasoning))
-    usage = completed.usage or Usage()
-    output_tokens = usage.output_tokens or tokens.of_answer(message)
-    event = session.emit(
-        events.AssistantMessage(
-            message_id=answer.message_id,
-            content=message.text(),
-            tool_requests=[_tool_request(session, call) for call in message.tool_uses()],
-            model=model,
-            turn_id=turn_id,
-            interaction_id=prompt.interaction_id,
-            output_tokens=output_tokens,
-            reasoning_text=reasoning or None,
-            citations=citations_of(message, resolved),
-            provider_blocks=provider_blocks(message),
-            originating_message_id=prompt.id,
-        )
-    )
-    session.emit(
-        events.AssistantUsage(
-            model=model,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cache_read_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens or None,
-            cost_usd=_cost(resolved, completed.usage),
-            duration=answer.duration_ms,
-            time_to_first_token_ms=answer.first_token_ms,
-            initiator="user" if turn_id == "0" else "agent",
-            finish_reason=completed.stop_reason,
-            content_filter_triggered=completed.stop_reason == "content_filter" or None,
-            num_tool_calls=len(message.tool_uses()),
-            is_byok=resolved.byok,
-            copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
-        )
-    )
-    system = tokens.of_text(request.system)
-    tools = tokens.of_tools(request.tools)
-    conversation = sum(tokens.of_message(one) for one in request.messages) + output_tokens
-    session.emit(
-        events.SessionUsageInfo(
-            current_tokens=system + tools + conversation,
-            messages_length=len(request.messages) + 2,
-            token_limit=resolved.known.context_window or DEFAULT_CONTEXT_WINDOW,
-            system_tokens=system,
-            conversation_tokens=conversation,
-            tool_definitions_tokens=tools,
-        )
-    )
-    return event
-
-
-def _tool_request(session: Session, call: ToolUseBlock) -> events.ToolRequest:
-    arguments = call.arguments if call.arguments is not None else {}
-    exact = call.arguments_json if call.arguments_json != canonical_json(arguments) else None
-    origin = session.tools.origin(call.name)
-    return events.ToolRequest(
-        tool_call_id=call.id,
-        name=call.name,
-        arguments=arguments,
-        arguments_json=exact,
-        intention_summary=session.tools.intention(call),
-        mcp_server_name=origin.server if origin else None,
-        mcp_tool_name=origin.tool if origin else None,
-    )
-
-
 def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:
     if isinstance(exc, ProviderError):
         text = f"Execution failed: {exc}"
@@ -631,7 +339,3 @@ def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exceptio
     except JumpseatError:
         log.debug("session %s: the end of a failed turn could not be written", session.id)
     prompt.run.error = session.fail(payload)
-
-
-def _ms_since(started: float) -> int:
-    return int((time.monotonic() - started) * 1000)

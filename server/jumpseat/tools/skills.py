@@ -14,7 +14,8 @@ from typing import Final
 from pydantic import Field
 
 from jumpseat.agent.session import Session
-from jumpseat.agent.skills import Skill, Skills, in_context, load
+from jumpseat.agent.skill_calls import in_context, load
+from jumpseat.agent.skills import Skill, Skills
 from jumpseat.errors import StoreError
 from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 
