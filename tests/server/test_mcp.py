@@ -449,6 +449,25 @@ async def test_servers_are_stopped_started_disabled_and_enabled(tmp_path: Path) 
     assert [tool["name"] for tool in tools["tools"]] == ["pid"]
 
 
+async def test_a_server_that_a_client_has_started_stays_when_the_servers_are_looked_for_anew(
+    tmp_path: Path,
+) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio())
+        await wire.call(
+            "session.mcp.startServer",
+            {"sessionId": session, "serverName": "brought", "config": stdio(tools=["pid"])},
+        )
+        await status(wire, session, "brought", "connected")
+        await wire.call("session.mcp.reload", {"sessionId": session})
+        listed = await wire.call("session.mcp.list", {"sessionId": session})
+    assert [(one["name"], one["status"]) for one in listed["servers"]] == [
+        ("testing", "connected"),
+        ("brought", "connected"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("method", "text"),
     [

@@ -80,6 +80,8 @@ class McpHost:
         self.sampling_runs: dict[str, anyio.CancelScope] = {}
         self._shared = shared
         self._states: dict[str, State] = {}
+        # Those that a client has started with a configuration of their own.
+        self._brought: dict[str, ServerEntry] = {}
         self._tools: dict[str, McpTool] = {}
         self._questions: Questions | None = None
         self._tasks: TaskGroup | None = None
@@ -154,7 +156,7 @@ class McpHost:
         """Look what servers the session is set up with, now or anew, and have them run; returns at once."""
         if self._closed:
             return
-        found = self._shared.find(self.session.settings)
+        found = {**self._shared.find(self.session.settings), **self._brought}
         gone = [name for name in self._states if name not in found]
         changed = [name for name, state in self._states.items() if name in found and state.entry != found[name]]
         for name in [*gone, *changed]:
@@ -256,7 +258,8 @@ class McpHost:
         if config is not None:
             if state is not None:
                 await self._drop(state)
-            state = self._states[name] = State(ServerEntry(name, config, literal=True), status="disabled")
+            entry = self._brought[name] = ServerEntry(name, config, literal=True)
+            state = self._states[name] = State(entry, status="disabled")
         if state is None:
             raise InvalidRequestError(f"MCP server {name!r} is not configured")
         if state.connection is not None and state.status in ("connected", "pending"):

@@ -212,14 +212,15 @@ async def test_a_setup_that_says_no_ends_the_request_and_only_false_is_no() -> N
         await begun(declared(handlers={"setup": said(False), "chat_output": nothing}))
 
 
-async def test_a_handler_that_fails_is_named_without_its_text() -> None:
+@pytest.mark.parametrize("kind", [KeyError, SystemExit, KeyboardInterrupt])
+async def test_a_handler_that_fails_is_named_without_its_text(kind: type[BaseException]) -> None:
     def broken(*_: Any) -> None:
-        raise KeyError(SECRET)
+        raise kind(SECRET)
 
     with pytest.raises(ProviderRequestError) as raised:
         await begun(declared(handlers={"form_messages": broken, "chat_output": nothing}))
 
-    assert str(raised.value) == "adapter 'mine': its handler build_messages failed (KeyError)"
+    assert str(raised.value) == f"adapter 'mine': its handler build_messages failed ({kind.__name__})"
 
 
 async def test_settings_go_where_their_mapping_says_and_a_message_may_bring_its_own() -> None:

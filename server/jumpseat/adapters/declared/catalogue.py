@@ -46,6 +46,7 @@ from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.files import (
+    ENDING,
     as_mapping,
     declaration_files,
     entry_points,
@@ -576,7 +577,7 @@ def _fetched(known: Known, resolve: Callable[..., Any] | None) -> Known:
     if resolve is not None:
         try:
             resolve(AdapterView(declaration.model_copy(update={"settings": {}})))
-        except Exception as error:
+        except (Exception, *ENDING) as error:
             raise ConfigError(
                 f"adapter {declaration.name!r}: its handler resolve failed ({type(error).__name__})"
             ) from error
@@ -602,7 +603,7 @@ def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice]
         return choices_of(f"adapter {declaration.name!r}: schema.model", entry, view), default_of(entry, view)
     except ConfigError:
         raise
-    except Exception as error:
+    except (Exception, *ENDING) as error:
         raise ConfigError(
             f"adapter {declaration.name!r}: schema.model: its function failed ({type(error).__name__})"
         ) from error

@@ -24,6 +24,7 @@ from jumpseat.agent.model import (
     ToolCallDelta,
     Usage,
 )
+from jumpseat.declared.files import ENDING
 from jumpseat.errors import JumpseatError, ProviderProtocolError
 
 DONE: Final = "[DONE]"
@@ -271,7 +272,7 @@ def run_parser(view: AdapterView, handlers: Mapping[str, Handler], name: str, *a
         return handlers[name](view, *args)
     except JumpseatError:
         raise
-    except Exception as error:
+    except (Exception, *ENDING) as error:
         raise ProviderProtocolError(
             f"adapter {view.name!r}: its handler {name} failed on the answer ({type(error).__name__})"
         ) from error

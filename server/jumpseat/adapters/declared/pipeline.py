@@ -40,6 +40,7 @@ from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_text
+from jumpseat.declared.files import ENDING
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
         return await answer if inspect.isawaitable(answer) else answer
     except JumpseatError:
         raise
-    except Exception as error:
+    except (Exception, *ENDING) as error:
         raise ProviderRequestError(
             f"adapter {view.name!r}: its handler {name} failed ({type(error).__name__})"
         ) from error
@@ -341,7 +342,7 @@ def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
     if callable(value):
         try:
             value = value(view)
-        except Exception as error:
+        except (Exception, *ENDING) as error:
             raise ConfigError(
                 f"adapter {view.name!r}: a function in place of a value failed ({type(error).__name__})"
             ) from error

@@ -26,6 +26,7 @@ import orjson
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.declared.files import ENDING
 from jumpseat.errors import ProviderError, ProviderRequestError
 
 
@@ -71,13 +72,13 @@ class RequestFunction:
                 answer = await answer
         except ProviderError:
             raise
-        except Exception as error:
+        except (Exception, *ENDING) as error:
             raise self.failure(error) from error
         if failed:
             return {"status": 502, "body": orjson.dumps({"error": {"message": str(failed[0])}})}
         return answer if answer is not None else given
 
-    def failure(self, error: Exception) -> ProviderRequestError:
+    def failure(self, error: BaseException) -> ProviderRequestError:
         return ProviderRequestError(f"adapter {self.view.name!r}: its opts.request failed ({type(error).__name__})")
 
 
@@ -121,7 +122,7 @@ class _Lines(httpx.AsyncByteStream):
                     yield _as_line(item)
         except ProviderError:
             raise
-        except Exception as error:
+        except (Exception, *ENDING) as error:
             raise self._function.failure(error) from error
 
     async def aclose(self) -> None:

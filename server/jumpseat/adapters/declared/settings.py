@@ -12,6 +12,7 @@ from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.settings import settings_of
 from jumpseat.agent.model import ModelRequest
+from jumpseat.declared.files import ENDING
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
 
 ASKED: Final = "request"
@@ -84,7 +85,7 @@ def _values(view: AdapterView, given: Mapping[str, Any], model: str | None = Non
         return values_of(view.schema, view, given)
     except JumpseatError:
         raise
-    except Exception as error:
+    except (Exception, *ENDING) as error:
         raise ConfigError(
             f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
         ) from error
