@@ -16,31 +16,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
 from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.anthropic_answer import EDITOR, MessagesDecoder
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
-    as_count,
     as_list,
     as_object,
-    as_text,
     decode_text,
-    dump_json,
     hosted_as_text,
     merge_headers,
-    nano_aiu,
-    parse_arguments,
-    parse_object,
 )
 from jumpseat.agent.blocks import (
     NATIVE,
     AssistantBlock,
     AssistantMessage,
-    Citation,
     DocumentBlock,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -56,19 +48,11 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import (
-    Completed,
-    ModelEvent,
     ModelRequest,
-    ReasoningDelta,
-    StopReason,
     StructuredOutput,
-    TextDelta,
-    ToolCallDelta,
     ToolChoice,
     ToolSpec,
-    Usage,
 )
-from jumpseat.errors import ProviderProtocolError
 
 NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"
@@ -86,15 +70,6 @@ THINKING_BUDGETS: Final[Mapping[str, int]] = {
 }
 """Tokens of thinking for each effort, on models that are asked by budget."""
 
-STOP_REASONS: Final[Mapping[str, StopReason]] = {
-    "end_turn": "end_turn",
-    "pause_turn": "pause_turn",
-    "max_tokens": "max_tokens",
-    "model_context_window_exceeded": "max_tokens",
-    "stop_sequence": "stop_sequence",
-    "tool_use": "tool_use",
-    "refusal": "refusal",
-}
 
 _MIN_BUDGET: Final = 1024
 _CACHE: Final = {"type": "ephemeral"}
@@ -130,7 +105,6 @@ HOSTED: Final[Mapping[str, JsonObject]] = {
     "text_editor": {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
 }
 
-_EDITOR: Final = "str_replace_based_edit_tool"
 _CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
@@ -173,7 +147,7 @@ class AnthropicAdapter(Wire):
         )
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        native = {"bash": "bash", "text_editor": _EDITOR}
+        native = {"bash": "bash", "text_editor": EDITOR}
         wanted = frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native)
         return MessagesDecoder(self.signature, wanted)
 
@@ -496,268 +470,4 @@ def _answers_unthinking_call(messages: list[Message], provider: str) -> bool:
     last = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
     return last is None or not any(
         isinstance(block, ReasoningBlock) and _replayed(block, provider) is not None for block in last.blocks
-    )
-
-
-@dataclass(slots=True)
-class _Part:
-    """A content block while it comes in. ``wire`` is its raw form, ``json`` the text of its input."""
-
-    wire: JsonObject
-    text: list[str] = field(default_factory=list[str])
-    json: list[str] = field(default_factory=list[str])
-    signature: list[str] = field(default_factory=list[str])
-    citations: list[JsonObject] = field(default_factory=list[JsonObject])
-
-
-class MessagesDecoder:
-    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
-
-    Blocks of kinds unknown here are kept raw and replayed. Calls of ``native`` tools, which are the model's own,
-    become calls of ours; they go back as they came.
-    """
-
-    def __init__(self, provider: str, native: frozenset[str] = frozenset()) -> None:
-        self._provider = provider
-        self._native = native
-        self._parts: dict[int, _Part] = {}
-        self._usage: JsonObject = {}
-        self._nano_aiu = 0
-        self._stop_reason: str | None = None
-        self._model: str | None = None
-        self._response_id: str | None = None
-        self._completed = False
-
-    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        if not data or data == "[DONE]" or self._completed:
-            return []
-        chunk = parse_object(data)
-        match chunk.get("type") or event:
-            case "content_block_delta":
-                return self._delta(chunk)
-            case "content_block_start":
-                return self._start(as_count(chunk.get("index")), as_object(chunk.get("content_block")))
-            case "message_start":
-                message = as_object(chunk.get("message"))
-                self._note_head(message)
-            case "message_delta":
-                self._note_usage(chunk.get("usage"))
-                self._nano_aiu = nano_aiu(chunk)
-                reason = as_object(chunk.get("delta")).get("stop_reason")
-                self._stop_reason = as_text(reason) or self._stop_reason
-            case "message_stop":
-                return self._complete()
-            case "error":
-                raise failure_of_event(chunk)
-            case _:
-                # ping, content_block_stop, and what is yet to be invented: the wire asks to ignore it.
-                if chunk.get("error"):
-                    raise failure_of_event(chunk)
-        return []
-
-    def finish(self) -> list[ModelEvent]:
-        if self._completed:
-            return []
-        if self._stop_reason is None:
-            said = "in the middle of its answer" if self._parts else "before it said anything"
-            raise ProviderProtocolError(f"the provider ended the stream {said}")
-        return self._complete()
-
-    def whole(self, body: JsonObject) -> list[ModelEvent]:
-        if body.get("error") or body.get("type") == "error":
-            raise failure_of_event(body)
-        if not isinstance(body.get("content"), list):
-            raise ProviderProtocolError("expected a list of content blocks in the provider's answer")
-        self._note_head(body)
-        self._stop_reason = as_text(body.get("stop_reason")) or None
-        self._nano_aiu = nano_aiu(body)
-        for index, block in enumerate(as_list(body.get("content"))):
-            self._parts[index] = _Part(as_object(block))
-        return self._complete()
-
-    def _note_head(self, message: JsonObject) -> None:
-        self._response_id = as_text(message.get("id")) or None
-        self._model = as_text(message.get("model")) or None
-        self._note_usage(message.get("usage"))
-
-    def _note_usage(self, usage: Any) -> None:
-        # Later counts are totals, not additions; a field that is missing or null keeps its earlier value.
-        self._usage |= {key: value for key, value in as_object(usage).items() if value is not None}
-
-    def _start(self, index: int, block: JsonObject) -> list[ModelEvent]:
-        self._parts[index] = _Part(block)
-        match block.get("type"):
-            case "text":
-                text = as_text(block.get("text"))
-                return [TextDelta(text)] if text else []
-            case "thinking":
-                text = as_text(block.get("thinking"))
-                return [ReasoningDelta(text)] if text else []
-            case "tool_use":
-                if self._is_editor(block):
-                    # Which of our tools it is follows from its arguments.
-                    return []
-                return [ToolCallDelta(as_text(block.get("id")), as_text(block.get("name")), "")]
-            case _:
-                return []
-
-    def _delta(self, chunk: JsonObject) -> list[ModelEvent]:
-        delta = chunk["delta"]
-        index = chunk.get("index", 0)
-        part = self._parts.get(index)
-        kind = delta.get("type")
-        if part is None:
-            # A gateway that leaves out the start of a block; the delta tells what it is.
-            part = self._parts[index] = _Part({"type": "thinking" if kind == "thinking_delta" else "text"})
-        match kind:
-            case "text_delta":
-                text = delta["text"]
-                part.text.append(text)
-                return [TextDelta(text)] if text else []
-            case "input_json_delta":
-                text = as_text(delta.get("partial_json"))
-                part.json.append(text)
-                if text and part.wire.get("type") == "tool_use" and not self._is_editor(part.wire):
-                    return [ToolCallDelta(as_text(part.wire.get("id")), as_text(part.wire.get("name")), text)]
-            case "thinking_delta":
-                text = as_text(delta.get("thinking"))
-                part.text.append(text)
-                return [ReasoningDelta(text)] if text else []
-            case "signature_delta":
-                part.signature.append(as_text(delta.get("signature")))
-            case "citations_delta":
-                part.citations.append(as_object(delta.get("citation")))
-            case "compaction_delta":
-                part.text.append(as_text(delta.get("content")))
-            case _:
-                pass
-        return []
-
-    def _is_editor(self, block: JsonObject) -> bool:
-        return _EDITOR in self._native and block.get("name") == _EDITOR
-
-    def _complete(self) -> list[ModelEvent]:
-        self._completed = True
-        events: list[ModelEvent] = []
-        parts = [self._parts[index] for index in sorted(self._parts)]
-        blocks = [block for part in parts if (block := _to_block(part, self._provider)) is not None]
-        stop = STOP_REASONS.get(self._stop_reason or "end_turn", "end_turn")
-        if stop == "end_turn" and any(isinstance(block, ToolUseBlock) for block in blocks):
-            stop = "tool_use"
-        for index, block in enumerate(blocks):
-            if isinstance(block, ToolUseBlock) and block.name in self._native:
-                blocks[index] = call = _translated(block, self._provider)
-                if block.name == _EDITOR:
-                    events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
-        message = AssistantMessage(blocks)
-        events.append(Completed(message, stop, self._usage_total(), self._model, self._response_id))
-        return events
-
-    def _usage_total(self) -> Usage | None:
-        usage = self._usage
-        if not usage:
-            return None
-        read = as_count(usage.get("cache_read_input_tokens"))
-        written = as_count(usage.get("cache_creation_input_tokens"))
-        return Usage(
-            # The wire counts cached parts beside the input, we count them in.
-            input_tokens=as_count(usage.get("input_tokens")) + read + written,
-            output_tokens=as_count(usage.get("output_tokens")),
-            cache_read_tokens=read,
-            cache_write_tokens=written,
-            nano_aiu=self._nano_aiu,
-        )
-
-
-def _to_block(part: _Part, provider: str) -> AssistantBlock | None:
-    """A finished content block in neutral form; ``None`` for empty text."""
-    raw = dict(part.wire)
-    kind = as_text(raw.get("type"))
-    if kind == "text":
-        text = as_text(raw.get("text")) + "".join(part.text)
-        citations = [*as_list(raw.get("citations")), *part.citations]
-        return (
-            TextBlock(text, [_citation(as_object(item), provider) for item in citations])
-            if text or citations
-            else None
-        )
-    if kind == "thinking":
-        raw["thinking"] = as_text(raw.get("thinking")) + "".join(part.text)
-        raw["signature"] = as_text(raw.get("signature")) + "".join(part.signature)
-        return ReasoningBlock(raw["thinking"], provider, raw if raw["signature"] else None)
-    if kind == "redacted_thinking":
-        return ReasoningBlock("", provider, raw)
-    if part.text:
-        raw["content"] = as_text(raw.get("content")) + "".join(part.text)
-    text = "".join(part.json)
-    if kind == "tool_use":
-        given = as_object(raw.get("input"))
-        written = text or (dump_json(given) if given else "")
-        return ToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), written, parse_arguments(written))
-    if kind.endswith("tool_use"):
-        raw["input"] = (parse_arguments(text) if text else None) or as_object(raw.get("input"))
-        return HostedToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), raw["input"], provider, raw)
-    readable, is_error = _hosted_result(raw)
-    return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, provider, is_error, raw)
-
-
-def _translated(call: ToolUseBlock, provider: str) -> ToolUseBlock:
-    """A call of a tool of the model's own as one of ours; any other as it is."""
-    given = call.arguments or {}
-    path = given.get("path")
-    match call.name, given.get("command"):
-        case "bash", _ if given.get("restart") is True:
-            # Every command of ours has a shell of its own: there is nothing to be started anew.
-            name, ours = "bash", {"command": ":", "description": "Start a new shell"}
-        case str(editor), "view" if editor == _EDITOR:
-            name, ours = "view", {"path": path, "view_range": given.get("view_range")}
-        case str(editor), "create" if editor == _EDITOR:
-            name, ours = "create", {"path": path, "file_text": given.get("file_text", "")}
-        case str(editor), "str_replace" if editor == _EDITOR:
-            name = "edit"
-            ours = {"path": path, "old_str": given.get("old_str"), "new_str": given.get("new_str", "")}
-        case str(editor), "insert" if editor == _EDITOR:
-            text = given.get("insert_text", given.get("new_str"))
-            name = "edit"
-            ours = {"path": path, "old_str": "", "new_str": text, "insert_line": given.get("insert_line")}
-        case _:
-            return call
-    ours = {key: value for key, value in ours.items() if value is not None}
-    native = {NATIVE: {"name": call.name, "input": given}}
-    return ToolUseBlock(call.id, name, dump_json(ours), ours, provider, native)
-
-
-def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
-    """What a hosted tool's result says to a reader, and whether it failed."""
-    content = raw.get("content")
-    if isinstance(content, str):
-        return content, False
-    node = as_object(content)
-    code = as_text(node.get("error_code"))
-    if code:
-        return code, True
-    if node:
-        return as_text(node.get("stdout")) or as_text(node.get("url")) or dump_json(node), False
-    rows: list[str] = []
-    for item in as_list(content):
-        entry = as_object(item)
-        title, url = as_text(entry.get("title")), as_text(entry.get("url"))
-        row = f"{title} ({url})" if title and url else title or url or as_text(entry.get("text"))
-        if row:
-            rows.append(row)
-    return "\n".join(rows), bool(raw.get("is_error"))
-
-
-def _citation(raw: JsonObject, provider: str) -> Citation:
-    start = raw.get("start_char_index", raw.get("start_page_number", raw.get("start_block_index")))
-    end = raw.get("end_char_index", raw.get("end_page_number", raw.get("end_block_index")))
-    return Citation(
-        kind=as_text(raw.get("type")),
-        url=as_text(raw.get("url")) or as_text(raw.get("source")) or None,
-        title=as_text(raw.get("title")) or as_text(raw.get("document_title")) or None,
-        cited_text=as_text(raw.get("cited_text")) or None,
-        start=start if isinstance(start, int) else None,
-        end=end if isinstance(end, int) else None,
-        provider=provider,
-        provider_data=raw,
     )

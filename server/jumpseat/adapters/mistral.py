@@ -19,7 +19,8 @@ from typing import Any, ClassVar, Final
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.chat_quirks import answer_before_user, map_parts, merge_roles, short_id
-from jumpseat.adapters.openai import ChatDecoder, OpenAIAdapter, image_parts
+from jumpseat.adapters.openai import OpenAIAdapter, image_parts
+from jumpseat.adapters.openai_answer import ChatDecoder
 from jumpseat.adapters.wire import as_list, as_object, as_text
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, ReasoningBlock, ToolMessage, ToolUseBlock
 from jumpseat.agent.model import ModelEvent, ModelRequest, ToolChoice

@@ -20,33 +20,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2s
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.openai import BearerAdapter, named_schema
+from jumpseat.adapters.openai_responses_answer import ResponsesDecoder, replayable
 from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import (
     arguments_text,
-    as_count,
     as_list,
     as_object,
     as_text,
     data_url,
     decode_text,
-    dump_json,
     hosted_as_text,
-    nano_aiu,
-    parse_arguments,
-    parse_object,
 )
 from jumpseat.agent.blocks import (
-    AssistantBlock,
     AssistantMessage,
-    Citation,
     DocumentBlock,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -59,37 +51,19 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import (
-    Completed,
-    ModelEvent,
     ModelRequest,
-    ReasoningDelta,
-    StopReason,
-    TextDelta,
-    ToolCallDelta,
     ToolChoice,
     ToolSpec,
-    Usage,
 )
-from jumpseat.errors import ProviderProtocolError
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
 MAX_CALL_ID: Final = 64
 """The wire refuses longer ids of calls; other providers have them."""
 
-PART_BREAK: Final = "\n\n"
-"""Goes between the parts of a reasoning summary, which are paragraphs with a heading each."""
-
-INCOMPLETE: Final[Mapping[str, StopReason]] = {
-    "max_output_tokens": "max_tokens",
-    "content_filter": "content_filter",
-}
-
 _REASONING_MODELS: Final = re.compile(
     r"(?:^|/)(?:o[1-9]|gpt-(?:[5-9]|\d\d)|codex|grok-4)(?![a-z0-9])", re.IGNORECASE
 )
-
-_Key: TypeAlias = int | str
 
 
 class OpenAIResponsesAdapter(BearerAdapter):
@@ -171,7 +145,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
                     texts.append(block.text)
                 case ReasoningBlock():
                     kept = as_object(block.provider_data) if block.provider == self.signature else {}
-                    item = _replayable(as_object(kept.get("item")))
+                    item = replayable(as_object(kept.get("item")))
                     call = as_text(kept.get("before"))
                     if item and call in calls:
                         before_call.setdefault(call, []).append(item)
@@ -191,7 +165,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
                     )
                 case HostedToolUseBlock() | HostedToolResultBlock():
                     own = block.provider == self.signature
-                    item = _replayable(as_object(block.provider_data)) if own else {}
+                    item = replayable(as_object(block.provider_data)) if own else {}
                     if not item and not (own and isinstance(block, HostedToolResultBlock)):
                         text = hosted_as_text(block)
                         item = message_item("assistant", text) if text else {}
@@ -307,394 +281,3 @@ def _call_id(tool_use_id: str) -> str:
     if len(tool_use_id) <= MAX_CALL_ID:
         return tool_use_id
     return f"call_{blake2s(tool_use_id.encode(), digest_size=12).hexdigest()}"
-
-
-def _replayable(item: JsonObject) -> JsonObject:
-    """An item of an earlier answer as it may be sent back; empty where it may not.
-
-    Reasoning without its content is only a reference, and the provider has kept nothing to refer to.
-    """
-    if item.get("type") != "reasoning":
-        return {key: value for key, value in item.items() if value is not None}
-    if not item.get("encrypted_content") and not item.get("content"):
-        return {}
-    return {key: value for key, value in item.items() if value is not None and key != "status"}
-
-
-def usage_from_wire(response: JsonObject, event: JsonObject) -> Usage | None:
-    """``usage`` of an answer, ``None`` where there is none; ``event`` is what it came in."""
-    node = as_object(response.get("usage"))
-    if not node:
-        return None
-    inputs = as_object(node.get("input_tokens_details"))
-    outputs = as_object(node.get("output_tokens_details"))
-    return Usage(
-        input_tokens=as_count(node.get("input_tokens")),
-        output_tokens=as_count(node.get("output_tokens")),
-        cache_read_tokens=as_count(inputs.get("cached_tokens")),
-        cache_write_tokens=as_count(inputs.get("cache_write_tokens")),
-        reasoning_tokens=as_count(outputs.get("reasoning_tokens")),
-        nano_aiu=nano_aiu(event) or nano_aiu(response),
-    )
-
-
-@dataclass(slots=True)
-class _Part:
-    """A content part of a message while it comes in."""
-
-    said: list[str] = field(default_factory=list[str])
-    annotations: list[JsonObject] = field(default_factory=list[JsonObject])
-
-
-@dataclass(slots=True)
-class _Item:
-    """An output item while it comes in. ``wire`` is its raw form, as far as it is known.
-
-    ``said`` is what was handed out of it as deltas: the text of reasoning, the arguments of a call.
-    """
-
-    wire: JsonObject = field(default_factory=dict[str, Any])
-    kind: str = ""
-    done: bool = False
-    said: list[str] = field(default_factory=list[str])
-    parts: dict[int, _Part] = field(default_factory=dict[int, _Part])
-    reasoning_part: tuple[str, int] | None = None
-    call_id: str = ""
-    name: str = ""
-    announced: bool = False
-
-
-class ResponsesDecoder:
-    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
-
-    What deltas left out is made up for from the closing event of its item, and what no event told, from the whole
-    response at the end. Items of kinds unknown here are kept raw and replayed.
-    """
-
-    def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
-        self._items: dict[_Key, _Item] = {}
-        self._reasoned = False
-        self._refused = False
-        self._reason: str | None = None
-        self._usage: Usage | None = None
-        self._model: str | None = None
-        self._response_id: str | None = None
-        self._begun = False
-        self._completed = False
-
-    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        if not data or data == "[DONE]" or self._completed:
-            return []
-        chunk = parse_object(data)
-        events: list[ModelEvent] = []
-        match chunk.get("type") or event:
-            case "response.output_text.delta":
-                self._say(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
-            case "response.function_call_arguments.delta":
-                self._argue(self._item(chunk, "function_call"), as_text(chunk["delta"]), events)
-            case "response.reasoning_summary_text.delta":
-                self._think(chunk, "summary", as_text(chunk["delta"]), events)
-            case "response.reasoning_text.delta":
-                self._think(chunk, "content", as_text(chunk["delta"]), events)
-            case "response.refusal.delta":
-                self._refused = True
-                self._say(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
-            case "response.output_item.added":
-                self._added(_key(chunk), as_object(chunk.get("item")), events)
-            case "response.output_item.done":
-                self._done(_key(chunk), as_object(chunk.get("item")), events)
-            case "response.output_text.annotation.added":
-                part = self._item(chunk, "message").parts.setdefault(_index(chunk), _Part())
-                part.annotations.append(as_object(chunk.get("annotation")))
-            case "response.output_text.done":
-                self._say_rest(self._item(chunk, "message"), _index(chunk), as_text(chunk.get("text")), events)
-            case "response.function_call_arguments.done":
-                self._argue_rest(self._item(chunk, "function_call"), chunk.get("arguments"), events)
-            case "response.completed" | "response.incomplete":
-                response = as_object(chunk.get("response"))
-                self._note_head(response)
-                self._note_end(response, chunk)
-                self._fill_in(as_list(response.get("output")), events)
-                events += self._complete()
-            case "response.failed" | "response.cancelled" | "error":
-                raise failure_of_event(_complaint(chunk))
-            case _:
-                # Beginnings and ends of parts, and what is yet to be invented.
-                if chunk.get("error"):
-                    raise failure_of_event(chunk)
-                if "response" in chunk:
-                    self._note_head(as_object(chunk["response"]))
-        return events
-
-    def finish(self) -> list[ModelEvent]:
-        if self._completed:
-            return []
-        said = "in the middle of its answer" if self._begun or self._items else "before it said anything"
-        raise ProviderProtocolError(f"the provider ended the stream {said}")
-
-    def whole(self, body: JsonObject) -> list[ModelEvent]:
-        if body.get("error") or body.get("status") in ("failed", "cancelled"):
-            raise failure_of_event(_complaint({"response": body}) if "output" in body else body)
-        if not isinstance(body.get("output"), list):
-            raise ProviderProtocolError("expected a list of output items in the provider's answer")
-        self._note_head(body)
-        self._note_end(body, body)
-        self._fill_in(as_list(body.get("output")), [])
-        return self._complete()
-
-    # --- the response -------------------------------------------------------------------------------------------
-
-    def _note_head(self, response: JsonObject) -> None:
-        self._begun = True
-        self._response_id = as_text(response.get("id")) or self._response_id
-        self._model = as_text(response.get("model")) or self._model
-
-    def _note_end(self, response: JsonObject, event: JsonObject) -> None:
-        self._usage = usage_from_wire(response, event)
-        self._reason = as_text(as_object(response.get("incomplete_details")).get("reason")) or None
-
-    def _fill_in(self, output: list[Any], events: list[ModelEvent]) -> None:
-        """Take from the whole response what no event of its own has told."""
-        numbered = all(isinstance(key, int) for key in self._items)
-        for index, value in enumerate(output):
-            raw = as_object(value)
-            known = self._items.get(index)
-            if known is None:
-                if numbered:
-                    self._done(index, raw, events)
-                elif (key := as_text(raw.get("id"))) in self._items and not self._items[key].done:
-                    self._done(key, raw, events)
-            elif not known.done and known.kind in ("", raw.get("type")):
-                self._done(index, raw, events)
-
-    # --- items --------------------------------------------------------------------------------------------------
-
-    def _item(self, chunk: JsonObject, kind: str) -> _Item:
-        """The item that an event belongs to."""
-        key = _key(chunk)
-        item = self._items.get(key)
-        if item is None:
-            # A server that leaves out the start of an item; the event tells what it is.
-            item = self._items[key] = _Item(kind=kind)
-        return item
-
-    def _added(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
-        item = self._items.setdefault(key, _Item())
-        item.wire = raw
-        item.kind = as_text(raw.get("type")) or item.kind
-        if item.kind == "function_call":
-            self._name_call(item)
-            self._argue(item, as_text(raw.get("arguments")), events)
-
-    def _done(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
-        item = self._items.setdefault(key, _Item())
-        item.wire = raw
-        item.kind = as_text(raw.get("type")) or item.kind
-        item.done = True
-        match item.kind:
-            case "message":
-                for index, value in enumerate(as_list(raw.get("content"))):
-                    part = as_object(value)
-                    if part.get("type") == "refusal":
-                        self._refused = True
-                    text = as_text(part.get("text")) or as_text(part.get("refusal"))
-                    self._say_rest(item, index, text, events)
-                    annotations = [as_object(one) for one in as_list(part.get("annotations"))]
-                    if annotations:
-                        item.parts.setdefault(index, _Part()).annotations = annotations
-            case "function_call":
-                self._name_call(item)
-                self._argue_rest(item, raw.get("arguments"), events)
-            case "reasoning":
-                if not item.said:
-                    source = "summary" if as_list(raw.get("summary")) else "content"
-                    for index, value in enumerate(as_list(raw.get(source))):
-                        self._reason_on(item, (source, index), as_text(as_object(value).get("text")), events)
-            case _:
-                pass
-
-    def _say(self, item: _Item, index: int, text: str, events: list[ModelEvent]) -> None:
-        part = item.parts.get(index)
-        if part is None:
-            part = item.parts[index] = _Part()
-        if text:
-            part.said.append(text)
-            events.append(TextDelta(text))
-
-    def _say_rest(self, item: _Item, index: int, whole: str, events: list[ModelEvent]) -> None:
-        part = item.parts.get(index)
-        self._say(item, index, _rest(part.said if part else [], whole), events)
-
-    def _think(self, chunk: JsonObject, source: str, text: str, events: list[ModelEvent]) -> None:
-        item = self._item(chunk, "reasoning")
-        index = as_count(chunk.get("summary_index" if source == "summary" else "content_index"))
-        # Where a server sends both, the one that came first is told.
-        if item.reasoning_part is None or item.reasoning_part[0] == source:
-            self._reason_on(item, (source, index), text, events)
-
-    def _reason_on(self, item: _Item, part: tuple[str, int], text: str, events: list[ModelEvent]) -> None:
-        if not text:
-            return
-        if item.reasoning_part != part:
-            item.reasoning_part = part
-            text = PART_BREAK + text if self._reasoned else text
-        self._reasoned = True
-        item.said.append(text)
-        events.append(ReasoningDelta(text))
-
-    def _name_call(self, item: _Item) -> None:
-        raw = item.wire
-        item.name = item.name or as_text(raw.get("name"))
-        if not item.call_id:
-            item.call_id = as_text(raw.get("call_id")) or as_text(raw.get("id")) or self._made_up_id()
-
-    def _argue(self, item: _Item, text: str, events: list[ModelEvent]) -> None:
-        if text:
-            item.said.append(text)
-        if not item.name:
-            return
-        if not item.announced:
-            item.announced = True
-            events.append(ToolCallDelta(item.call_id, item.name, "".join(item.said)))
-        elif text:
-            events.append(ToolCallDelta(item.call_id, item.name, text))
-
-    def _argue_rest(self, item: _Item, arguments: Any, events: list[ModelEvent]) -> None:
-        whole = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
-        self._argue(item, _rest(item.said, whole), events)
-
-    def _made_up_id(self) -> str:
-        """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
-        seed = f"{self._turn}|{self._response_id}|{len(self._items)}"
-        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
-
-    # --- the end ------------------------------------------------------------------------------------------------
-
-    def _complete(self) -> list[ModelEvent]:
-        self._completed = True
-        items = self._in_order()
-        events: list[ModelEvent] = []
-        blocks: list[AssistantBlock] = []
-        for place, item in enumerate(items):
-            match item.kind:
-                case "message":
-                    blocks += self._texts(item)
-                case "reasoning" | "compaction":
-                    following = items[place + 1] if place + 1 < len(items) else None
-                    call = following.call_id if following and following.kind == "function_call" else None
-                    data = {"item": item.wire, "before": call} if call else {"item": item.wire}
-                    replays = bool(_replayable(item.wire))
-                    if item.said or replays:
-                        blocks.append(ReasoningBlock("".join(item.said), self._provider, data if replays else None))
-                case "function_call":
-                    if not item.announced:
-                        self._name_call(item)
-                        events.append(ToolCallDelta(item.call_id, item.name, "".join(item.said)))
-                    arguments = "".join(item.said)
-                    blocks.append(ToolUseBlock(item.call_id, item.name, arguments, parse_arguments(arguments)))
-                case "":
-                    pass
-                case _:
-                    blocks += self._hosted(item)
-        events.append(
-            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
-        )
-        return events
-
-    def _in_order(self) -> list[_Item]:
-        numbered = {key: item for key, item in self._items.items() if isinstance(key, int)}
-        if len(numbered) < len(self._items):
-            return list(self._items.values())
-        return [item for _, item in sorted(numbered.items())]
-
-    def _stop_reason(self) -> StopReason:
-        reason = INCOMPLETE.get(self._reason or "")
-        if reason == "max_tokens":
-            return reason
-        if any(item.kind == "function_call" for item in self._items.values()):
-            return "tool_use"
-        return "refusal" if self._refused else reason or "end_turn"
-
-    def _texts(self, item: _Item) -> list[AssistantBlock]:
-        """A block for every part, because citations count from the start of their part."""
-        found: list[AssistantBlock] = []
-        for _, part in sorted(item.parts.items()):
-            text = "".join(part.said)
-            if text or part.annotations:
-                found.append(TextBlock(text, [self._citation(one) for one in part.annotations]))
-        return found
-
-    def _citation(self, raw: JsonObject) -> Citation:
-        start, end = raw.get("start_index"), raw.get("end_index")
-        return Citation(
-            kind=as_text(raw.get("type")),
-            url=as_text(raw.get("url")) or None,
-            title=as_text(raw.get("title")) or as_text(raw.get("filename")) or None,
-            start=start if isinstance(start, int) else None,
-            end=end if isinstance(end, int) else None,
-            provider=self._provider,
-            provider_data=raw,
-        )
-
-    def _hosted(self, item: _Item) -> list[AssistantBlock]:
-        """What the provider did itself. The call holds the raw item, and with it the result for the replay."""
-        raw = item.wire
-        item_id = as_text(raw.get("id"))
-        name = as_text(raw.get("name")) or item.kind.removesuffix("_call")
-        found: list[AssistantBlock] = [HostedToolUseBlock(item_id, name, _hosted_input(raw), self._provider, raw)]
-        text, is_error = _hosted_result(raw)
-        if text:
-            found.append(HostedToolResultBlock(item_id, text, self._provider, is_error))
-        return found
-
-
-def _key(chunk: JsonObject) -> _Key:
-    """What tells the item of an event from the others: its place, else its id."""
-    index = chunk.get("output_index")
-    return (
-        index if isinstance(index, int) else as_text(chunk.get("item_id") or as_object(chunk.get("item")).get("id"))
-    )
-
-
-def _index(chunk: JsonObject) -> int:
-    return as_count(chunk.get("content_index"))
-
-
-def _rest(said: list[str], whole: str) -> str:
-    """What of ``whole`` was not said yet; nothing where something else was."""
-    before = "".join(said)
-    return whole[len(before) :] if whole.startswith(before) else ""
-
-
-def _complaint(chunk: JsonObject) -> JsonObject:
-    """A failed answer that does not say why, with words of ours."""
-    response = as_object(chunk.get("response"))
-    if not response or response.get("error") or response.get("incomplete_details"):
-        return chunk
-    return {"message": f"the provider's answer is {response.get('status') or 'failed'}"}
-
-
-def _hosted_input(raw: JsonObject) -> JsonObject:
-    """What a hosted tool was asked, in whichever field its kind has for it."""
-    given = as_object(raw.get("action")) or parse_arguments(as_text(raw.get("arguments")))
-    return given or {key: raw[key] for key in ("queries", "code", "input") if raw.get(key)}
-
-
-def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
-    """What a hosted tool's outcome says to a reader, and whether it failed."""
-    error = raw.get("error")
-    if error:
-        return as_text(error) or as_text(as_object(error).get("message")) or dump_json(error), True
-    output = raw.get("output")
-    if isinstance(output, str):
-        return output, False
-    rows: list[str] = []
-    for value in as_list(output) or as_list(raw.get("outputs")) or as_list(raw.get("results")):
-        entry = as_object(value)
-        title = as_text(entry.get("filename")) or as_text(entry.get("title"))
-        text = as_text(entry.get("logs")) or as_text(entry.get("text")) or as_text(entry.get("url"))
-        if title or text:
-            rows.append(f"{title}: {text}" if title and text else title or text)
-    return "\n".join(rows), raw.get("status") == "failed"

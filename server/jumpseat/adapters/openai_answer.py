@@ -1,0 +1,448 @@
+"""Answers of chat completions, whole or streamed, from whoever calls itself compatible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from typing import Any, Final
+
+from jumpseat.adapters.failures import failure_of_event, provider_error
+from jumpseat.adapters.wire import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    dump_json,
+    nano_aiu,
+    parse_arguments,
+    parse_object,
+)
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    Citation,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolUseBlock,
+)
+from jumpseat.agent.model import (
+    Completed,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
+from jumpseat.errors import ProviderProtocolError
+
+DONE: Final = "[DONE]"
+
+REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
+"""Where servers put readable reasoning; some fill two with the same text, so the first that has any counts."""
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "model_length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "tool_calls": "tool_use",
+    "tool_use": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+    "safety": "content_filter",
+}
+"""``finish_reason`` to ours; any other value ends the turn."""
+
+_JOINED_IN_DETAILS: Final = frozenset({"text", "summary", "data"})
+
+
+def usage_from_wire(answer: JsonObject) -> Usage | None:
+    """``usage`` of an answer or a chunk, ``None`` where there is none.
+
+    Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens``, Kimi's ``cached_tokens``, OpenRouter's
+    ``cost`` and ``cache_creation_input_tokens`` of gateways before Anthropic.
+    """
+    node = as_object(answer.get("usage"))
+    if not node:
+        return None
+    prompt = as_object(node.get("prompt_tokens_details"))
+    completion = as_object(node.get("completion_tokens_details"))
+    cost = node.get("cost")
+    asked, answered = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
+    reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
+    if reasoning and as_count(node.get("total_tokens")) == asked + answered + reasoning:
+        # xAI counts reasoning beside the answer, everybody else in it.
+        answered += reasoning
+    return Usage(
+        input_tokens=asked,
+        output_tokens=answered,
+        cache_read_tokens=as_count(prompt.get("cached_tokens"))
+        or as_count(node.get("prompt_cache_hit_tokens"))
+        or as_count(node.get("cached_tokens")),
+        cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
+        or as_count(node.get("cache_creation_input_tokens")),
+        nano_aiu=nano_aiu(answer),
+        reasoning_tokens=reasoning,
+        cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
+    )
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call while it comes in. Its deltas begin when its name is known."""
+
+    id: str
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    unsent: list[str] = field(default_factory=list[str])
+    extra: JsonObject = field(default_factory=dict[str, Any])
+    announced: bool = False
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+
+@dataclass(slots=True)
+class _Detail:
+    """A piece of structured reasoning while it comes in; ``joined`` are the texts that come in pieces."""
+
+    fields: JsonObject
+    kind: Any
+    joined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def goes_on(self, details: Any) -> bool:
+        """Take the pieces if they are one that differs from the last in nothing but its text, as nearly all do."""
+        if details.__class__ is not list or len(details) != 1:
+            return False
+        piece = details[0]
+        text = piece.get("text") if piece.__class__ is dict else None
+        if not isinstance(text, str):
+            return False
+        piece["text"] = ""
+        if piece == self.fields:
+            self.joined["text"].append(text)
+            return True
+        piece["text"] = text
+        return False
+
+    def whole(self) -> JsonObject:
+        return {**self.fields, **{key: "".join(pieces) for key, pieces in self.joined.items()}}
+
+
+class ChatDecoder:
+    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
+
+    All choices of an answer are one message: Copilot, for one, puts text in one choice and each call in another.
+    Tolerated: missing ids and indexes, arguments as an object, content as a list of parts, names repeated or empty
+    in later pieces, usage nowhere or in a chunk without choices, the legacy ``function_call``.
+    """
+
+    def __init__(self, provider: str, request: ModelRequest) -> None:
+        self._provider = provider
+        self._turn = len(request.messages)
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_field: str | None = None
+        self._reasoning_fields = REASONING_FIELDS
+        self._details: list[_Detail] = []
+        self._detail_at: dict[int, _Detail] = {}
+        self._last_detail: _Detail | None = None
+        self._reasoning_data: JsonObject = {}
+        self._opaque: str | None = None
+        self._refusals: list[str] = []
+        self._citations: list[Citation] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[tuple[int, int], _Call] = {}
+        self._finish_reasons: list[str] = []
+        self._usage: Usage | None = None
+        self._model: str | None = None
+        self._response_id: str | None = None
+        self._created: Any = None
+        self._saw_choices = False
+        self._completed = False
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        if data == DONE or self._completed:
+            return self._complete() if self._saw_choices and not self._completed else []
+        if not data:
+            return []
+        chunk = parse_object(data)
+        if chunk.get("error") or event == "error" or chunk.get("object") == "error":
+            raise failure_of_event(chunk)
+        events: list[ModelEvent] = []
+        choices = chunk.get("choices")
+        if choices:
+            self._saw_choices = True
+            for position, choice in enumerate(choices):
+                # Some gateways close with the whole message beside an empty delta; that would double the text.
+                delta = choice["delta"] if "delta" in choice else choice.get("message")
+                if delta:
+                    self._take(choice.get("index", position) or 0, delta, events)
+                reason = choice.get("finish_reason")
+                if reason:
+                    self._finish(reason, choice)
+        if self._response_id is None:
+            self._note_head(chunk)
+        if chunk.get("usage"):
+            self._usage = usage_from_wire(chunk)
+        return events
+
+    def finish(self) -> list[ModelEvent]:
+        if self._completed:
+            return []
+        if not self._finish_reasons:
+            said = "in the middle of its answer" if self._saw_choices else "before it said anything"
+            raise ProviderProtocolError(f"the provider ended the stream {said}")
+        return self._complete()
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        if body.get("error") or body.get("object") == "error":
+            raise failure_of_event(body)
+        choices = as_list(body.get("choices"))
+        if not choices:
+            raise ProviderProtocolError("expected at least one choice in the provider's answer")
+        self._note_head(body)
+        self._usage = usage_from_wire(body)
+        for position, item in enumerate(choices):
+            choice = as_object(item)
+            self._take(position, as_object(choice.get("message") or choice.get("delta")), [])
+            reason = choice.get("finish_reason")
+            if reason:
+                self._finish(reason, choice)
+        return self._complete()
+
+    def _note_head(self, chunk: JsonObject) -> None:
+        self._response_id = as_text(chunk.get("id")) or None
+        self._model = as_text(chunk.get("model")) or self._model
+        self._created = chunk.get("created", self._created)
+
+    def _take(self, choice: int, delta: JsonObject, events: list[ModelEvent]) -> None:
+        """What one delta, or one whole message, adds."""
+        content = delta.get("content")
+        if content:
+            if isinstance(content, str):
+                self._text.append(content)
+                events.append(TextDelta(content))
+            else:
+                self._take_parts(content, events)
+        if len(delta) == 1 and content is not None:
+            # Nearly every delta of a long answer.
+            return
+        reasoned = False
+        for name in self._reasoning_fields:
+            text = delta.get(name)
+            if text and isinstance(text, str):
+                if name != self._reasoning_field:
+                    self._reasoning_field = name
+                    # Where thoughts stood before, they are looked for first.
+                    self._reasoning_fields = (name, *(other for other in REASONING_FIELDS if other != name))
+                self._reasoning.append(text)
+                events.append(ReasoningDelta(text))
+                reasoned = True
+                break
+        details = delta.get("reasoning_details")
+        if details:
+            last = self._last_detail
+            if not (reasoned and last is not None and last.goes_on(details)):
+                self._take_details(as_list(details), events, already=reasoned)
+            if reasoned and len(delta) == 3 + ("role" in delta) and content is not None:
+                # Nearly every delta of what OpenRouter's models think.
+                return
+        opaque = delta.get("reasoning_opaque")
+        if opaque and isinstance(opaque, str):
+            self._opaque = opaque
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            self._refusals.append(refusal)
+            self._text.append(refusal)
+            events.append(TextDelta(refusal))
+        annotations = delta.get("annotations")
+        if annotations:
+            for annotation in as_list(annotations):
+                self._take_annotation(as_object(annotation))
+        calls = delta.get("tool_calls")
+        if calls:
+            for item in as_list(calls):
+                self._take_call(choice, as_object(item), events)
+        legacy = delta.get("function_call")
+        if legacy:
+            self._take_call(choice, {"index": 0, "function": legacy}, events)
+
+    def _reason(self, text: str, events: list[ModelEvent]) -> None:
+        self._reasoning.append(text)
+        events.append(ReasoningDelta(text))
+
+    def _take_parts(self, parts: Any, events: list[ModelEvent]) -> None:
+        """Content as a list: text parts, and Mistral's thinking parts, which hold parts in turn."""
+        for item in as_list(parts):
+            part = as_object(item)
+            text = item if isinstance(item, str) else as_text(part.get("text"))
+            thinking = part.get("thinking")
+            if thinking:
+                inner = as_list(thinking) or [{"text": thinking}]
+                self._reason("".join(as_text(as_object(piece).get("text")) for piece in inner), events)
+            elif text:
+                self._text.append(text)
+                events.append(TextDelta(text))
+
+    def _take_details(self, details: list[Any], events: list[ModelEvent], *, already: bool) -> None:
+        """OpenRouter's structured reasoning, whose pieces belong together by index. It is kept for replay."""
+        for item in details:
+            piece = as_object(item)
+            if not already:
+                text = as_text(piece.get("text")) or as_text(piece.get("summary"))
+                if text:
+                    self._reason(text, events)
+            index = piece.get("index")
+            detail = None if index is None else self._detail_at.get(index)
+            if detail is None or piece.get("type", detail.kind) != detail.kind:
+                detail = _Detail({}, piece.get("type"))
+                self._details.append(detail)
+                if index is not None:
+                    self._detail_at[index] = detail
+            fields, joined = detail.fields, detail.joined
+            for key, value in piece.items():
+                if key in joined and isinstance(value, str):
+                    joined[key].append(value)
+                elif key in _JOINED_IN_DETAILS and isinstance(value, str):
+                    joined[key] = [value]
+                    fields[key] = ""
+                elif value is not None or key not in fields:
+                    fields[key] = value
+            self._last_detail = detail if index is not None and "text" in joined else None
+
+    def _take_annotation(self, annotation: JsonObject) -> None:
+        kind = as_text(annotation.get("type")) or "url_citation"
+        source = as_object(annotation.get(kind)) or annotation
+        start, end = source.get("start_index"), source.get("end_index")
+        self._citations.append(
+            Citation(
+                kind=kind,
+                url=as_text(source.get("url")) or None,
+                title=as_text(source.get("title")) or None,
+                cited_text=as_text(source.get("content")) or None,
+                start=start if isinstance(start, int) else None,
+                end=end if isinstance(end, int) else None,
+                provider=self._provider,
+                provider_data=annotation,
+            )
+        )
+
+    def _take_call(self, choice: int, piece: JsonObject, events: list[ModelEvent]) -> None:
+        function = as_object(piece.get("function")) or piece
+        name = as_text(function.get("name"))
+        arguments = function.get("arguments")
+        if arguments is None:
+            arguments = ""
+        elif not isinstance(arguments, str):
+            arguments = dump_json(arguments)
+        call = self._call_of(choice, piece, name, arguments)
+        if name and not call.name:
+            call.name = name
+        if arguments:
+            call.pieces.append(arguments)
+            call.unsent.append(arguments)
+        if "extra_content" in piece:
+            call.extra["extra_content"] = piece["extra_content"]
+        if call.name and (call.unsent or not call.announced):
+            events.append(ToolCallDelta(call.id, call.name, "".join(call.unsent)))
+            call.unsent.clear()
+            call.announced = True
+
+    def _call_of(self, choice: int, piece: JsonObject, name: str, arguments: str) -> _Call:
+        """The call that a piece belongs to, a new one where it begins one."""
+        call_id = as_text(piece.get("id"))
+        index = piece.get("index")
+        known: _Call | None
+        if isinstance(index, int):
+            known = self._by_index.get((choice, index))
+        else:
+            same = [call for call in self._calls if call_id and call.id == call_id]
+            last = self._calls[-1] if self._calls and not call_id else None
+            known = same[-1] if same else last
+        if known is not None:
+            if call_id and known.announced and call_id != known.id and name:
+                # Servers that give every parallel call the index 0.
+                known = None
+            elif not call_id and name and known.name and arguments and parse_arguments(known.arguments) is not None:
+                # No id to go by: a name after a complete call begins the next one.
+                known = None if known.arguments.strip() else known
+        if known is None:
+            known = _Call(call_id or self._made_up_id())
+            self._calls.append(known)
+        elif call_id and not known.announced:
+            known.id = call_id
+        if isinstance(index, int):
+            self._by_index[choice, index] = known
+        return known
+
+    def _made_up_id(self) -> str:
+        """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
+        seed = f"{self._turn}|{self._response_id}|{self._created}|{len(self._calls)}"
+        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+
+    def _finish(self, reason: Any, choice: JsonObject) -> None:
+        if reason == "error":
+            raise failure_of_event(
+                choice if choice.get("error") else {"message": "the provider gave up in mid-answer"}
+            )
+        if reason == "insufficient_system_resource":
+            raise provider_error("the provider ran out of resources in mid-answer", code=reason)
+        self._finish_reasons.append(str(reason))
+        if choice.get("usage"):
+            # Kimi puts it here.
+            self._usage = usage_from_wire(choice)
+
+    def _complete(self) -> list[ModelEvent]:
+        self._completed = True
+        events: list[ModelEvent] = []
+        blocks: list[AssistantBlock] = []
+        if self._reasoning or self._details or self._opaque:
+            data = dict(self._reasoning_data)
+            if self._reasoning_field:
+                data["field"] = self._reasoning_field
+            if self._details:
+                data["reasoning_details"] = [detail.whole() for detail in self._details]
+            if self._opaque:
+                data["reasoning_opaque"] = self._opaque
+            blocks.append(ReasoningBlock("".join(self._reasoning), self._provider, data or None))
+        if self._text:
+            blocks.append(TextBlock("".join(self._text), self._citations))
+        for call in self._calls:
+            if not call.announced:
+                events.append(ToolCallDelta(call.id, call.name, call.arguments))
+            arguments = call.arguments
+            blocks.append(
+                ToolUseBlock(
+                    call.id,
+                    call.name,
+                    arguments,
+                    parse_arguments(arguments),
+                    self._provider if call.extra else None,
+                    call.extra or None,
+                )
+            )
+        events.append(
+            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
+        )
+        return events
+
+    def _stop_reason(self) -> StopReason:
+        reasons = [STOP_REASONS.get(reason, "end_turn") for reason in self._finish_reasons]
+        if "max_tokens" in reasons:
+            return "max_tokens"
+        if self._calls:
+            # Many servers say "stop" here.
+            return "tool_use"
+        if self._refusals or "refusal" in reasons:
+            return "refusal"
+        if "content_filter" in reasons:
+            return "content_filter"
+        # A server that announces calls and sends none has nothing for us to do.
+        return "end_turn"
