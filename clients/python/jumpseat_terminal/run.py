@@ -136,7 +136,9 @@ class _Run:
             self._fail(str(group.exceptions[0]))
             self._code = USAGE_ERROR
         except* (JumpseatClientError, OutputError) as group:
-            self._fail(str(group.exceptions[0]))
+            # What breaks because the run was called off is no news.
+            if self._code not in (CANCELLED, TERMINATED):
+                self._fail(str(group.exceptions[0]))
         self._progress.clear()
         if self._denied and self._code == DONE:
             self._code = DENIED
