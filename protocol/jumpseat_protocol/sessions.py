@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
@@ -525,14 +525,6 @@ class ReleaseInterestParams(WireModel):
     handle: str
 
 
-_TAKEN_BACK: Final[Mapping[str, Any]] = {
-    "responseFormat": {"type": "text"},
-    "toolChoice": {"mode": "auto"},
-    "hostedTools": [],
-    "adapterSettings": {},
-}
-
-
 class OptionsUpdateParams(SessionOptions):
     """``session.options.update``: the same names as in create, changed for what comes next.
 
@@ -544,11 +536,9 @@ class OptionsUpdateParams(SessionOptions):
     enable_streaming: StrictBool | None = None
     model_capabilities_overrides: ModelCapabilities | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        values = cast("dict[str, Any]", data)
-        given = {key: _TAKEN_BACK.get(key) if value is None else value for key, value in values.items()}
-        return {key: value for key, value in given.items() if value is not None}
+    taken_back: ClassVar[Mapping[str, Any]] = {
+        "responseFormat": {"type": "text"},
+        "toolChoice": {"mode": "auto"},
+        "hostedTools": [],
+        "adapterSettings": {},
+    }

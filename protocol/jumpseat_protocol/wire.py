@@ -9,9 +9,11 @@ Unknown fields are ignored at every level: clients newer than this server must k
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -19,7 +21,7 @@ from pydantic.alias_generators import to_camel
 
 
 class WireModel(BaseModel):
-    """Base of all checked wire types. Absent and ``null`` mean the same."""
+    """Base of all checked wire types. Absent and ``null`` mean the same, unless ``taken_back`` says otherwise."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -31,6 +33,8 @@ class WireModel(BaseModel):
 
     sent_as_null: ClassVar[tuple[str, ...]] = ()
     """Wire names that are sent as ``null`` rather than left out where they are unset."""
+    taken_back: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """By wire name, what ``null`` stands for where it takes something back."""
 
     @model_validator(mode="before")
     @classmethod
@@ -38,11 +42,10 @@ class WireModel(BaseModel):
         if not isinstance(data, dict):
             return data
         values = cast("dict[str, Any]", data)
-        return (
-            {key: value for key, value in values.items() if value is not None}
-            if None in values.values()
-            else values
-        )
+        if None not in values.values():
+            return values
+        meant = {key: cls.taken_back.get(key) if value is None else value for key, value in values.items()}
+        return {key: value for key, value in meant.items() if value is not None}
 
     def wire(self) -> dict[str, Any]:
         """The JSON form: aliases as keys, unset optional fields left out."""
