@@ -2,11 +2,11 @@
 #
 # PYTHON  the interpreter .venv is made with (3.11 or newer)
 # ARGS    passed on, to pytest by `test` and to the bench by `bench`
-# JOBS    how many tests run at a time; default: one per core
+# JOBS    how many tests run at a time; default: two per core, because they wait for processes most of the time
 
 PYTHON ?= python3
 ARGS ?=
-JOBS ?= auto
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 # Paths are relative, so that a checkout may lie in a folder with spaces in its name.
 VENV := .venv
