@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.handlers.context import Context
-from jumpseat.mcp.credentials import HEADERS, OAUTH
+from jumpseat.mcp.asked import HEADERS, OAUTH
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseInterestParams
 

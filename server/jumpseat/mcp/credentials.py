@@ -12,6 +12,7 @@ import anyio
 
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.session import Session
+from jumpseat.mcp.asked import HEADERS, OAUTH
 from jumpseat_protocol import events
 from jumpseat_protocol.mcp import (
     McpHeaders,
@@ -35,9 +36,6 @@ PERSON_S: Final = 900.0
 
 HEADERS_S: Final = 30.0
 """How long a client may take to give headers, for which it needs nobody."""
-
-OAUTH: Final = "mcp.oauth_required"
-HEADERS: Final = "mcp.headers_refresh_required"
 
 CANCELLED: Final = McpOauthCancelled(kind="cancelled")
 NO_HEADERS: Final = McpHeadersNone(kind="none")
