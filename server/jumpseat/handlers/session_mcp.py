@@ -119,10 +119,10 @@ async def asked(host: McpHost, server: str, request: Any, result: Any) -> dict[s
     Raises:
         InvalidRequestError: the server is not connected, or refuses.
     """
+    connection = host.connected(server)
     from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
     from jumpseat.mcp.results import as_json
 
-    connection = host.connected(server)
     try:
         return as_json(await connection.ask(request, result))
     except RefusedError as error:

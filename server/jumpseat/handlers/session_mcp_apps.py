@@ -29,14 +29,14 @@ SAMPLES: Final = 5
 
 async def call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
     """Call a tool for a user interface, which may call those of its own server only. The answer is that of MCP."""
-    from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
-    from jumpseat.mcp.connection import NotConnectedError
-    from jumpseat.mcp.results import as_json
-
     host = _apps(ctx, params.session_id)
     _same(params)
     name = params.server_name
     connection = host.connected(name)
+    from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
+    from jumpseat.mcp.connection import NotConnectedError
+    from jumpseat.mcp.results import as_json
+
     if all(tool.name != params.tool_name for tool in connection.tools):
         raise InvalidRequestError(f"MCP server {name!r} has no tool {params.tool_name[:200]!r}")
     try:
@@ -52,11 +52,12 @@ async def call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
 
 
 def list_tools(ctx: Context, params: McpAppToolsParams) -> McpRawToolsResult:
-    from jumpseat.mcp.results import as_json
-
     host = _apps(ctx, params.session_id)
     _same(params)
-    return McpRawToolsResult(tools=[as_json(tool) for tool in host.connected(params.server_name).tools])
+    connection = host.connected(params.server_name)
+    from jumpseat.mcp.results import as_json
+
+    return McpRawToolsResult(tools=[as_json(tool) for tool in connection.tools])
 
 
 async def read_resource(ctx: Context, params: McpResourceParams) -> McpContentsResult:

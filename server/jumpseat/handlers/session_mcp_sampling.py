@@ -11,6 +11,7 @@ from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.handlers.context import Context
+from jumpseat.mcp.loading import load
 from jumpseat_protocol.mcp import (
     HandlePendingSamplingParams,
     McpCancelSamplingResult,
@@ -64,6 +65,7 @@ def cancel_sampling_execution(ctx: Context, params: McpRequestParams) -> McpCanc
 
 
 async def _answer(session: Session, raw: dict[str, Any]) -> dict[str, Any]:
+    await load()
     import mcp.types as types
     from pydantic import ValidationError
 

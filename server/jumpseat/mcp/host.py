@@ -9,17 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
 from jumpseat.mcp.credentials import Credentials
+from jumpseat.mcp.loading import load
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import McpTool
 from jumpseat_protocol import events
@@ -209,10 +208,8 @@ class McpHost:
             self._ended.set()
 
     async def _load(self) -> bool:
-        """Load the package, in a thread: it takes longer than other sessions should wait."""
         try:
-            # A session that is closed meanwhile does not wait for it.
-            await anyio.to_thread.run_sync(import_module, "jumpseat.mcp.connection", abandon_on_cancel=True)
+            await load()
         except Exception:
             log.exception("the mcp package cannot be loaded")
             for state in list(self._states.values()):
@@ -399,7 +396,7 @@ class McpHost:
         """
         config = self._remote(name)
         token = await self.credentials.token(self._states[name].tokens, config.url or "")
-        await anyio.to_thread.run_sync(import_module, "jumpseat.mcp.probe", abandon_on_cancel=True)
+        await load("jumpseat.mcp.probe")
         from jumpseat.mcp.probe import probe
 
         return await probe(config, token)
