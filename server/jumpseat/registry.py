@@ -104,6 +104,7 @@ class SessionRegistry:
             secrets=secrets,
             policy=policy or Policy(),
             skills=skills,
+            keep_options=self.keep_options,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------

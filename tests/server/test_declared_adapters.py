@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
-from tests.support.server import JsonObject, RunningServer, running_server
+from tests.support.server import JsonObject, RunningServer, Wire, running_server
 
 pytestmark = pytest.mark.anyio
 
@@ -342,10 +343,24 @@ async def test_wrong_settings_of_a_wire_are_refused_when_the_session_opens(
     assert expected in error["message"]
 
 
-async def test_settings_that_the_next_model_does_not_have_are_taken_back_and_the_client_is_told(
-    tmp_path: Path,
+async def by_request(wire: Wire, session: JsonObject, providers: list[JsonObject]) -> None:
+    await wire.call("session.model.switchTo", {**session, "modelId": "plain/m"})
+
+
+async def by_command(wire: Wire, session: JsonObject, providers: list[JsonObject]) -> None:
+    await wire.call("session.commands.invoke", {**session, "name": "model", "input": "plain/m"})
+
+
+async def by_resume(wire: Wire, session: JsonObject, providers: list[JsonObject]) -> None:
+    await wire.call("session.destroy", session)
+    await wire.call("session.resume", {**session, "model": "plain/m", "providers": providers})
+
+
+@pytest.mark.parametrize("switch", [by_request, by_command, by_resume])
+async def test_settings_that_the_next_model_does_not_have_are_taken_back_for_good_and_the_client_is_told(
+    tmp_path: Path, switch: Callable[[Wire, JsonObject, list[JsonObject]], Awaitable[None]]
 ) -> None:
-    async with ModelServer(*[said("Fine.")] * 2) as model, running_server(tmp_path) as server:
+    async with ModelServer(*[said("Fine.")] * 3) as model, running_server(tmp_path) as server:
         wire, session = server.wire, {"sessionId": "s"}
         await wire.call(
             "jumpseat.adapters.register",
@@ -363,12 +378,15 @@ async def test_settings_that_the_next_model_does_not_have_are_taken_back_and_the
         options = {"model": "warm/m", "providers": providers, "adapterSettings": settings}
         await wire.call("session.create", {**session, **options})
         await wire.call("session.sendAndWait", {**session, "prompt": "hi"})
-        await wire.call("session.model.switchTo", {**session, "modelId": "plain/m"})
+        await switch(wire, session, providers)
         warning = (await wire.event("session.warning", session="s"))["data"]
+        await wire.call("session.sendAndWait", {**session, "prompt": "hi"})
+        await wire.call("session.destroy", session)
+        await wire.call("session.resume", {**session, "providers": providers})
         await wire.call("session.sendAndWait", {**session, "prompt": "hi"})
 
     sent = [{key: one.json.get(key) for key in settings} for one in model.requests]
-    assert sent == [settings, {"warmth": None, "temperature": 0.5}]
+    assert sent == [settings, *[{"warmth": None, "temperature": 0.5}] * 2]
     assert (warning["warningType"], "taken back: warmth." in warning["message"]) == ("portability", True)
 
 

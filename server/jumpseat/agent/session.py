@@ -50,6 +50,7 @@ LIMITS: Final = "session_limits"
 class Surroundings:
     """What all sessions of a process share. ``on_change`` hears that one has changed, once per run.
 
+    ``keep_options`` writes down how one is set up, where the session itself has changed that.
     ``run_command`` tells whether the commands behind it are to wait for a new request. A client is given
     ``patience_s`` for one hook, or to rewrite the system message.
     """
@@ -68,6 +69,7 @@ class Surroundings:
     secrets: Secrets = field(default_factory=Secrets)
     policy: Policy = field(default_factory=Policy)
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
+    keep_options: Callable[[Session], None] = lambda _session: None
 
 
 class Session:
@@ -232,11 +234,18 @@ class Session:
                 new_model=model, previous_model=previous, reasoning_effort=reasoning_effort, source=source
             )
         )
+        self.take_back_unfit_settings()
+
+    def take_back_unfit_settings(self) -> None:
+        """Settings of the adapter that the model does not take are gone from now on, and the client is told."""
+        settings = self.settings
         if settings.adapter_settings and (unfit := self.around.models.unfit_settings(settings)):
             kept = {key: value for key, value in settings.adapter_settings.items() if key not in unfit}
             settings.adapter_settings = kept
-            text = f"{model} cannot be given these adapterSettings, which are taken back: {', '.join(unfit)}."
+            gone = ", ".join(unfit)
+            text = f"{settings.model} cannot be given these adapterSettings, which are taken back: {gone}."
             self.emit(events.SessionWarning(warning_type="portability", message=text))
+            self.around.keep_options(self)
 
     def agent_changed(self, before: str | None) -> None:
         """Say that the session works as another agent than ``before``, where it does.

@@ -85,6 +85,9 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
                 context=working_directory_context(settings.cwd, host_git=settings.host_git),
             )
         )
+    if params.model is not None:
+        # What was kept was for the model before.
+        session.take_back_unfit_settings()
     session.agent_changed(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
