@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.events import PlanAction
+from jumpseat_protocol.events import AutoModeSwitchAnswer, PlanAction
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 from jumpseat_protocol.tools import ToolResultObject
 from jumpseat_protocol.wire import WireModel
@@ -109,6 +109,20 @@ class ExitPlanModeResponse(WireModel):
     selected_action: PlanAction | None = None
     auto_approve_edits: StrictBool | None = None
     feedback: str | None = None
+
+
+class AutoModeSwitchParams(WireModel):
+    """``error_code`` is the provider's; it asks for ``retry_after_seconds`` of patience."""
+
+    session_id: str
+    error_code: str | None = None
+    retry_after_seconds: float | None = None
+
+
+class AutoModeSwitchResponse(WireModel):
+    """``yes_always`` holds for as long as the session is there."""
+
+    response: AutoModeSwitchAnswer
 
 
 class SectionContent(WireModel):
@@ -218,6 +232,7 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "hooks.invoke": Callback(HooksInvokeParams, HooksInvokeResult),
     "userInput.request": Callback(UserInputRequestParams, UserInputResponse),
     "exitPlanMode.request": Callback(ExitPlanModeParams, ExitPlanModeResponse),
+    "autoModeSwitch.request": Callback(AutoModeSwitchParams, AutoModeSwitchResponse),
     "systemMessage.transform": Callback(SystemMessageTransformParams, SystemMessageTransformResult),
     "providerToken.getToken": Callback(ProviderTokenParams, ProviderTokenResult),
     "gitHubToken.getToken": Callback(GitHubTokenParams, GitHubTokenResult),

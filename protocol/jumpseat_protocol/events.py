@@ -171,6 +171,7 @@ class SessionModelChange(Payload):
     previous_model: str | None = None
     reasoning_effort: str | None = None
     source: str | None = None
+    cause: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -726,6 +727,28 @@ class ExitPlanModeCompleted(Payload):
     feedback: str | None = None
 
 
+AutoModeSwitchAnswer: TypeAlias = Literal["yes", "yes_always", "no"]
+
+
+@dataclass(slots=True, kw_only=True)
+class AutoModeSwitchRequested(Payload):
+    """The model is rate limited, and its provider could choose another: ``error_code`` is the provider's."""
+
+    type: ClassVar[str] = "auto_mode_switch.requested"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    error_code: str | None = None
+    retry_after_seconds: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class AutoModeSwitchCompleted(Payload):
+    type: ClassVar[str] = "auto_mode_switch.completed"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    response: AutoModeSwitchAnswer
+
+
 @dataclass(slots=True, kw_only=True)
 class ElicitationRequested(Payload):
     type: ClassVar[str] = "elicitation.requested"
@@ -985,6 +1008,8 @@ EventPayload: TypeAlias = (
     | UserInputCompleted
     | ExitPlanModeRequested
     | ExitPlanModeCompleted
+    | AutoModeSwitchRequested
+    | AutoModeSwitchCompleted
     | ElicitationRequested
     | ElicitationCompleted
     | CapabilitiesChanged

@@ -243,6 +243,9 @@ def _state_requests() -> Mapping[str, Method]:
         "session.ui.unregisterDirectAutoModeSwitchHandler": Method(
             sessions.ReleaseInterestParams, state.UnregisteredResult
         ),
+        "session.ui.handlePendingAutoModeSwitch": Method(
+            state.HandlePendingAutoModeSwitchParams, server.SuccessResult
+        ),
         "session.ui.handlePendingExitPlanMode": Method(state.HandlePendingExitPlanModeParams, server.SuccessResult),
         "session.ui.handlePendingUserInput": Method(state.HandlePendingUserInputParams, server.SuccessResult),
         "llmInference.setProvider": Method(server.EmptyParams, server.SuccessResult),

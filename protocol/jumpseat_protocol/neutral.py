@@ -62,7 +62,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.mcp.oauth.respond": _NOBODY_ASKED,
     "session.mcp.removeGitHub": Answer({"removed": False}),
     # --- questions that were never asked --------------------------------------------------------------------------
-    "session.ui.handlePendingAutoModeSwitch": _NOBODY_ASKED,
     "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,
     # --- compaction, checkpoints, rewinding -----------------------------------------------------------------------
     "session.history.abortManualCompaction": Answer({"aborted": False}),

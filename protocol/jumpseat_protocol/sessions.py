@@ -312,6 +312,8 @@ class SessionOptions(WireModel):
     request_elicitation: StrictBool | None = None
     request_user_input: StrictBool | None = None
     request_exit_plan_mode: StrictBool | None = None
+    request_auto_mode_switch: StrictBool | None = None
+    continue_on_auto_mode: StrictBool | None = None
     hooks: StrictBool | None = None
     streaming: StrictBool | None = None
     working_directory: str | None = None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.callbacks import ExitPlanModeResponse, UserInputResponse
-from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.events import AutoModeSwitchAnswer, SessionMode
 from jumpseat_protocol.wire import WireModel
 
 
@@ -430,6 +430,12 @@ class HandlePendingExitPlanModeParams(WireModel):
     session_id: str
     request_id: str
     response: ExitPlanModeResponse
+
+
+class HandlePendingAutoModeSwitchParams(WireModel):
+    session_id: str
+    request_id: str
+    response: AutoModeSwitchAnswer
 
 
 class SteerableParams(WireModel):

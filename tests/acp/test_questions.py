@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.editor import Schemas, option, running_editor
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.server import calls
 
 pytestmark = pytest.mark.anyio
@@ -82,6 +83,32 @@ async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
             for one in editor.updates(session, "current_mode_update", since=since)
         ]
         assert (changed or ["plan"])[-1] == mode
+
+
+@pytest.mark.parametrize(
+    ("choice", "answered"),
+    [("yes", "auto"), ("yes_always", "auto"), ("no", "by-chat")],
+    ids=["yes", "always", "no"],
+)
+async def test_a_person_says_whether_the_provider_chooses_a_model_in_place_of_one_that_is_rate_limited(
+    tmp_path: Path, schemas: Schemas, choice: str, answered: str
+) -> None:
+    async with fake_copilot() as copilot:
+        copilot.models.append({"id": "auto"})
+        copilot.limited["by-chat"] = "user_weekly_rate_limited"
+        env = {**copilot.environ, "COPILOT_GITHUB_TOKEN": ALICE}
+        async with running_editor(tmp_path, schemas, config="", env=env) as (_, editor):
+            session = await editor.new(tmp_path)
+            prompt = await editor.begin(session, "go")
+            asked = await editor.question("session/request_permission")
+            assert asked["params"]["toolCall"]["title"] == "The model is rate limited"
+            kinds = [one["kind"] for one in asked["params"]["options"]]
+            assert kinds == ["allow_once", "allow_always", "reject_once"]
+            copilot.limited.clear()
+            await editor.answer(asked, {"outcome": {"outcome": "selected", "optionId": choice}})
+            assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
+            assert "of alice" in editor.said(session)
+        assert copilot.called()[-1] == answered
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel", "something new"])

@@ -67,9 +67,11 @@ async def run_bash(wire: Wire, command: str) -> str:
 # --- clients that stop reading or go away -------------------------------------------------------------------------
 
 
+# It is much to write for a machine that has much else to do.
+@pytest.mark.timeout(120)
 async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_else(tmp_path: Path) -> None:
     async with (
-        running_server(tmp_path, tcp=True, limit_s=50) as server,
+        running_server(tmp_path, tcp=True, limit_s=110) as server,
         server.connect() as stuck,
         server.connect() as other,
     ):
@@ -82,7 +84,7 @@ async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_
         assert of_type(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
         # The stuck client is waited for once; then its session ends without it, and all hear of that.
         since = len(other.messages)
-        for _ in range(3):
+        for _ in range(8):
             with anyio.move_on_after(WAIT_S / 2):
                 await other.until(
                     lambda one: one.get("method") == "session.lifecycle" and one["params"]["sessionId"] == session,

@@ -33,6 +33,7 @@ MODELS: list[JsonObject] = [
     {"id": "by-responses", "supported_endpoints": ["/responses"]},
     {"id": "by-messages", "supported_endpoints": ["/v1/messages"]},
 ]
+_WIRES = ("/tenant/chat/completions", "/tenant/responses", "/tenant/v1/messages")
 
 
 @dataclass
@@ -41,6 +42,8 @@ class FakeCopilot:
 
     server: ModelServer
     models: list[JsonObject] = field(default_factory=lambda: list(MODELS))
+    limited: dict[str, str] = field(default_factory=dict[str, str])
+    """The codes of the models that are rate limited."""
 
     @property
     def environ(self) -> dict[str, str]:
@@ -55,6 +58,10 @@ class FakeCopilot:
             if one.path.endswith(path)
         ]
 
+    def called(self) -> list[str]:
+        """The models that were called, in order, by whatever wire."""
+        return [one.json["model"] for one in self.server.requests if one.path in _WIRES]
+
     def answer(self, request: SeenRequest) -> Reply:
         """Find the reply to one request."""
         login = LOGINS.get(request.headers.get("authorization", "").removeprefix("Bearer "))
@@ -68,7 +75,10 @@ class FakeCopilot:
             case "/tenant/models":
                 own = {"id": f"only-for-{login}"}
                 return json_reply({"data": [*self.models, own]})
-            case "/tenant/chat/completions" | "/tenant/responses" | "/tenant/v1/messages":
+            case path if path in _WIRES:
+                if (code := self.limited.get(request.json["model"])) is not None:
+                    error = {"message": "You have had enough.", "type": code, "code": code}
+                    return json_reply({"error": error}, status=429, headers={"retry-after": "1"})
                 wire = request.path.removeprefix("/tenant/")
                 return _said(wire, f"{wire} of {login}", stream=bool(request.json.get("stream")))
             case _:

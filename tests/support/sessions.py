@@ -42,6 +42,7 @@ from jumpseat.tools.orchestrator import Environment, MakeSource, ToolOrchestrato
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     GitHubTokenParams,
@@ -101,6 +102,9 @@ class RecordingClient:
         return self.user_answers.pop(0)
 
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+        raise ClientCallError("nobody answers")
+
+    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> events.AutoModeSwitchAnswer:
         raise ClientCallError("nobody answers")
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:

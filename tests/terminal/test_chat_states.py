@@ -12,6 +12,7 @@ from anyio.from_thread import start_blocking_portal
 from jumpseat.adapters.scripted import Script as ModelScript
 from jumpseat.script.model_server import ModelServer
 from jumpseat_terminal.mentions import completions, mentioned
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.terminal.terminal import Place, chat, check_capture
 
 TOUCH = {"name": "bash", "arguments": {"command": "touch made.txt"}}
@@ -253,3 +254,18 @@ def providers() -> Iterator[str]:
         server = ModelServer(ModelScript.model_validate({"turns": [{"text": "Hello."}]}))
         with portal.wrap_async_context_manager(server):
             yield server.url
+
+
+def test_a_model_that_is_rate_limited_gives_way_to_the_choice_of_its_provider(tmp_path: Path) -> None:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(fake_copilot()) as copilot:
+        copilot.models.append({"id": "auto"})
+        copilot.limited["by-chat"] = "user_weekly_rate_limited"
+        place = Place(tmp_path, {"turns": []})
+        (place.home / "config.toml").write_text("")
+        with chat(place, env={**copilot.environ, "COPILOT_GITHUB_TOKEN": ALICE}) as terminal:
+            terminal.until("by-chat")
+            terminal.say("hello")
+            terminal.until("rate limited .user_weekly_rate_limited.", "Let the provider choose another")
+            terminal.press("y")
+            terminal.until("chat/completions of alice", r"^auto ", **NOTHING_LEFT)
+        assert copilot.called() == ["by-chat", "auto"]

@@ -14,6 +14,8 @@ from anyio.abc import TaskGroup
 
 from jumpseat_client import Client, Event, JumpseatClientError, ServerGoneError, Session
 from jumpseat_protocol.events import (
+    AutoModeSwitchAnswer,
+    AutoModeSwitchCompleted,
     ElicitationCompleted,
     ElicitationRequested,
     SessionResume,
@@ -34,6 +36,7 @@ from jumpseat_terminal.screen import Screen
 
 FAILED: Final = 1
 REPLAYED_PROMPTS: Final = 10
+AUTO_MODE: Final = "auto mode"
 """So much of a resumed session is shown again."""
 
 
@@ -98,6 +101,7 @@ class Chat:
                 self.screen.painter().notice(f"jumpseat {self.client.server_version}", "bold"), end="", flush=True
             )
             self.client.on_request("userInput.request", self._input)
+            self.client.on_request("autoModeSwitch.request", self._auto_mode)
             self._tasks.start_soon(self._start)
             self._tasks.start_soon(self._watch)
             self._tasks.start_soon(self._obey_signals)
@@ -134,7 +138,7 @@ class Chat:
             session_id,
             on_event=self._see,
             on_permission=self._questions.permission,
-            extra={"requestUserInput": True, "requestElicitation": True},
+            extra={"requestUserInput": True, "requestElicitation": True, "requestAutoModeSwitch": True},
         )
         current = await self.session.request("session.model.getCurrent")
         self.feed.model = current.get("modelId")
@@ -193,6 +197,8 @@ class Chat:
                 self._inputs[request_id] = question
             case UserInputCompleted(request_id=request_id):
                 self._settle(self._inputs.pop(request_id, ""))
+            case AutoModeSwitchCompleted():
+                self._settle(AUTO_MODE)
             case ElicitationRequested() as asked:
                 self._tasks.start_soon(self._form, asked)
             case ElicitationCompleted(request_id=request_id):
@@ -212,6 +218,13 @@ class Chat:
             answer = await self._questions.input(params)
         self._open.pop(key, None)
         return answer
+
+    async def _auto_mode(self, params: dict[str, Any]) -> dict[str, Any]:
+        answer: AutoModeSwitchAnswer = "no"
+        with anyio.CancelScope() as self._open[AUTO_MODE]:
+            answer = await self._questions.auto_mode(params)
+        self._open.pop(AUTO_MODE, None)
+        return {"response": answer}
 
     async def _form(self, asked: ElicitationRequested) -> None:
         with anyio.CancelScope() as self._open[asked.request_id]:

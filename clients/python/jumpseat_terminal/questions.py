@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, reject
-from jumpseat_protocol.events import ElicitationRequested
+from jumpseat_protocol.events import AutoModeSwitchAnswer, ElicitationRequested
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
@@ -181,6 +181,18 @@ class Questions:
         if answer is None:
             return {"answer": NO_ANSWER, "wasFreeform": True}
         return {"answer": answer, "wasFreeform": answer not in choices}
+
+    async def auto_mode(self, params: Mapping[str, Any]) -> AutoModeSwitchAnswer:
+        """``autoModeSwitch.request``: the model is rate limited, and its provider could choose another."""
+        code = params.get("errorCode")
+        options = [
+            Option("yes", "yes", "y"),
+            Option("yes, and from now on in this session", "yes_always", "a"),
+            Option("no, try it again", "no", "n"),
+        ]
+        async with self._one_at_a_time:
+            self._feed.note(f"The model is rate limited{f' ({one_line(str(code))})' if code else ''}.", "yellow")
+            return await self._screen.choose("Let the provider choose another?", options) or "no"
 
     async def _answer(self, choices: list[str], *, free: bool) -> str | None:
         if not choices:

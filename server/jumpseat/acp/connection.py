@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from jumpseat.acp.door import Door
 from jumpseat.acp.errors import error_of
-from jumpseat.acp.questions import ask_about_plan, ask_user
+from jumpseat.acp.questions import ask_about_auto_mode, ask_about_plan, ask_user
 from jumpseat.acp.routes import find_notified, find_route
 from jumpseat.errors import ClientCallError
 from jumpseat.handlers.context import Context
@@ -20,6 +20,7 @@ from jumpseat.rpc.connection import DELTAS, PATIENCE_S
 from jumpseat.rpc.pygls_seam import Dialect, Seam
 from jumpseat.rpc.transport import LINES, Wire
 from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     GitHubTokenParams,
@@ -29,7 +30,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.envelope import INVALID_REQUEST
-from jumpseat_protocol.events import Event, ExternalToolRequested, PermissionRequested
+from jumpseat_protocol.events import AutoModeSwitchAnswer, Event, ExternalToolRequested, PermissionRequested
 from jumpseat_protocol.framing import FramingError
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
@@ -115,6 +116,11 @@ class AcpConnection:
         if self._door is None:
             raise ClientCallError("the editor is not there yet")
         return await ask_about_plan(self._door, params)
+
+    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
+        if self._door is None:
+            raise ClientCallError("the editor is not there yet")
+        return await ask_about_auto_mode(self._door, params)
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         _nothing("a say in the system message")

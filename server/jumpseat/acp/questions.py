@@ -12,9 +12,14 @@ from jumpseat.acp.params import ElicitationAnswer, PermissionAnswer
 from jumpseat.acp.permissions import decision_of, options_for
 from jumpseat.acp.updates import AskForm, AskPermission, AskToOpen
 from jumpseat.errors import ClientCallError, SessionNotFoundError
-from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse, UserInputResponse
+from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
+    UserInputResponse,
+)
 from jumpseat_protocol.elicitation import ElicitationResult
-from jumpseat_protocol.events import PlanAction
+from jumpseat_protocol.events import AutoModeSwitchAnswer, PlanAction
 from jumpseat_protocol.permissions import PermissionDecision
 
 if TYPE_CHECKING:
@@ -36,6 +41,11 @@ PLAN_OPTIONS: Final[Mapping[PlanAction, str]] = {
     "exit_only": "Approve, and stop here",
     "autopilot": "Approve, and work on to the end",
     "autopilot_fleet": "Approve, and work on to the end",
+}
+AUTO_MODE_OPTIONS: Final[Mapping[str, tuple[AutoModeSwitchAnswer, str]]] = {
+    "allow_once": ("yes", "Let the provider choose a model"),
+    "allow_always": ("yes_always", "Always do that in this session"),
+    "reject_once": ("no", "Keep this model"),
 }
 KEEP_PLANNING: Final = {"optionId": "reject_once", "name": "Keep planning", "kind": "reject_once"}
 
@@ -108,6 +118,18 @@ async def ask_about_plan(door: Door, params: ExitPlanModeParams) -> ExitPlanMode
     chosen = await _choose(door, params.session_id, {**call, "kind": "switch_mode"}, [*options, KEEP_PLANNING])
     action = actions.get(chosen["kind"]) if chosen is not None else None
     return ExitPlanModeResponse(approved=action is not None, selected_action=action)
+
+
+async def ask_about_auto_mode(door: Door, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
+    """Have the person say whether to go on with the model that the provider chooses; silence means no."""
+    options = [
+        {"optionId": answer, "name": name, "kind": kind} for kind, (answer, name) in AUTO_MODE_OPTIONS.items()
+    ]
+    title = "The model is rate limited"
+    text = f"{title} ({params.error_code})." if params.error_code else f"{title}."
+    call = _shown_as(door, params.session_id, "auto_mode_switch", title, text)
+    chosen = await _choose(door, params.session_id, {**call, "kind": "other"}, options)
+    return AUTO_MODE_OPTIONS[chosen["kind"]][0] if chosen is not None else "no"
 
 
 def _shown_as(door: Door, session_id: str, tool: str, title: str, text: str) -> dict[str, Any]:

@@ -272,6 +272,8 @@ class Translator:
                 | events.UserInputCompleted()
                 | events.ExitPlanModeRequested()
                 | events.ExitPlanModeCompleted()
+                | events.AutoModeSwitchRequested()
+                | events.AutoModeSwitchCompleted()
                 | events.CommandQueued()
                 | events.CommandExecute()
                 | events.CommandCompleted()

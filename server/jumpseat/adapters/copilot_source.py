@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SOCKETS: Final = "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES"
 NO_SOCKETS: Final = "COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES"
 
+AUTO: Final = "auto"
+"""The model by which the API chooses one itself."""
+
 
 class CopilotSource:
     """The Copilot API as one source of models. GitHub is asked when somebody is to be logged in, never before."""
@@ -151,7 +154,20 @@ class CopilotSource:
             served = ", ".join(info.wires or ())
             raise ConfigError(f"the Copilot API serves model {name!r} by none of our wires, but by {served}")
         socket = has_socket(info) and self._may_use_sockets(settings)
-        return ResolvedModel(self._connections.plain(wire, endpoint, socket=socket), name, info, byok=False)
+
+        async def find_auto() -> str | None:
+            # It may have come since the list was had, and is looked for only now and then.
+            return (
+                AUTO if any(one.id == AUTO and one.enabled for one in await account.models(refresh=True)) else None
+            )
+
+        return ResolvedModel(
+            self._connections.plain(wire, endpoint, socket=socket),
+            name,
+            info,
+            byok=False,
+            find_auto=find_auto if name != AUTO else None,
+        )
 
     def _may_use_sockets(self, settings: SessionSettings) -> bool:
         """WebSockets are for those who ask for them, and made by the client that makes the requests."""

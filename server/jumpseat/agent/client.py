@@ -8,6 +8,7 @@ from typing import Protocol
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     GitHubTokenParams,
@@ -16,7 +17,7 @@ from jumpseat_protocol.callbacks import (
     HttpRequestStartParams,
     UserInputResponse,
 )
-from jumpseat_protocol.events import Event
+from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
 from jumpseat_protocol.sessions import ClientCommand, ClientTool
 
 
@@ -49,6 +50,10 @@ class Client(Protocol):
         """Put a plan to the person behind the client."""
         ...
 
+    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
+        """Ask the person whether to go on with the model that the provider chooses."""
+        ...
+
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         """Let the client rewrite sections of the system message."""
         ...
@@ -79,6 +84,7 @@ class Attachment:
     handles_elicitation: bool = False
     handles_user_input: bool = False
     handles_plans: bool = False
+    handles_auto_mode_switch: bool = False
     has_hooks: bool = False
     has_transforms: bool = False
     has_tokens: bool = False

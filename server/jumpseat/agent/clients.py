@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
@@ -17,8 +18,11 @@ from jumpseat.errors import ClientCallError, InvalidRequestError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ExitPlanModeResponse, UserInputResponse
 from jumpseat_protocol.elicitation import ElicitationResult
+from jumpseat_protocol.events import AutoModeSwitchAnswer
 from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
 from jumpseat_protocol.tools import HandlePendingToolCallParams
+
+AUTO_MODE_SWITCH: Final = "auto_mode_switch.requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Clients:
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
         self.plans = PendingRequests[str, ExitPlanModeResponse]()
+        self.auto_mode_switches = PendingRequests[str, AutoModeSwitchAnswer]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
         # Answered with what went wrong, if anything.
         self.command_calls = PendingRequests[CommandCall, str | None]()
@@ -174,6 +179,18 @@ class Clients:
         """Who can put a plan to a person, likewise."""
         return next((one.client for one in self._latest_first() if one.handles_plans), None)
 
+    def auto_mode_client(self) -> Client | None:
+        """Who can ask a person whether to go on with another model, likewise; not one that answers the event."""
+        direct = {client for client, wanted in self._interests.values() if wanted == AUTO_MODE_SWITCH}
+        return next(
+            (
+                one.client
+                for one in self._latest_first()
+                if one.handles_auto_mode_switch and one.client not in direct
+            ),
+            None,
+        )
+
     def hook_client(self) -> Client | None:
         """Who runs hooks: the client that came last of those that have any."""
         return next((one.client for one in self._latest_first() if one.has_hooks), None)
@@ -216,6 +233,8 @@ class Clients:
         """Let nobody wait for answers to events that no client answers any more."""
         if not self.has_interest("command.queued"):
             self.queued_commands.close_all(QueuedCommandResult(handled=False))
+        if not self.has_interest(AUTO_MODE_SWITCH) and self.auto_mode_client() is None:
+            self.auto_mode_switches.close_all("no")
         for release in self.on_fewer_interests:
             release()
 
@@ -225,4 +244,5 @@ class Clients:
     def close(self) -> None:
         """Let nobody wait for an answer any more."""
         self.elicitations.close_all(ElicitationResult(action="cancel"))
+        self.auto_mode_switches.close_all("no")
         self.command_calls.close_all("the session was closed")

@@ -44,6 +44,7 @@ class ResolvedModel:
     """A model ready to be called. ``wire_name`` is what its provider calls it.
 
     ``info`` is what was said of it, and governs requests. ``filled`` has in its gaps what else is known.
+    ``find_auto`` gives the model by which the same provider chooses one itself, where it has that.
     """
 
     model: Model
@@ -51,6 +52,7 @@ class ResolvedModel:
     info: ModelInfo
     byok: bool = True
     filled: ModelInfo | None = None
+    find_auto: Callable[[], Awaitable[str | None]] | None = None
 
     @property
     def known(self) -> ModelInfo:

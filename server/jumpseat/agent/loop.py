@@ -17,12 +17,13 @@ import anyio.lowlevel
 from jumpseat.agent import limits
 from jumpseat.agent.answer import publish_answer
 from jumpseat.agent.attachments import as_logged
+from jumpseat.agent.auto_mode import CAUSE, SwitchToAutoError
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.hosted_tools import beside_hosted, hosted_for_call, tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.model_call import ask_model, tell_error
+from jumpseat.agent.model_call import Answer, ask_model, tell_error
 from jumpseat.agent.portability import check_capability, check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.queue import Prompt
@@ -184,18 +185,7 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
     limits.check(session)
-    try:
-        await session.tools.ready()
-        resolved = await _model(session)
-    except JumpseatError as error:
-        await tell_error(session, error, recoverable=False)
-        raise
-    request = _request(session, prompt, system, resolved)
-    prompt.called = True
-    _tell_portability(session, resolved, request)
-    tell_missing(session, prompt, resolved, request.hosted_tools)
-    _tell_capability(session, resolved, request)
-    answer = await ask_model(session, prompt, resolved, request, turn_id)
+    resolved, request, answer = await _answered(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, request, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
@@ -204,6 +194,28 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
             return "again"
         return "done" if _fits(session, prompt, request, answer.completed) else "again"
     return "refused" if await session.tools.run(calls, turn_id) else "again"
+
+
+async def _answered(
+    session: Session, prompt: Prompt, system: str, turn_id: str
+) -> tuple[ResolvedModel, ModelRequest, Answer]:
+    """The answer of the model, which may become another one on the way, and the request that it was given."""
+    while True:
+        try:
+            await session.tools.ready()
+            resolved = await _model(session)
+        except JumpseatError as error:
+            await tell_error(session, error, recoverable=False)
+            raise
+        request = _request(session, prompt, system, resolved)
+        prompt.called = True
+        _tell_portability(session, resolved, request)
+        tell_missing(session, prompt, resolved, request.hosted_tools)
+        _tell_capability(session, resolved, request)
+        try:
+            return resolved, request, await ask_model(session, prompt, resolved, request, turn_id)
+        except SwitchToAutoError as switch:
+            session.use_model(switch.model, None, cause=CAUSE)
 
 
 async def next_request(session: Session, text: str | None) -> tuple[ResolvedModel, ModelRequest]:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import anyio
 
 from jumpseat.agent.arguments import mended
+from jumpseat.agent.auto_mode import SwitchToAutoError, another_may_do, auto_mode_for
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.agent.queue import Prompt
@@ -40,7 +41,12 @@ class Answer:
 async def ask_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> Answer:
-    """The model's answer; a provider that refuses its tools is asked again without, and remembered."""
+    """The model's answer; a provider that refuses its tools is asked again without, and remembered.
+
+    Raises:
+        SwitchToAutoError: the user wants another model asked instead.
+        ProviderError: there is no answer.
+    """
     able = able_to_answer(able_to_call(resolved), request)
     try:
         return await _call_model(session, prompt, able, request, turn_id)
@@ -58,7 +64,7 @@ async def ask_model(
 async def _call_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> Answer:
-    """Call the model, again where that may help.
+    """Call the model, again where that may help. :class:`SwitchToAutoError` asks for another one.
 
     An answer of which something was shown already is not started again: its deltas cannot be taken back.
     """
@@ -66,6 +72,8 @@ async def _call_model(
     attempt = 0
     # Attempts that the errorOccurred hook wants beyond those of the policy; it is asked once for a call.
     wanted: int | None = None
+    # Whether the user has been asked for another model; once for a call.
+    asked = False
     while True:
         attempt += 1
         started = time.monotonic()
@@ -86,6 +94,10 @@ async def _call_model(
             )
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
                 raise
+            if another_may_do(error) and not shown.anything and not asked:
+                asked = True
+                if (auto := await auto_mode_for(session, resolved, error)) is not None:
+                    raise SwitchToAutoError(auto) from None
             wait_s = None if shown.anything or wanted is not None else policy.wait_s(error, attempt)
             if wait_s is None and wanted is None:
                 said = await tell_error(session, error, recoverable=error.retryable)

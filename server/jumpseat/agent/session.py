@@ -221,7 +221,9 @@ class Session:
         """The file of the session's log."""
         return str(self._log.path)
 
-    def use_model(self, model: str, source: str, *, reasoning_effort: str | None = None) -> None:
+    def use_model(
+        self, model: str, source: str | None, *, reasoning_effort: str | None = None, cause: str | None = None
+    ) -> None:
         """Call another model from the next call on; the log says so, for who resumes the session.
 
         Settings of the adapter that the new one does not take are taken back, and the client is told.
@@ -231,7 +233,11 @@ class Session:
         settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
         self.emit(
             events.SessionModelChange(
-                new_model=model, previous_model=previous, reasoning_effort=reasoning_effort, source=source
+                new_model=model,
+                previous_model=previous,
+                reasoning_effort=reasoning_effort,
+                source=source,
+                cause=cause,
             )
         )
         self.take_back_unfit_settings()

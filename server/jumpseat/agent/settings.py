@@ -39,6 +39,7 @@ class SessionSettings:
     ``stored_mcp_logins`` tells whether MCP servers get the tokens that the user has logged in for.
     ``lost_mcp_servers`` are servers that a resumed session had, with what of them was therefore not kept;
     ``lost_agent_servers`` the same of custom agents, by their names.
+    ``continue_on_auto_mode`` lets the provider choose another model, unasked, where this one is rate limited.
     ``agent`` names the custom agent that the session works as, and ``default_excluded_tools`` are left out where
     none says what tools it has.
     """
@@ -60,6 +61,7 @@ class SessionSettings:
     model_capabilities: ModelCapabilities | None = None
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     session_limits: SessionLimitsConfig | None = None
+    continue_on_auto_mode: bool = False
     system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])

@@ -62,6 +62,7 @@ def attachment_of(ctx: Context, params: SessionOptions) -> Attachment:
         handles_elicitation=params.request_elicitation or False,
         handles_user_input=params.request_user_input or False,
         handles_plans=params.request_exit_plan_mode or False,
+        handles_auto_mode_switch=params.request_auto_mode_switch or False,
         has_hooks=params.hooks or False,
         has_transforms=params.system_message is not None and params.system_message.has_transforms(),
         has_tokens=gives_tokens(params),

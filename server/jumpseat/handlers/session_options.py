@@ -109,6 +109,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "custom_agents",
         "agent",
         "session_limits",
+        "continue_on_auto_mode",
         "disabled_mcp_servers",
         "plugin_directories",
         "available_tools",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from jumpseat.agent.clients import AUTO_MODE_SWITCH
 from jumpseat.agent.elicitation import elicit
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.elicitation import ElicitationParams, ElicitationResult, HandlePendingElicitationParams
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import InterestResult, ReleaseInterestParams, SessionParams
 from jumpseat_protocol.state import (
+    HandlePendingAutoModeSwitchParams,
     HandlePendingExitPlanModeParams,
     HandlePendingUserInputParams,
     UnregisteredResult,
 )
-
-DIRECT_AUTO_MODE_SWITCH = "auto_mode_switch.requested"
 
 
 def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams) -> SuccessResult:
@@ -26,6 +26,12 @@ def handle_pending_exit_plan_mode(ctx: Context, params: HandlePendingExitPlanMod
     """The first answer to a plan wins; a late or unknown one is told so."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.plans.answer(params.request_id, params.response))
+
+
+def handle_pending_auto_mode_switch(ctx: Context, params: HandlePendingAutoModeSwitchParams) -> SuccessResult:
+    """The first answer wins; a late or unknown one is told so."""
+    session = ctx.registry.live(params.session_id)
+    return SuccessResult(success=session.clients.auto_mode_switches.answer(params.request_id, params.response))
 
 
 async def elicitation(ctx: Context, params: ElicitationParams) -> ElicitationResult:
@@ -42,10 +48,10 @@ def handle_pending_elicitation(ctx: Context, params: HandlePendingElicitationPar
 def register_direct_auto_mode_switch_handler(ctx: Context, params: SessionParams) -> InterestResult:
     """Note that this client listens for the event and is not to be asked by a request, until it takes that back."""
     session = ctx.registry.live(params.session_id)
-    return InterestResult(handle=session.clients.add_interest(ctx.connection, DIRECT_AUTO_MODE_SWITCH))
+    return InterestResult(handle=session.clients.add_interest(ctx.connection, AUTO_MODE_SWITCH))
 
 
 def unregister_direct_auto_mode_switch_handler(ctx: Context, params: ReleaseInterestParams) -> UnregisteredResult:
     """Take it back; a second time, or with another handle, there is nothing to take back."""
     session = ctx.registry.live(params.session_id)
-    return UnregisteredResult(unregistered=session.clients.drop_interest(params.handle, DIRECT_AUTO_MODE_SWITCH))
+    return UnregisteredResult(unregistered=session.clients.drop_interest(params.handle, AUTO_MODE_SWITCH))

@@ -16,6 +16,8 @@ from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
+    AutoModeSwitchResponse,
     EmptyAnswer,
     ExitPlanModeParams,
     ExitPlanModeResponse,
@@ -34,7 +36,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.envelope import INVALID_REQUEST
-from jumpseat_protocol.events import Event
+from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
 from jumpseat_protocol.framing import FramingError
 from jumpseat_protocol.wire import WireModel
 
@@ -136,6 +138,9 @@ class Connection:
 
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
         return await self._ask("exitPlanMode.request", params, ExitPlanModeResponse)
+
+    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
+        return (await self._ask("autoModeSwitch.request", params, AutoModeSwitchResponse)).response
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         params = SystemMessageTransformParams(

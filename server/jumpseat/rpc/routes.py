@@ -291,6 +291,7 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.remote.notifySteerableChanged": session_remote.notify_steerable_changed,
         "session.ui.registerDirectAutoModeSwitchHandler": session_ui.register_direct_auto_mode_switch_handler,
         "session.ui.unregisterDirectAutoModeSwitchHandler": session_ui.unregister_direct_auto_mode_switch_handler,
+        "session.ui.handlePendingAutoModeSwitch": session_ui.handle_pending_auto_mode_switch,
         "session.ui.handlePendingExitPlanMode": session_ui.handle_pending_exit_plan_mode,
         "session.ui.handlePendingUserInput": session_ui.handle_pending_user_input,
         "session.agent.list": session_agent.list_agents,

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
-
-import anyio
-
-from jumpseat.agent.client import Client
-from jumpseat.agent.pending import Pending, PendingRequests
+from jumpseat.agent.asking import first_answer
 from jumpseat.agent.session import Session
 from jumpseat.errors import ClientCallError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse, UserInputResponse
-
-A = TypeVar("A")
 
 
 async def ask_user(
@@ -43,8 +35,8 @@ async def ask_user(
                 tool_call_id=call_id,
             )
         )
-        response = await _first_answer(
-            session,
+        response = await first_answer(
+            clients,
             clients.user_inputs,
             pending,
             clients.user_input_client,
@@ -78,8 +70,8 @@ async def ask_about_plan(session: Session, params: ExitPlanModeParams) -> ExitPl
                 recommended_action=params.recommended_action,
             )
         )
-        response = await _first_answer(
-            session, clients.plans, pending, clients.plan_client, lambda client: client.exit_plan_mode(params)
+        response = await first_answer(
+            clients, clients.plans, pending, clients.plan_client, lambda client: client.exit_plan_mode(params)
         )
         completed.approved, completed.selected_action = response.approved, response.selected_action
         completed.auto_approve_edits, completed.feedback = response.auto_approve_edits, response.feedback
@@ -87,34 +79,3 @@ async def ask_about_plan(session: Session, params: ExitPlanModeParams) -> ExitPl
     finally:
         clients.plans.close(pending)
         session.emit(completed)
-
-
-async def _first_answer(
-    session: Session,
-    requests: PendingRequests[str, A],
-    pending: Pending[str, A],
-    who: Callable[[], Client | None],
-    ask: Callable[[Client], Awaitable[A]],
-) -> A:
-    """What the client that can be asked answers, or what somebody else does before it."""
-    failed: list[ClientCallError] = []
-    async with anyio.create_task_group() as tasks:
-
-        async def ask_one_by_one() -> None:
-            while (client := who()) is not None:
-                try:
-                    answer = await ask(client)
-                except ClientCallError as error:
-                    failed.append(error)
-                    if client in session.clients:
-                        break
-                else:
-                    requests.answer(pending.id, answer)
-                    return
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(ask_one_by_one)
-        response = await pending.answer()
-        tasks.cancel_scope.cancel()
-        return response
-    raise failed[-1] if failed else ClientCallError("the question was withdrawn")

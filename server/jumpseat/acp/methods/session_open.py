@@ -106,6 +106,7 @@ def _options(door: Door, setup: SessionSetup) -> dict[str, Any]:
         "requestPermission": True,
         "requestUserInput": True,
         "requestExitPlanMode": True,
+        "requestAutoModeSwitch": True,
         "requestElicitation": elicitation.form is not None or elicitation.url is not None,
         "mcpServers": _servers(setup.mcp_servers),
     }

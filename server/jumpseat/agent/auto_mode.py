@@ -1,0 +1,94 @@
+"""Going on with the model that a provider chooses, where it turns away the one that the session wants."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from jumpseat.agent.asking import first_answer
+from jumpseat.agent.clients import AUTO_MODE_SWITCH
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.session import Session
+from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ProviderRateLimitError
+from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import AutoModeSwitchParams
+
+log = logging.getLogger(__name__)
+
+CAUSE: Final = "rate_limit_auto_switch"
+
+OF_ONE_MODEL: Final = ("user_weekly_rate_limited", "user_model_rate_limited")
+"""Codes of limits that another model may not have; behind a colon may come the plan of the user. A limit of all
+models, or one that is over in a moment, is waited for."""
+
+
+class SwitchToAutoError(Exception):
+    """The session is to go on with ``model``."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(model)
+        self.model = model
+
+
+def another_may_do(error: ProviderError) -> bool:
+    """Whether the provider may let another model do what it does not let this one do."""
+    return isinstance(error, ProviderRateLimitError) and (error.code or "").partition(":")[0] in OF_ONE_MODEL
+
+
+async def auto_mode_for(session: Session, resolved: ResolvedModel, error: ProviderError) -> str | None:
+    """The model to go on with after ``error``, if there is one and the user wants it."""
+    agent = session.settings.custom_agent
+    # One that wants a model of its own would want it again.
+    if resolved.find_auto is None or (agent is not None and agent.model is not None) or not _can_be_asked(session):
+        return None
+    try:
+        auto = await resolved.find_auto()
+    except JumpseatError as failed:
+        log.warning("session %s: no model in place of %s was found: %s", session.id, resolved.wire_name, failed)
+        return None
+    return auto if auto is not None and await _is_wanted(session, error) else None
+
+
+def _can_be_asked(session: Session) -> bool:
+    clients = session.clients
+    return (
+        session.settings.continue_on_auto_mode
+        or clients.auto_mode_client() is not None
+        or clients.has_interest(AUTO_MODE_SWITCH)
+    )
+
+
+async def _is_wanted(session: Session, error: ProviderError) -> bool:
+    """Whether the user lets the provider choose: as they have said once for all, else as they say now."""
+    clients = session.clients
+    if session.settings.continue_on_auto_mode:
+        return True
+    pending = clients.auto_mode_switches.ask(str(error))
+    completed = events.AutoModeSwitchCompleted(request_id=pending.id, response="no")
+    params = AutoModeSwitchParams(
+        session_id=session.id, error_code=error.code, retry_after_seconds=error.retry_after_s
+    )
+    session.emit(
+        events.AutoModeSwitchRequested(
+            request_id=pending.id, error_code=error.code, retry_after_seconds=error.retry_after_s
+        )
+    )
+    try:
+        completed.response = await first_answer(
+            clients,
+            clients.auto_mode_switches,
+            pending,
+            clients.auto_mode_client,
+            lambda client: client.auto_mode_switch(params),
+            listens=lambda: clients.has_interest(AUTO_MODE_SWITCH),
+        )
+    except ClientCallError:
+        # Nobody could say yes.
+        return False
+    finally:
+        clients.auto_mode_switches.close(pending)
+        session.emit(completed)
+    if completed.response == "yes_always":
+        session.settings.continue_on_auto_mode = True
+        session.around.keep_options(session)
+    return completed.response != "no"

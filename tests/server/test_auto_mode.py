@@ -1,0 +1,175 @@
+"""Models that are rate limited, and the provider's own choice in their place, over the real wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.callbacks import THROWS, AnsweringClient, answering
+from tests.support.fake_copilot import ALICE, FakeCopilot, fake_copilot
+from tests.support.server import JsonObject, Wire, running_server
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "autoModeSwitch.request"
+HANDLER = {"requestAutoModeSwitch": True}
+WEEKLY = "user_weekly_rate_limited"
+AUTO = {"id": "auto"}
+
+
+@asynccontextmanager
+async def limited(
+    tmp_path: Path, *answers: Any, code: str = WEEKLY, auto: Sequence[JsonObject] = (AUTO,), **options: Any
+) -> AsyncGenerator[tuple[Wire, str, FakeCopilot, AnsweringClient]]:
+    """A session whose model is rate limited, and a client that answers what it is asked about that."""
+    async with (
+        fake_copilot() as copilot,
+        running_server(tmp_path, env=copilot.environ) as server,
+        answering(server.wire, {QUESTION: answers}) as client,
+    ):
+        copilot.models += auto
+        copilot.limited["by-chat"] = code
+        created = await server.wire.call(
+            "session.create", {"gitHubToken": ALICE, "model": "by-chat", **HANDLER, **options}
+        )
+        yield server.wire, created["sessionId"], copilot, client
+
+
+def of(events: Sequence[JsonObject], kind: str) -> list[JsonObject]:
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+async def test_the_provider_chooses_the_model_when_the_user_says_so(tmp_path: Path) -> None:
+    async with limited(tmp_path, {"response": "yes"}) as (wire, session, copilot, client):
+        events = await wire.prompt(session)
+        current = await wire.call("session.model.getCurrent", {"sessionId": session})
+
+    why = {"errorCode": WEEKLY, "retryAfterSeconds": 1}
+    assert client.inputs(QUESTION) == [{"sessionId": session, **why}]
+    (asked,), (answered,) = of(events, "auto_mode_switch.requested"), of(events, "auto_mode_switch.completed")
+    assert asked == {"requestId": answered["requestId"], **why}
+    assert answered["response"] == "yes"
+    (changed,) = of(events, "session.model_change")
+    assert (changed["newModel"], changed["previousModel"]) == ("auto", "by-chat")
+    assert changed["cause"] == "rate_limit_auto_switch"
+    assert (copilot.called(), current["modelId"]) == (["by-chat", "auto"], "auto")
+    assert [said["content"] for said in of(events, "assistant.message")] == ["chat/completions of alice"]
+    assert len(of(events, "assistant.turn_start")) == 1
+    assert of(events, "session.error") == []
+
+
+@pytest.mark.parametrize("answer", [{"response": "no"}, {"response": "perhaps"}, THROWS], ids=str)
+async def test_without_a_yes_the_model_stays_and_is_called_again(tmp_path: Path, answer: Any) -> None:
+    async with limited(tmp_path, answer) as (wire, session, copilot, client):
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        completed = await wire.event("auto_mode_switch.completed", session=session)
+        copilot.limited.clear()
+        await wire.event("session.idle", session=session)
+
+    assert (completed["data"]["response"], client.names()) == ("no", [QUESTION])
+    assert set(copilot.called()) == {"by-chat"}
+    assert copilot.called()[1:]
+
+
+async def test_who_says_always_is_asked_once(tmp_path: Path) -> None:
+    async with limited(tmp_path, {"response": "yes_always"}) as (wire, session, copilot, client):
+        await wire.prompt(session)
+        await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "by-chat"})
+        await wire.prompt(session)
+        # Nor when it is resumed.
+        await wire.call("session.destroy", {"sessionId": session})
+        resumed = {"sessionId": session, "gitHubToken": ALICE, "model": "by-chat", **HANDLER}
+        await wire.call("session.resume", resumed)
+        await wire.prompt(session)
+
+    assert client.names() == [QUESTION]
+    assert copilot.called() == ["by-chat", "auto"] * 3
+
+
+async def test_an_option_says_it_beforehand(tmp_path: Path) -> None:
+    async with limited(tmp_path, continueOnAutoMode=True) as (wire, session, copilot, client):
+        events = await wire.prompt(session)
+
+    assert (client.names(), of(events, "auto_mode_switch.requested")) == ([], [])
+    assert copilot.called() == ["by-chat", "auto"]
+
+
+async def test_a_client_may_answer_by_the_id_of_the_event(tmp_path: Path) -> None:
+    async with limited(tmp_path) as (wire, session, copilot, client):
+        named = {"sessionId": session}
+        handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
+        await wire.call("session.send", {**named, "prompt": "hi"})
+        asked = (await wire.event("auto_mode_switch.requested", session=session))["data"]
+        answer = {**named, "requestId": asked["requestId"], "response": "yes"}
+        assert await wire.call("session.ui.handlePendingAutoModeSwitch", answer) == {"success": True}
+        assert await wire.call("session.ui.handlePendingAutoModeSwitch", answer) == {"success": False}
+        await wire.event("session.idle", session=session)
+        await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**named, "handle": handle})
+
+    assert client.names() == []
+    assert copilot.called() == ["by-chat", "auto"]
+
+
+async def test_a_question_ends_when_nobody_listens_any_more(tmp_path: Path) -> None:
+    async with limited(tmp_path, requestAutoModeSwitch=False) as (wire, session, copilot, _):
+        named = {"sessionId": session}
+        handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
+        await wire.call("session.send", {**named, "prompt": "hi"})
+        await wire.event("auto_mode_switch.requested", session=session)
+        copilot.limited.clear()
+        await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**named, "handle": handle})
+        await wire.event("session.idle", session=session)
+
+    assert copilot.called() == ["by-chat", "by-chat"]
+
+
+async def test_an_abort_ends_the_question(tmp_path: Path) -> None:
+    async with limited(tmp_path, requestAutoModeSwitch=False) as (wire, session, copilot, _):
+        named = {"sessionId": session}
+        await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named)
+        await wire.call("session.send", {**named, "prompt": "hi"})
+        asked = (await wire.event("auto_mode_switch.requested", session=session))["data"]
+        await wire.call("session.abort", named)
+        completed = (await wire.event("auto_mode_switch.completed", session=session))["data"]
+        await wire.event("session.idle", session=session)
+
+    assert completed == {"requestId": asked["requestId"], "response": "no"}
+    assert copilot.called() == ["by-chat"]
+
+
+@pytest.mark.parametrize(
+    ("code", "auto", "options"),
+    [
+        ("user_global_rate_limited", [AUTO], {}),
+        ("rate_limited", [AUTO], {}),
+        (WEEKLY, [], {}),
+        (WEEKLY, [{**AUTO, "policy": {"state": "disabled"}}], {}),
+        (WEEKLY, [AUTO], {"requestAutoModeSwitch": False}),
+        (WEEKLY, [AUTO], {"customAgents": [{"name": "own", "prompt": "x", "model": "by-chat"}], "agent": "own"}),
+    ],
+    ids=[
+        "a limit of all models",
+        "a passing limit",
+        "no choice",
+        "no leave to choose",
+        "nobody",
+        "agent",
+    ],
+)
+async def test_nobody_is_asked_where_it_would_not_help(
+    tmp_path: Path, code: str, auto: list[JsonObject], options: JsonObject
+) -> None:
+    async with limited(tmp_path, code=code, auto=auto, **options) as (wire, session, copilot, client):
+        await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
+        await wire.event("model.call_failure", session=session)
+        copilot.limited.clear()
+        await wire.event("session.idle", session=session)
+        events = wire.events(session)
+
+    assert (client.names(), of(events, "auto_mode_switch.requested")) == ([], [])
+    assert set(copilot.called()) == {"by-chat"}
+    assert of(events, "assistant.message")
