@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from jumpseat.agent.plugins import Plugin, Plugins
@@ -19,17 +19,16 @@ from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError
+from jumpseat.store.markdown import body, entries_of, front_matter, is_same, names, project_folders, read_text
 from jumpseat_protocol.events import LoadedSkill
 
 FILE: Final = "SKILL.md"
 PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
 """Where projects keep skills; new ones go into the first."""
-LARGEST_BYTES: Final = 256 * 1024
 MOST_SKILLS: Final = 500
 """Of one folder."""
 
 _NAME: Final = re.compile(r"[\w.:-]{1,128}")
-_FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,26 +125,20 @@ class SessionSkills:
 
     def body(self, skill: Skill) -> str:
         """What it tells the model; see :meth:`jumpseat.agent.skills.Skills.body`."""
-        text = _read(skill.path)
-        front = _FRONT.match(text)
-        return (text[front.end() :] if front else text).strip()
+        return body(read_text(skill.path))
 
 
 def project_places(cwd: Path) -> Iterator[Place]:
     """Where a project keeps skills: the working directory first, then the folders above it up to its root."""
-    root = next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
-    for folder in (cwd, *cwd.parents):
-        source: SkillSource = "project" if folder in (cwd, root) else "inherited"
+    for folder, source in project_folders(cwd):
         for name in PROJECT_FOLDERS:
             yield Place(folder / name, source, project=folder)
-        if folder == root:
-            return
 
 
 def find_skills(places: Iterable[Place]) -> Found:
     """The skills in ``places``; of two with one name, the first counts."""
     found = Found()
-    names: dict[str, Path] = {}
+    known: dict[str, Path] = {}
     for place in places:
         for path in _files(place.path, found):
             try:
@@ -153,10 +146,10 @@ def find_skills(places: Iterable[Place]) -> Found:
             except StoreError as error:
                 found.errors.append(f"{path}: {error}")
                 continue
-            first = names.setdefault(skill.name, path)
+            first = known.setdefault(skill.name, path)
             if first == path:
                 found.skills.append(skill)
-            elif not _same(first, path):
+            elif not is_same(first, path):
                 found.warnings.append(f"{path}: not used, because {first} has the name {skill.name!r} too")
     return found
 
@@ -164,19 +157,15 @@ def find_skills(places: Iterable[Place]) -> Found:
 def _files(folder: Path, found: Found) -> list[Path]:
     """The files of the skills in ``folder``, which may be one itself."""
     try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)
-    except FileNotFoundError:
+        entries = entries_of(folder)
+    except StoreError as error:
+        found.errors.append(f"{folder}: {error}")
         return []
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        found.errors.append(f"{folder}: cannot be read: {reason or error}")
-        return []
-    if FILE in names:
+    if FILE in entries:
         return [folder / FILE]
-    if len(names) > MOST_SKILLS:
+    if len(entries) > MOST_SKILLS:
         found.warnings.append(f"{folder}: only the first {MOST_SKILLS} folders are looked into")
-    return [folder / name / FILE for name in names[:MOST_SKILLS] if os.path.isfile(folder / name / FILE)]
+    return [folder / name / FILE for name in entries[:MOST_SKILLS] if os.path.isfile(folder / name / FILE)]
 
 
 def _skill(path: Path, place: Place, found: Found) -> Skill:
@@ -185,7 +174,7 @@ def _skill(path: Path, place: Place, found: Found) -> Skill:
     Raises:
         StoreError: it cannot be used.
     """
-    front = _front_matter(_read(path))
+    front = front_matter(read_text(path))
     name = front.get("name", path.parent.name)
     if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
         raise StoreError("its name may have letters, digits and . _ - : only, 128 at most")
@@ -202,58 +191,10 @@ def _skill(path: Path, place: Place, found: Found) -> Skill:
         user_invocable=front.get("user-invocable") is not False,
         for_models=front.get("disable-model-invocation") is not True,
         argument_hint=hint if isinstance(hint, str) else None,
-        allowed_tools=_tool_names(allowed),
+        allowed_tools=names(allowed),
         project=place.project,
         plugin=place.plugin,
     )
-
-
-def _front_matter(text: str) -> dict[str, Any]:
-    front = _FRONT.match(text)
-    if front is None:
-        return {}
-    import yaml
-
-    try:
-        values: Any = yaml.safe_load(front[1])
-    except Exception as error:
-        # Not only YAMLError: impossible dates, say, and nesting without end are raised as they come.
-        place = getattr(error, "problem_mark", None)
-        raise StoreError(f"its front matter is not YAML{f' (line {place.line + 2})' if place else ''}") from None
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
-        raise StoreError("its front matter is not a list of names with values")
-    return cast("dict[str, Any]", values)
-
-
-def _tool_names(value: Any) -> tuple[str, ...] | None:
-    if isinstance(value, str):
-        return tuple(name for name in re.split(r"[,\s]+", value) if name)
-    if isinstance(value, list):
-        return tuple(name for name in cast("list[Any]", value) if isinstance(name, str))
-    return None
-
-
-def _read(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise StoreError("it is not a file")  # a pipe, say, must not be waited for
-        with path.open("rb") as file:
-            data = file.read(LARGEST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise StoreError(f"it cannot be read: {reason or error}") from None
-    if len(data) > LARGEST_BYTES:
-        raise StoreError(f"it is larger than {LARGEST_BYTES} bytes")
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _whole(cwd: Path, folder: str) -> Path:
