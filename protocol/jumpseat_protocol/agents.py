@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import StrictBool
+from typing import Literal
+
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.wire import WireModel
 
@@ -14,12 +16,17 @@ class AgentListParams(WireModel):
 
 
 class AgentInfo(WireModel):
-    """``id`` and ``name`` are the same for agents that a client brought; ``prompt`` is told where asked for."""
+    """``id`` and ``name`` are the same; ``prompt`` is told where asked for.
+
+    ``path`` and ``source`` are those of agents that lie in files.
+    """
 
     name: str
     display_name: str
     description: str
     id: str
+    path: str | None = None
+    source: Literal["user", "project", "inherited", "plugin"] | None = None
     user_invocable: StrictBool = True
     tools: list[str] | None = None
     model: str | None = None
@@ -54,3 +61,23 @@ class AgentSetPromptParams(WireModel):
     session_id: str
     id: str
     prompt: str
+
+
+class AgentsDiscoverParams(WireModel):
+    """``exclude_host_agents`` leaves the user's own out."""
+
+    project_paths: list[str] = Field(default_factory=list)
+    exclude_host_agents: StrictBool = False
+
+
+class AgentDiscoveryPath(WireModel):
+    """A folder that agents are looked for in; of each scope, new ones go into the preferred one."""
+
+    path: str
+    scope: Literal["user", "project"]
+    preferred_for_creation: StrictBool
+    project_path: str | None = None
+
+
+class AgentPathsResult(WireModel):
+    paths: list[AgentDiscoveryPath]

@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -61,6 +61,9 @@ from jumpseat.tools.sql import sql
 from jumpseat.tools.web_tools import web_tools
 from jumpseat_protocol.sessions import SessionMetadata
 
+if TYPE_CHECKING:
+    from jumpseat.store.agents import AgentLibrary
+
 log = logging.getLogger(__name__)
 
 # How long sessions and their children may take to end; the process goes after it, whatever they do.
@@ -92,7 +95,7 @@ class App:
     """The server behind all connections."""
 
     def __init__(self, options: Options, tasks: TaskGroup) -> None:
-        home = home_folder(options.environ)
+        self._home = home = home_folder(options.environ)
         config = load_config(home)
         self.connection_token = options.connection_token
         self.protocol = options.protocol
@@ -161,6 +164,13 @@ class App:
             policy=_policy(config, home, self.trust),
             skills=self.skills.of,
         )
+
+    @property
+    def agents(self) -> AgentLibrary:
+        """The custom agents in files."""
+        from jumpseat.store.agents import AgentLibrary
+
+        return AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
 
     def connect(self) -> Wire:
         """A new connection; the caller gives its wire something to write to."""

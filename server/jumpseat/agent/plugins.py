@@ -1,4 +1,4 @@
-"""What a plugin is: a folder that brings skills and MCP servers to sessions."""
+"""What a plugin is: a folder that brings skills, agents and MCP servers to sessions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from jumpseat.agent.settings import SessionSettings
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin. Skills lie in ``skill_folders``; servers are in ``mcp_files``, or in ``mcp_servers`` by name."""
+    """One plugin. Skills lie in ``skill_folders``, agents in ``agent_folders``; servers are in ``mcp_files``, or in
+    ``mcp_servers`` by name."""
 
     folder: Path
     name: str
     version: str | None = None
     skill_folders: tuple[Path, ...] = ()
+    agent_folders: tuple[Path, ...] = ()
     mcp_files: tuple[Path, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

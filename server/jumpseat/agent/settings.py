@@ -40,6 +40,7 @@ class SessionSettings:
     ``lost_mcp_servers`` are servers that a resumed session had, with what of them was therefore not kept;
     ``lost_agent_servers`` the same of custom agents, by their names.
     ``continue_on_auto_mode`` lets the provider choose another model, unasked, where this one is rate limited.
+    ``found_agents`` are those that lie in files, once they were looked for.
     ``agent`` names the custom agent that the session works as, and ``default_excluded_tools`` are left out where
     none says what tools it has.
     """
@@ -57,6 +58,7 @@ class SessionSettings:
     login: Login | None = field(default=None, repr=False)
     web_sockets: bool | None = None
     custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
+    found_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     agent: str | None = None
     model_capabilities: ModelCapabilities | None = None
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -96,7 +98,13 @@ class SessionSettings:
         """The custom agent that the session works as; ``None`` where it works as itself."""
         if self.agent is None:
             return None
-        return next((one for one in self.custom_agents if one.name == self.agent), None)
+        return next((one for one in self.agents if one.name == self.agent), None)
+
+    @property
+    def agents(self) -> list[CustomAgentConfig]:
+        """All custom agents that are known; of two with one name, that of the client counts."""
+        names = {one.name for one in self.custom_agents}
+        return [*self.custom_agents, *(one for one in self.found_agents if one.name not in names)]
 
     def for_model(self) -> SessionSettings:
         """These, with the model and the reasoning effort that the custom agent wants."""

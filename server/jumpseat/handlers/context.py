@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
@@ -18,6 +18,9 @@ from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools.declarations import Declarations
 from jumpseat_protocol import events
+
+if TYPE_CHECKING:
+    from jumpseat.store.agents import AgentLibrary
 
 
 class Caller(Client, Protocol):
@@ -57,6 +60,11 @@ class Process(Protocol):
     @property
     def skills(self) -> SkillLibrary:
         """The skills of all sessions."""
+        ...
+
+    @property
+    def agents(self) -> AgentLibrary:
+        """The custom agents in files."""
         ...
 
     @property

@@ -32,7 +32,7 @@ async def session_create(ctx: Context, params: SessionCreateParams) -> SessionOp
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
-    check_agent(settings, params)
+    check_agent(ctx, settings, params)
     off = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
     settings.disabled_skills = list(dict.fromkeys(off))
     await ctx.models.copilot.authenticate(settings)

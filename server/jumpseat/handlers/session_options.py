@@ -30,7 +30,7 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
     wanted = replace(settings)
     apply_options(wanted, params)
-    check_agent(wanted, params)
+    check_agent(ctx, wanted, params)
     ctx.models.check(wanted)
     check_choice(params.tool_choice, session.tools.names(wanted))
     if wanted.model is not None and (settings.model, settings.reasoning_effort) != (
@@ -59,15 +59,18 @@ def gives_tokens(options: SessionOptions) -> bool:
     return any(one.has_bearer_token_provider for one in providers if one is not None)
 
 
-def check_agent(settings: SessionSettings, options: SessionOptions) -> None:
-    """See that the agent which ``options`` ask for is one of the settings that they were applied to.
+def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions) -> None:
+    """See that there is the agent that a session is to work as, in its settings or in a file.
 
     Raises:
-        InvalidRequestError: it is not.
+        InvalidRequestError: ``options``, which were applied to the settings, ask for one that is not there.
     """
+    if settings.agent is None or settings.custom_agent is not None:
+        return
+    settings.found_agents = [*ctx.process.agents.find(settings).agents]
     if options.agent is not None and settings.custom_agent is None:
-        known = ", ".join(repr(one.name) for one in settings.custom_agents) or "none"
-        raise InvalidRequestError(f"agent: {options.agent!r} is not one of customAgents: {known}")
+        known = ", ".join(repr(one.name) for one in settings.agents) or "none"
+        raise InvalidRequestError(f"agent: {options.agent!r} is not one of customAgents, nor in a file: {known}")
 
 
 def _check_agents(agents: list[CustomAgentConfig]) -> None:

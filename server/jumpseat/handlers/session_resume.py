@@ -39,7 +39,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
     if session is not None:
         tried = replace(session.settings)
         apply_options(tried, params)
-        check_agent(tried, params)
+        check_agent(ctx, tried, params)
         check_choice(params.tool_choice, {*session.tools.names(tried), *attachment.tools})
         session.attach(attachment)
         agent = session.settings.agent
@@ -59,7 +59,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
             session.settings.lost_mcp_servers = kept.lost_mcp_servers
             session.settings.lost_agent_servers = kept.lost_agent_servers
             apply_options(session.settings, params)
-            check_agent(session.settings, params)
+            check_agent(ctx, session.settings, params)
             check_choice(params.tool_choice, session.tools.names())
             if not params.continue_pending_work:
                 registry.close_open_calls(session)

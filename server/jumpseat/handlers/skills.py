@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import anyio.to_thread
 
-from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
+from jumpseat.handlers.paths import absolute
 from jumpseat.store.skills import PROJECT_FOLDERS, Found, Place, find_skills, project_places
 from jumpseat_protocol.skills import (
     ServerSkill,
@@ -26,9 +24,9 @@ from jumpseat_protocol.wire import to_wire
 
 async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscoverResult:
     """The skills in some folders, in some projects and, unless they are left out, of the user."""
-    places = [Place(_absolute(folder), "custom") for folder in params.skill_directories]
+    places = [Place(absolute(folder), "custom") for folder in params.skill_directories]
     for project in params.project_paths:
-        places += project_places(_absolute(project))
+        places += project_places(absolute(project))
     if not params.exclude_host_skills:
         places += ctx.process.skills.personal()
     found: Found = await anyio.to_thread.run_sync(find_skills, places)
@@ -63,7 +61,7 @@ def set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
 
 def _paths(ctx: Context, params: SkillPathsParams) -> Iterator[SkillDiscoveryPath]:
     for project in params.project_paths:
-        folder = _absolute(project)
+        folder = absolute(project)
         for name in PROJECT_FOLDERS:
             yield SkillDiscoveryPath(
                 path=str(folder / name),
@@ -76,10 +74,3 @@ def _paths(ctx: Context, params: SkillPathsParams) -> Iterator[SkillDiscoveryPat
     for place in ctx.process.skills.personal():
         if place.source in ("personal-copilot", "personal-agents"):
             yield SkillDiscoveryPath(path=str(place.path), scope=place.source, preferred_for_creation=True)
-
-
-def _absolute(folder: str) -> Path:
-    path = Path(os.path.expanduser(folder))
-    if not path.is_absolute() or "\0" in folder:
-        raise InvalidRequestError(f"{folder[:200]!r} is not an absolute path")
-    return path

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import orjson
 from pydantic import ValidationError
 
+from jumpseat.agent.agent_files import AgentFile, AgentSource
 from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError, validation_problems
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
@@ -47,6 +48,14 @@ class ServerEntry:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+_SOURCES: Final[Mapping[AgentSource, McpSource]] = {
+    "user": "user",
+    "project": "workspace",
+    "inherited": "workspace",
+    "plugin": "plugin",
+}
+
+
 def check_servers(servers: Mapping[str, Any]) -> dict[str, McpServerConfig]:
     """The servers that a client brings, checked.
 
@@ -75,6 +84,7 @@ def find_servers(
     own: Mapping[str, McpServerConfig],
     *,
     lost: Mapping[str, str] | None = None,
+    agent: AgentFile | None = None,
     user: Mapping[str, Any],
     user_file: Mapping[str, Any],
     disabled: frozenset[str],
@@ -85,6 +95,7 @@ def find_servers(
     """All servers, by name.
 
     ``lost`` tells of the session's own that came back without their secrets what is missing.
+    ``agent`` lies in a file, and brings servers as other files do.
     ``user_file`` has servers that are ``disabled`` for all sessions; what is ``off`` is so for this one.
     ``project`` is a folder whose files count, ``None`` where it is not trusted.
     """
@@ -97,6 +108,8 @@ def find_servers(
         for entry in entries:
             found.setdefault(entry.name, entry)
 
+    if agent is not None:
+        add(_entries(agent.mcp_servers or {}, _SOURCES[agent.source]))
     if project is not None:
         for file in PROJECT_FILES:
             add(_entries(_servers_of(project / file), "workspace"))

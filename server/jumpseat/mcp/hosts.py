@@ -94,16 +94,19 @@ class McpHosts:
 
     def find(self, settings: SessionSettings) -> dict[str, ServerEntry]:
         """All servers of such a session, by name."""
+        from jumpseat.agent.agent_files import AgentFile
         from jumpseat.mcp.catalogue import check_servers, find_servers
 
         discovers = settings.config_discovery and self._trusted(settings.cwd)
         own, lost = settings.mcp_servers, settings.lost_mcp_servers
-        if (agent := settings.custom_agent) is not None:
+        agent = settings.custom_agent
+        if agent is not None and not isinstance(agent, AgentFile):
             own = {**own, **check_servers(agent.mcp_servers or {})}
             lost = {**lost, **settings.lost_agent_servers.get(agent.name, {})}
         return find_servers(
             own,
             lost=lost,
+            agent=agent if isinstance(agent, AgentFile) else None,
             user=self._servers,
             user_file=self.user.servers(),
             disabled=self.user.disabled(),

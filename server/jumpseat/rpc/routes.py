@@ -89,6 +89,7 @@ _CORE: Final[Mapping[str, Handler]] = {
 def _state_routes() -> Mapping[str, Handler]:
     from jumpseat.handlers import (
         account_get_quota,
+        agents,
         jumpseat_adapters,
         jumpseat_complete,
         jumpseat_tools,
@@ -226,6 +227,8 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.plugins.list": session_plugins.list_plugins,
         "session.plugins.reload": session_plugins.reload,
         "plugins.builtin.set": session_plugins.set_builtin,
+        "agents.discover": agents.discover,
+        "agents.getDiscoveryPaths": agents.get_discovery_paths,
         "skills.discover": skills.discover,
         "skills.getDiscoveryPaths": skills.get_discovery_paths,
         "skills.config.setDisabledSkills": skills.set_disabled_skills,

@@ -1,7 +1,7 @@
 """Plugins on the disk: what their manifests say, and where the parts are that we know.
 
-A manifest (``plugin.json``) may name a plugin and say where its skills and servers are, besides the usual places.
-What points out of the folder is not followed. Hooks, agents and language servers of plugins are not read.
+A manifest (``plugin.json``) may name a plugin and say where its skills, agents and servers are, besides the usual
+places. What points out of the folder is not followed. Hooks and language servers of plugins are not read.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def read_plugin(folder: Path) -> Plugin:
         name if isinstance(name, str) and name.strip() and name.isprintable() else folder.name,
         version if isinstance(version, str) else None,
         tuple(dict.fromkeys([*skills, folder / "skills", *_inside(folder, manifest.get("skills"))])),
+        tuple(dict.fromkeys([folder / "agents", *_inside(folder, manifest.get("agents"))])),
         tuple(dict.fromkeys([folder / ".mcp.json", *_inside(folder, servers)])),
         cast("dict[str, Any]", servers) if isinstance(servers, dict) else {},
     )

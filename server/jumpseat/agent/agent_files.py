@@ -1,0 +1,20 @@
+"""What a custom agent is that lies in a file, not in the hands of a client."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from jumpseat_protocol.sessions import CustomAgentConfig
+
+AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin"]
+
+
+class AgentFile(CustomAgentConfig):
+    """One agent; ``name`` is that of its file, without the suffix. ``path`` is the file.
+
+    Its servers are as its file has them. Where it is not ``user_invocable``, it is for programs to select.
+    """
+
+    path: str
+    source: AgentSource
+    user_invocable: bool = True

@@ -1,0 +1,188 @@
+"""Custom agents on the disk: Markdown files, in the places where projects, users and plugins keep them.
+
+The front matter describes an agent, the text is its prompt. A file that is wrong costs that agent and is told of,
+never a session. The form is that of GitHub's agent profiles, which other programs write too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+
+from jumpseat.agent.agent_files import AgentFile, AgentSource
+from jumpseat.agent.plugins import Plugins
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import StoreError
+from jumpseat.store.markdown import body, entries_of, front_matter, is_same, names, project_folders, read_text
+
+PROJECT_FOLDERS: Final = (".github/agents", ".claude/agents")
+"""Where projects keep agents; new ones go into the first."""
+SUFFIXES: Final = (".agent.md", ".md")
+MOST_AGENTS: Final = 500
+"""Of one folder."""
+
+_NOT_AGENTS: Final = ("readme",)
+_SHELL: Final = ("bash", "read_bash", "write_bash", "stop_bash", "list_bash")
+TOOLS: Final = {
+    **dict.fromkeys(("execute", "shell", "bash", "powershell"), _SHELL),
+    **dict.fromkeys(("read", "notebookread", "view"), ("view",)),
+    **dict.fromkeys(("edit", "multiedit", "write", "notebookedit", "create"), ("edit", "create")),
+    **dict.fromkeys(("search", "grep", "glob"), ("grep", "glob")),
+    **dict.fromkeys(("web", "websearch", "webfetch"), ("web_search", "web_fetch")),
+    **dict.fromkeys(("todo", "todowrite"), ("sql",)),
+}
+"""What files call tools, in small letters, and what those are here. Other names are those of tools."""
+_SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|vars?|env)\.(\w+)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that agents are looked for in. Servers of theirs count where it ``may_bring_servers``."""
+
+    path: Path
+    source: AgentSource
+    may_bring_servers: bool = True
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found, in order, and what was wrong: ``warnings`` where an agent is there all the same."""
+
+    agents: list[AgentFile] = field(default_factory=list[AgentFile])
+    warnings: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+
+
+class AgentLibrary:
+    """Where the agents of all sessions of a process are looked for. ``home`` is where the user's own lie."""
+
+    def __init__(self, home: Path, plugins: Plugins, is_trusted: Callable[[Path], bool]) -> None:
+        self._home = home
+        self._plugins = plugins
+        self._is_trusted = is_trusted
+
+    def find(self, settings: SessionSettings) -> Found:
+        """The agents that a session may work as, besides those that its client describes."""
+        project = self.project_places(settings.cwd) if settings.config_discovery else []
+        plugins = [
+            Place(folder, "plugin") for plugin in self._plugins.of(settings) for folder in plugin.agent_folders
+        ]
+        return find_agents([*project, *self.personal(), *plugins])
+
+    def project_places(self, cwd: Path) -> list[Place]:
+        """Where a project keeps agents: the working directory first, then the folders above it up to its root."""
+        trusted = self._is_trusted(cwd)
+        return [
+            Place(folder / name, source, may_bring_servers=trusted)
+            for folder, source in project_folders(cwd)
+            for name in PROJECT_FOLDERS
+        ]
+
+    def personal(self) -> list[Place]:
+        """Where the user keeps agents for all projects."""
+        return [Place(self._home / "agents", "user")]
+
+
+def find_agents(places: Iterable[Place]) -> Found:
+    """The agents in ``places``; of two with one name, the first counts."""
+    found = Found()
+    known: dict[str, Path] = {}
+    for place in places:
+        for name, path in _files(place.path, found):
+            try:
+                agent = _agent(name, path, place, found)
+            except StoreError as error:
+                found.errors.append(f"{path}: {error}")
+                continue
+            if agent is None:
+                continue
+            first = known.setdefault(name, path)
+            if first == path:
+                found.agents.append(agent)
+            elif not is_same(first, path):
+                found.warnings.append(f"{path}: not used, because {first} has the name {name!r} too")
+    return found
+
+
+def _files(folder: Path, found: Found) -> Iterator[tuple[str, Path]]:
+    """The files of agents in ``folder``, with the names that they give."""
+    try:
+        entries = [entry for entry in entries_of(folder) if entry.endswith(SUFFIXES)]
+    except StoreError as error:
+        found.errors.append(f"{folder}: {error}")
+        return
+    if len(entries) > MOST_AGENTS:
+        found.warnings.append(f"{folder}: only the first {MOST_AGENTS} files are read")
+    for entry in entries[:MOST_AGENTS]:
+        name = next(entry.removesuffix(suffix) for suffix in SUFFIXES if entry.endswith(suffix))
+        if name.strip() and name.isprintable() and name.lower() not in _NOT_AGENTS:
+            yield name, folder / entry
+
+
+def _agent(name: str, path: Path, place: Place, found: Found) -> AgentFile | None:
+    """Read what a file says of its agent; ``None`` where it is for other programs only.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    text = read_text(path)
+    front = front_matter(text)
+    if front.get("target") not in (None, "github-copilot"):
+        return None
+    prompt = body(text)
+    if not prompt:
+        raise StoreError("it has no text, which would be the agent's prompt")
+    description = front.get("description")
+    if not isinstance(description, str) or not description.strip():
+        found.warnings.append(f"{path}: it has no description")
+        description = ""
+    title, model, infer = front.get("name"), front.get("model"), front.get("infer")
+    return AgentFile(
+        name=name,
+        display_name=" ".join(title.split()) if isinstance(title, str) and title.strip() else name,
+        description=" ".join(description.split()),
+        prompt=prompt,
+        tools=_tools(front.get("tools")),
+        mcp_servers=_servers(front.get("mcp-servers"), path, place, found),
+        infer=front.get("disable-model-invocation") is not True and infer is not False,
+        skills=[*(names(front.get("skills")) or ())] or None,
+        # Other programs write `inherit` for what is said by leaving it out.
+        model=model.strip() if isinstance(model, str) and model.strip() not in ("", "inherit") else None,
+        path=str(path),
+        source=place.source,
+        user_invocable=front.get("user-invocable") is not False,
+    )
+
+
+def _tools(value: Any) -> list[str] | None:
+    named = names(value, r"\s*,\s*")
+    if named is None:
+        return None
+    return list(dict.fromkeys(tool for name in named for tool in TOOLS.get(name.strip().lower(), (name.strip(),))))
+
+
+def _servers(value: Any, path: Path, place: Place, found: Found) -> dict[str, dict[str, Any]] | None:
+    """The servers of an agent, as ``mcp`` reads those of any file."""
+    if not isinstance(value, dict) or not value:
+        return None
+    if not place.may_bring_servers:
+        found.warnings.append(f"{path}: its MCP servers do not count, because the folder is not trusted")
+        return None
+    servers = cast("dict[str, Any]", _with_variables(value))
+    return {name: one for name, one in servers.items() if isinstance(one, dict)}
+
+
+def _with_variables(value: Any) -> Any:
+    """``value`` with what is secret on GitHub read from variables of the same name."""
+    match value:
+        case str():
+            return _SECRET.sub(r"${\1}", value)
+        case list():
+            return [_with_variables(one) for one in cast("list[Any]", value)]
+        case dict():
+            return {str(name): _with_variables(one) for name, one in cast("dict[Any, Any]", value).items()}
+        case _:
+            return value

@@ -1,0 +1,242 @@
+"""Custom agents that lie in files, over the real wire: where they are found, and what sessions make of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat.store.agents import SUFFIXES, TOOLS
+from jumpseat.tools import BUILTIN_NAMES
+from tests.support.mcp_servers import status, stdio
+from tests.support.server import JsonObject, Wire, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+PROMPT = "You review code."
+
+
+def lay(
+    folder: Path, name: str = "reviewer.agent.md", *, front: str = "description: Reviews.", text: str = PROMPT
+) -> Path:
+    """Write an agent into ``folder``; returns its file."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\n{front}\n---\n\n{text}\n")
+    return path
+
+
+async def listed(wire: Wire, session: str, method: str = "session.agent.list") -> dict[str, JsonObject]:
+    return {one["name"]: one for one in (await wire.call(method, {"sessionId": session}))["agents"]}
+
+
+async def seen(wire: Wire, session: str) -> tuple[str, set[str]]:
+    """The system message and the tools that the model would be sent now."""
+    request = await wire.call("jumpseat.session.nextRequest", {"sessionId": session, "prompt": "hi"})
+    tools = {tool["function"]["name"] for tool in request["body"].get("tools", ())}
+    return request["body"]["messages"][0]["content"], tools
+
+
+PROVIDER = {"type": "openai", "baseUrl": "http://127.0.0.1:1/v1", "apiKey": "k"}
+
+
+async def select(wire: Wire, session: str, name: str = "reviewer") -> JsonObject:
+    return (await wire.call("session.agent.select", {"sessionId": session, "name": name}))["agent"]
+
+
+async def test_a_session_works_as_an_agent_of_the_user(tmp_path: Path) -> None:
+    front = "name: The Reviewer\ndescription: Reviews.\ntools: read, Grep, bash\nmodel: other/model"
+    path = lay(tmp_path / "home" / "agents", front=front)
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(PROVIDER, model="m")
+        agent = await select(wire, session)
+        system, tools = await seen(wire, session)
+        agents = await listed(wire, session)
+
+    assert agent == agents["reviewer"]
+    assert agent == {
+        "name": "reviewer",
+        "id": "reviewer",
+        "displayName": "The Reviewer",
+        "description": "Reviews.",
+        "path": str(path),
+        "source": "user",
+        "userInvocable": True,
+        "tools": ["view", "grep", "glob", "bash", "read_bash", "write_bash", "stop_bash", "list_bash"],
+        "model": "other/model",
+    }
+    assert system.endswith(f"\n\n{PROMPT}")
+    assert tools == {*agent["tools"]}
+
+
+async def test_an_agent_of_a_file_can_be_named_when_a_session_is_opened_and_comes_back_with_it(
+    tmp_path: Path,
+) -> None:
+    lay(tmp_path / "home" / "agents")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "ok"}), agent="reviewer")
+        await wire.prompt(session)
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("session.resume", {"sessionId": session, "provider": PROVIDER, "model": "m"})
+        current = (await wire.call("session.agent.getCurrent", {"sessionId": session}))["agent"]
+        system, _ = await seen(wire, session)
+        refused = await wire.refused("session.create", {"provider": PROVIDER, "model": "m", "agent": "nobody"})
+
+    assert current["name"] == "reviewer"
+    assert system.endswith(f"\n\n{PROMPT}")
+    assert refused["message"] == "agent: 'nobody' is not one of customAgents, nor in a file: 'reviewer'"
+
+
+async def test_projects_users_and_plugins_bring_agents_and_the_nearest_counts(tmp_path: Path) -> None:
+    project, plugin = tmp_path / "project", tmp_path / "plugin"
+    (project / ".git").mkdir(parents=True)
+    below = project / "one" / "two"
+    below.mkdir(parents=True)
+    for folder in (
+        below / ".github" / "agents",
+        project / "one" / ".claude" / "agents",
+        project / ".github" / "agents",
+        tmp_path / "home" / "agents",
+        plugin / "agents",
+        tmp_path / ".github" / "agents",
+    ):
+        lay(folder, "shared.md", text=f"In {folder}.")
+        lay(folder, f"{folder.parent.parent.name}-{folder.parent.name}.md")
+    options = {"workingDirectory": str(below), "pluginDirectories": [str(plugin)]}
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        with_project = await wire.create(PROVIDER, model="m", enableConfigDiscovery=True, **options)
+        without = await wire.create(PROVIDER, model="m", **options)
+        sources = {name: one["source"] for name, one in (await listed(wire, with_project)).items()}
+        others = {name: one["source"] for name, one in (await listed(wire, without)).items()}
+        await select(wire, with_project, "shared")
+        system, _ = await seen(wire, with_project)
+
+    user, brought = f"{tmp_path.name}-home", f"{tmp_path.name}-plugin"
+    assert sources == {
+        "shared": "project",
+        "two-.github": "project",
+        "one-.claude": "inherited",
+        "project-.github": "project",
+        user: "user",
+        brought: "plugin",
+    }
+    assert others == {"shared": "user", user: "user", brought: "plugin"}
+    assert system.endswith(f"In {below / '.github' / 'agents'}.")
+
+
+async def test_an_agent_of_the_client_counts_more_than_a_file_of_its_name(tmp_path: Path) -> None:
+    lay(tmp_path / "home" / "agents")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        own = {"name": "reviewer", "prompt": "You are the client's."}
+        session = await wire.create(PROVIDER, model="m", customAgents=[own])
+        await select(wire, session)
+        agents, (system, _) = await listed(wire, session), await seen(wire, session)
+
+    assert agents.keys() == {"reviewer"}
+    assert "path" not in agents["reviewer"]
+    assert system.endswith("You are the client's.")
+
+
+async def test_files_are_read_anew_and_an_agent_that_is_gone_is_worked_as_no_longer(tmp_path: Path) -> None:
+    path = lay(tmp_path / "home" / "agents")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(PROVIDER, model="m")
+        await select(wire, session)
+        lay(tmp_path / "home" / "agents", text="You are new.")
+        await listed(wire, session, "session.agent.reload")
+        changed, _ = await seen(wire, session)
+        path.unlink()
+        left = await listed(wire, session, "session.agent.reload")
+        gone, _ = await seen(wire, session)
+        await wire.event("subagent.deselected", session=session)
+
+    assert changed.endswith("You are new.")
+    assert left == {}
+    assert "You are new." not in gone
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_servers_of_a_projects_agent_run_where_the_folder_is_trusted(tmp_path: Path, trusted: bool) -> None:
+    project = tmp_path / "project"
+    server_of = stdio()
+    lines = [
+        f"    command: {server_of['command']}",
+        f"    args: {server_of['args']}",
+        "    env: {A: '${{ secrets.A_KEY }}'}",
+    ]
+    lay(project / ".github" / "agents", front="description: x\nmcp-servers:\n  far:\n" + "\n".join(lines))
+    config = f'trusted_folders = ["{project}"]' if trusted else ""
+    async with running_server(tmp_path, config=config, env={"A_KEY": "1"}) as server:
+        wire = server.wire
+        options = {"workingDirectory": str(project), "enableConfigDiscovery": True}
+        session = await wire.create(PROVIDER, model="m", **options)
+        await select(wire, session)
+        if trusted:
+            await status(wire, session, "far", "connected")
+        servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+
+    assert [(one["name"], one["source"]) for one in servers] == ([("far", "workspace")] if trusted else [])
+
+
+async def test_files_that_are_wrong_hide_no_others(tmp_path: Path) -> None:
+    agents = tmp_path / "home" / "agents"
+    lay(agents)
+    lay(agents, "torn.md", front="description: [")
+    lay(agents, "list.md", front="- one")
+    lay(agents, "empty.md", text="")
+    lay(agents, "large.md", text="x" * 300_000)
+    lay(agents, "elsewhere.md", front="description: x\ntarget: vscode")
+    lay(agents, "README.md")
+    lay(agents, "notes.txt")
+    (agents / "folder.md").mkdir()
+    os.mkfifo(agents / "pipe.md")
+    lay(agents, "odd.agent.md", front="name: 7\ndescription: [x]\ntools: {}\nmodel: []\nmcp-servers: 3\nskills: 4")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(PROVIDER, model="m")
+        found = await listed(wire, session)
+
+    assert found.keys() == {"reviewer", "odd"}
+    plain: dict[str, Any] = {"displayName": "odd", "description": "", "userInvocable": True}
+    assert {name: found["odd"].get(name) for name in ("tools", "model", "skills")} == dict.fromkeys(
+        ("tools", "model", "skills")
+    )
+    assert {name: found["odd"][name] for name in plain} == plain
+
+
+async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
+    lay(tmp_path / "home" / "agents", "mine.md")
+    lay(tmp_path / "project" / ".github" / "agents", "ours.md", front="description: x\nuser-invocable: false")
+    project = str(tmp_path / "project")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+
+        async def asked(method: str, **params: Any) -> JsonObject:
+            return await wire.call(method, params)
+
+        both = await asked("agents.discover", projectPaths=[project])
+        ours = await asked("agents.discover", projectPaths=[project], excludeHostAgents=True)
+        paths = await asked("agents.getDiscoveryPaths", projectPaths=[project])
+        refused = await wire.refused("agents.discover", {"projectPaths": ["project"]})
+
+    assert [(one["name"], one["userInvocable"]) for one in both["agents"]] == [("ours", False), ("mine", True)]
+    assert [one["name"] for one in ours["agents"]] == ["ours"]
+    assert [(one["scope"], one["preferredForCreation"]) for one in paths["paths"]] == [
+        ("project", True),
+        ("project", False),
+        ("user", True),
+    ]
+    assert refused["message"] == "'project' is not an absolute path"
+
+
+def test_the_words_of_files_mean_tools_that_there_are() -> None:
+    assert {tool for tools in TOOLS.values() for tool in tools} <= BUILTIN_NAMES
+    assert SUFFIXES[-1] == ".md"
