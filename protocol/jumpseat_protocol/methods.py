@@ -155,6 +155,8 @@ def _state_requests() -> Mapping[str, Method]:
         "session.plugins.list": Method(sessions.SessionParams, plugins.SessionPluginsResult),
         "session.plugins.reload": Method(plugins.PluginsReloadParams, None),
         "plugins.builtin.set": Method(plugins.BuiltinPluginsParams, None),
+        "instructions.discover": Method(state.InstructionsDiscoverParams, state.InstructionSourcesResult),
+        "instructions.getDiscoveryPaths": Method(state.InstructionsDiscoverParams, state.InstructionPathsResult),
         "agents.discover": Method(agents.AgentsDiscoverParams, agents.AgentListResult),
         "agents.getDiscoveryPaths": Method(agents.AgentsDiscoverParams, agents.AgentPathsResult),
         "skills.discover": Method(skills.SkillsDiscoverParams, skills.SkillsDiscoverResult),

@@ -329,6 +329,34 @@ async def test_the_instruction_files_of_the_project_are_listed_with_their_text(t
     assert all(source[name] for name in ("id", "label", "type", "location"))
 
 
+async def test_instructions_of_projects_are_found_without_a_session(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "AGENTS.md").write_text("Be brief.")
+    (project / "below").mkdir()
+    projects = {"projectPaths": [str(project / "below")]}
+    async with running_server(tmp_path) as server:
+        found = (await server.wire.call("instructions.discover", projects))["sources"]
+        paths = (await server.wire.call("instructions.getDiscoveryPaths", projects))["paths"]
+        refused = await server.wire.refused("instructions.discover", {"projectPaths": ["below"]})
+
+    path = str(project / "AGENTS.md")
+    assert found == [
+        {
+            "id": path,
+            "label": "AGENTS.md",
+            "sourcePath": path,
+            "content": "Be brief.",
+            "type": "repo",
+            "location": "repository",
+            "projectPath": str(project / "below"),
+        }
+    ]
+    assert [one["path"] for one in paths if one["preferredForCreation"]] == [str(project / "below" / "AGENTS.md")]
+    assert path in [one["path"] for one in paths]
+    assert refused["message"] == "'below' is not an absolute path"
+
+
 async def test_the_context_is_weighed_by_its_parts_once_there_is_a_conversation(tmp_path: Path) -> None:
     limits = {"promptTokenLimit": 1000, "outputTokenLimit": 50, "selectedModel": "m-2"}
     (tmp_path / "AGENTS.md").write_text("Be kind. " * 20)

@@ -227,6 +227,8 @@ def _state_routes() -> Mapping[str, Handler]:
         "session.plugins.list": session_plugins.list_plugins,
         "session.plugins.reload": session_plugins.reload,
         "plugins.builtin.set": session_plugins.set_builtin,
+        "instructions.discover": session_instructions.discover,
+        "instructions.getDiscoveryPaths": session_instructions.get_discovery_paths,
         "agents.discover": agents.discover,
         "agents.getDiscoveryPaths": agents.get_discovery_paths,
         "skills.discover": skills.discover,

@@ -44,6 +44,11 @@ def instruction_sources(settings: SessionSettings) -> list[Instructions]:
     return list(found.values())
 
 
+def project_paths(cwd: Path) -> list[Path]:
+    """Where a project's instructions are looked for, there or not; what a new one should be called first."""
+    return list(dict.fromkeys(_candidates(SessionSettings(cwd=cwd))))
+
+
 def _candidates(settings: SessionSettings) -> Iterator[Path]:
     root = _repository_root(settings.cwd)
     for folder in dict.fromkeys((root, settings.cwd)):
