@@ -116,7 +116,7 @@ class AutoModeSwitchParams(WireModel):
 
     session_id: str
     error_code: str | None = None
-    retry_after_seconds: float | None = None
+    retry_after_seconds: int | None = None
 
 
 class AutoModeSwitchResponse(WireModel):

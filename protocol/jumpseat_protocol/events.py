@@ -732,13 +732,16 @@ AutoModeSwitchAnswer: TypeAlias = Literal["yes", "yes_always", "no"]
 
 @dataclass(slots=True, kw_only=True)
 class AutoModeSwitchRequested(Payload):
-    """The model is rate limited, and its provider could choose another: ``error_code`` is the provider's."""
+    """The model is rate limited, and its provider could choose another: ``error_code`` is the provider's.
+
+    Seconds are whole: SDKs up to 1.0.6 read no others.
+    """
 
     type: ClassVar[str] = "auto_mode_switch.requested"
     persisted: ClassVar[bool] = False
     request_id: str
     error_code: str | None = None
-    retry_after_seconds: float | None = None
+    retry_after_seconds: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import anyio
 
+from tests.support.fake_copilot import ALICE, FakeCopilot, fake_copilot
 from tests.support.guarded_mcp_server import guarded
 from tests.support.mcp_servers import rude, status, stdio
 from tests.support.model_server import ModelServer
@@ -106,7 +107,8 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
     _make_repository(workspace)
     async with (
         ModelServer(answer=guarded) as far,
-        running_server(folder, tcp=True, config=_own_server()) as server,
+        fake_copilot() as copilot,
+        running_server(folder, tcp=True, config=_own_server(), env=copilot.environ) as server,
         _connection(server, protocol) as wire,
     ):
         options: JsonObject = {
@@ -140,6 +142,8 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
+            await _reach_a_limit(wire, session, copilot)
+            await client.idle(6)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             tasks.cancel_scope.cancel()
         history: JsonObject = await wire.call("session.getMessages", {"sessionId": session})
@@ -274,6 +278,8 @@ class _Client:
                 return {"result": {"answer": "this", "wasFreeform": False}}
             case "exitPlanMode.request":
                 return {"result": {"approved": True, "selectedAction": "interactive", "feedback": "Go on."}}
+            case "autoModeSwitch.request":
+                return {"result": {"response": "yes"}}
             case "hooks.invoke":
                 return _hook(params["hookType"], params["input"])
             case _:
@@ -377,6 +383,16 @@ async def _abort(wire: Wire, session: str) -> None:
     await wire.event("assistant.message_delta", session=session, since=since)
     await wire.call("session.abort", {"sessionId": session})
     await wire.event("abort", session=session, since=since)
+
+
+async def _reach_a_limit(wire: Wire, session: str, copilot: FakeCopilot) -> None:
+    """Call a model that is rate limited, where the provider can choose another."""
+    copilot.models.append({"id": "auto"})
+    copilot.limited["by-chat"] = "user_weekly_rate_limited"
+    # Its own provider is not kept, so that this is all that it has.
+    options = {"gitHubToken": ALICE, "model": "by-chat", "requestAutoModeSwitch": True}
+    await wire.call("session.resume", {"sessionId": session, **options})
+    await wire.call("session.send", {"sessionId": session, "prompt": "anything"})
 
 
 async def _take_back(wire: Wire, session: str) -> None:

@@ -45,6 +45,8 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "assistant.turn_end": ["turnId"],
     "assistant.turn_start": ["turnId"],
     "assistant.usage": ["model", "inputTokens", "outputTokens"],
+    "auto_mode_switch.completed": ["requestId", "response"],
+    "auto_mode_switch.requested": ["requestId", "errorCode"],
     "capabilities.changed": ["ui.elicitation"],
     "command.completed": ["requestId"],
     "command.execute": ["requestId", "command", "commandName", "args"],

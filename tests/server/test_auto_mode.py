@@ -62,6 +62,18 @@ async def test_the_provider_chooses_the_model_when_the_user_says_so(tmp_path: Pa
     assert of(events, "session.error") == []
 
 
+@pytest.mark.parametrize(("asked", "told"), [("0.2", 1), ("1e300", 365 * 24 * 3600), ("soon", None)])
+async def test_clients_are_told_of_whole_seconds_that_they_can_read(
+    tmp_path: Path, asked: str, told: int | None
+) -> None:
+    async with limited(tmp_path, {"response": "yes"}) as (wire, session, copilot, client):
+        copilot.retry_after = asked
+        await wire.prompt(session)
+
+    (question,) = client.inputs(QUESTION)
+    assert (question.get("retryAfterSeconds"), type(question.get("retryAfterSeconds"))) == (told, type(told))
+
+
 @pytest.mark.parametrize("answer", [{"response": "no"}, {"response": "perhaps"}, THROWS], ids=str)
 async def test_without_a_yes_the_model_stays_and_is_called_again(tmp_path: Path, answer: Any) -> None:
     async with limited(tmp_path, answer) as (wire, session, copilot, client):

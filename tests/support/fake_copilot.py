@@ -44,6 +44,7 @@ class FakeCopilot:
     models: list[JsonObject] = field(default_factory=lambda: list(MODELS))
     limited: dict[str, str] = field(default_factory=dict[str, str])
     """The codes of the models that are rate limited."""
+    retry_after: str = "1"
 
     @property
     def environ(self) -> dict[str, str]:
@@ -78,7 +79,7 @@ class FakeCopilot:
             case path if path in _WIRES:
                 if (code := self.limited.get(request.json["model"])) is not None:
                     error = {"message": "You have had enough.", "type": code, "code": code}
-                    return json_reply({"error": error}, status=429, headers={"retry-after": "1"})
+                    return json_reply({"error": error}, status=429, headers={"retry-after": self.retry_after})
                 wire = request.path.removeprefix("/tenant/")
                 return _said(wire, f"{wire} of {login}", stream=bool(request.json.get("stream")))
             case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Final
 
 from jumpseat.agent.asking import first_answer
@@ -20,6 +21,9 @@ CAUSE: Final = "rate_limit_auto_switch"
 OF_ONE_MODEL: Final = ("user_weekly_rate_limited", "user_model_rate_limited")
 """Codes of limits that another model may not have; behind a colon may come the plan of the user. A limit of all
 models, or one that is over in a moment, is waited for."""
+
+LONGEST_S: Final = 365 * 24 * 3600
+"""Who asks for more patience is not told on: it would not be a number for everybody."""
 
 
 class SwitchToAutoError(Exception):
@@ -65,13 +69,10 @@ async def _is_wanted(session: Session, error: ProviderError) -> bool:
         return True
     pending = clients.auto_mode_switches.ask(str(error))
     completed = events.AutoModeSwitchCompleted(request_id=pending.id, response="no")
-    params = AutoModeSwitchParams(
-        session_id=session.id, error_code=error.code, retry_after_seconds=error.retry_after_s
-    )
+    wait_s = None if error.retry_after_s is None else math.ceil(min(error.retry_after_s, LONGEST_S))
+    params = AutoModeSwitchParams(session_id=session.id, error_code=error.code, retry_after_seconds=wait_s)
     session.emit(
-        events.AutoModeSwitchRequested(
-            request_id=pending.id, error_code=error.code, retry_after_seconds=error.retry_after_s
-        )
+        events.AutoModeSwitchRequested(request_id=pending.id, error_code=error.code, retry_after_seconds=wait_s)
     )
     try:
         completed.response = await first_answer(
