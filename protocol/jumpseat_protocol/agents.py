@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.wire import WireModel
+
+AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin"]
+"""The kind of place that an agent's file lies in; ``inherited`` is above the working directory."""
 
 
 class AgentListParams(WireModel):
@@ -26,7 +29,7 @@ class AgentInfo(WireModel):
     description: str
     id: str
     path: str | None = None
-    source: Literal["user", "project", "inherited", "plugin"] | None = None
+    source: AgentSource | None = None
     user_invocable: StrictBool = True
     tools: list[str] | None = None
     model: str | None = None

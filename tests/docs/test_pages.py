@@ -105,7 +105,7 @@ def test_the_skill_in_the_page_of_the_built_in_tools_is_one(tmp_path: Path) -> N
     (example,) = blocks("docs/builtin-tools.md", "markdown")
     (tmp_path / "SKILL.md").write_text(example)
     found = find_skills([Place(tmp_path, "custom")])
-    (skill,) = found.skills
+    (skill,) = found.items
     assert (found.warnings, found.errors) == ([], [])
     assert (skill.name, skill.allowed_tools, skill.argument_hint) == (
         "release-notes",

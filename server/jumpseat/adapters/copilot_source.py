@@ -157,9 +157,8 @@ class CopilotSource:
 
         async def find_auto() -> str | None:
             # It may have come since the list was had, and is looked for only now and then.
-            return (
-                AUTO if any(one.id == AUTO and one.enabled for one in await account.models(refresh=True)) else None
-            )
+            listed = await account.models(refresh=True)
+            return AUTO if any(one.id == AUTO and one.enabled for one in listed) else None
 
         return ResolvedModel(
             self._connections.plain(wire, endpoint, socket=socket),

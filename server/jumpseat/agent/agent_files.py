@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
+from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.sessions import CustomAgentConfig
-
-AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin"]
 
 
 class AgentFile(CustomAgentConfig):

@@ -41,40 +41,34 @@ def another_may_do(error: ProviderError) -> bool:
 
 async def auto_mode_for(session: Session, resolved: ResolvedModel, error: ProviderError) -> str | None:
     """The model to go on with after ``error``, if there is one and the user wants it."""
-    agent = session.settings.custom_agent
+    settings = session.settings
+    agent = settings.custom_agent
     # One that wants a model of its own would want it again.
-    if resolved.find_auto is None or (agent is not None and agent.model is not None) or not _can_be_asked(session):
+    if resolved.find_auto is None or (agent is not None and agent.model is not None):
+        return None
+    if not settings.continue_on_auto_mode and not session.clients.can_ask_for_auto_mode():
         return None
     try:
         auto = await resolved.find_auto()
     except JumpseatError as failed:
         log.warning("session %s: no model in place of %s was found: %s", session.id, resolved.wire_name, failed)
         return None
-    return auto if auto is not None and await _is_wanted(session, error) else None
+    if auto is None:
+        return None
+    return auto if settings.continue_on_auto_mode or await _says_yes(session, error) else None
 
 
-def _can_be_asked(session: Session) -> bool:
+async def _says_yes(session: Session, error: ProviderError) -> bool:
+    """Whether the user lets the provider choose, now or from now on."""
     clients = session.clients
-    return (
-        session.settings.continue_on_auto_mode
-        or clients.auto_mode_client() is not None
-        or clients.has_interest(AUTO_MODE_SWITCH)
-    )
-
-
-async def _is_wanted(session: Session, error: ProviderError) -> bool:
-    """Whether the user lets the provider choose: as they have said once for all, else as they say now."""
-    clients = session.clients
-    if session.settings.continue_on_auto_mode:
-        return True
     pending = clients.auto_mode_switches.ask(str(error))
     completed = events.AutoModeSwitchCompleted(request_id=pending.id, response="no")
     wait_s = None if error.retry_after_s is None else math.ceil(min(error.retry_after_s, LONGEST_S))
     params = AutoModeSwitchParams(session_id=session.id, error_code=error.code, retry_after_seconds=wait_s)
-    session.emit(
-        events.AutoModeSwitchRequested(request_id=pending.id, error_code=error.code, retry_after_seconds=wait_s)
-    )
     try:
+        session.emit(
+            events.AutoModeSwitchRequested(request_id=pending.id, error_code=error.code, retry_after_seconds=wait_s)
+        )
         completed.response = await first_answer(
             clients,
             clients.auto_mode_switches,

@@ -191,6 +191,10 @@ class Clients:
             None,
         )
 
+    def can_ask_for_auto_mode(self) -> bool:
+        """Whether somebody can be asked that, or answers the event."""
+        return self.has_interest(AUTO_MODE_SWITCH) or self.auto_mode_client() is not None
+
     def hook_client(self) -> Client | None:
         """Who runs hooks: the client that came last of those that have any."""
         return next((one.client for one in self._latest_first() if one.has_hooks), None)
@@ -233,7 +237,7 @@ class Clients:
         """Let nobody wait for answers to events that no client answers any more."""
         if not self.has_interest("command.queued"):
             self.queued_commands.close_all(QueuedCommandResult(handled=False))
-        if not self.has_interest(AUTO_MODE_SWITCH) and self.auto_mode_client() is None:
+        if not self.can_ask_for_auto_mode():
             self.auto_mode_switches.close_all("no")
         for release in self.on_fewer_interests:
             release()

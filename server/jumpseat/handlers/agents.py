@@ -20,7 +20,7 @@ async def discover(ctx: Context, params: AgentsDiscoverParams) -> AgentListResul
     if not params.exclude_host_agents:
         places += library.personal()
     found = await anyio.to_thread.run_sync(find_agents, places)
-    return AgentListResult(agents=[info_of(agent) for agent in found.agents])
+    return AgentListResult(agents=[info_of(agent) for agent in found.items])
 
 
 def get_discovery_paths(ctx: Context, params: AgentsDiscoverParams) -> AgentPathsResult:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import anyio.to_thread
 
 from jumpseat.agent.agent_files import AgentFile
@@ -21,8 +19,6 @@ from jumpseat_protocol.agents import (
     AgentSetPromptParams,
 )
 from jumpseat_protocol.sessions import CustomAgentConfig, SessionParams
-
-log = logging.getLogger(__name__)
 
 
 async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
@@ -84,10 +80,7 @@ def set_prompt(ctx: Context, params: AgentSetPromptParams) -> None:
 
 
 async def _look(ctx: Context, settings: SessionSettings) -> None:
-    found = await anyio.to_thread.run_sync(ctx.process.agents.find, settings)
-    settings.found_agents = [*found.agents]
-    for problem in (*found.errors, *found.warnings):
-        log.warning("custom agents: %s", problem)
+    settings.found_agents = await anyio.to_thread.run_sync(ctx.process.agents.find, settings)
 
 
 def _work_as(ctx: Context, session: Session, name: str | None) -> None:
@@ -107,15 +100,16 @@ def _named(session: Session, name: str) -> CustomAgentConfig:
 
 def info_of(agent: CustomAgentConfig, *, with_prompt: bool = False) -> AgentInfo:
     """What clients are told of an agent."""
+    file = agent if isinstance(agent, AgentFile) else None
     # Not the MCP servers: their settings may hold keys, and another client may be asking.
     return AgentInfo(
         name=agent.name,
         display_name=agent.display_name or agent.name,
         description=agent.description,
         id=agent.name,
-        path=agent.path if isinstance(agent, AgentFile) else None,
-        source=agent.source if isinstance(agent, AgentFile) else None,
-        user_invocable=agent.user_invocable if isinstance(agent, AgentFile) else True,
+        path=file.path if file else None,
+        source=file.source if file else None,
+        user_invocable=file.user_invocable if file else True,
         tools=agent.tools,
         model=agent.model,
         skills=agent.skills,

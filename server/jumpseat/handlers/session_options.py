@@ -67,7 +67,7 @@ def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions
     """
     if settings.agent is None or settings.custom_agent is not None:
         return
-    settings.found_agents = [*ctx.process.agents.find(settings).agents]
+    settings.found_agents = ctx.process.agents.find(settings)
     if options.agent is not None and settings.custom_agent is None:
         known = ", ".join(repr(one.name) for one in settings.agents) or "none"
         raise InvalidRequestError(f"agent: {options.agent!r} is not one of customAgents, nor in a file: {known}")

@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.paths import absolute
-from jumpseat.store.skills import PROJECT_FOLDERS, Found, Place, find_skills, project_places
+from jumpseat.store.skills import PROJECT_FOLDERS, Place, find_skills, project_places
 from jumpseat_protocol.skills import (
     ServerSkill,
     SetDisabledSkillsParams,
@@ -29,7 +29,7 @@ async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscover
         places += project_places(absolute(project))
     if not params.exclude_host_skills:
         places += ctx.process.skills.personal()
-    found: Found = await anyio.to_thread.run_sync(find_skills, places)
+    found = await anyio.to_thread.run_sync(find_skills, places)
     disabled = ctx.process.user_settings.disabled_skills()
     skills = [
         ServerSkill(
@@ -38,7 +38,7 @@ async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscover
             ),
             project_path=str(one.project) if one.project is not None else None,
         )
-        for one in found.skills
+        for one in found.items
     ]
     return SkillsDiscoverResult(skills=skills, errors=found.errors or None)
 

@@ -17,9 +17,10 @@ from typing import Any, Final, cast
 import orjson
 from pydantic import ValidationError
 
-from jumpseat.agent.agent_files import AgentFile, AgentSource
+from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError, validation_problems
+from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 
 log = logging.getLogger(__name__)

@@ -362,6 +362,7 @@ class McpHost:
         told = _Told()
 
         async def log_in_and_on() -> None:
+            await load("jumpseat.mcp.login")
             from jumpseat.mcp.login import LoginFailedError, log_in
 
             try:

@@ -6,17 +6,23 @@ never a session. The form is that of GitHub's agent profiles, which other progra
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jumpseat.agent.agent_files import AgentFile, AgentSource
+from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
-from jumpseat.store.markdown import body, entries_of, front_matter, is_same, names, project_folders, read_text
+from jumpseat.store.markdown import Found, body, front_matter, names, project_folders, read_text
+from jumpseat_protocol.agents import AgentSource
+from jumpseat_protocol.sessions import CustomAgentConfig
+
+log = logging.getLogger(__name__)
 
 PROJECT_FOLDERS: Final = (".github/agents", ".claude/agents")
 """Where projects keep agents; new ones go into the first."""
@@ -47,15 +53,6 @@ class Place:
     may_bring_servers: bool = True
 
 
-@dataclass(slots=True)
-class Found:
-    """What was found, in order, and what was wrong: ``warnings`` where an agent is there all the same."""
-
-    agents: list[AgentFile] = field(default_factory=list[AgentFile])
-    warnings: list[str] = field(default_factory=list[str])
-    errors: list[str] = field(default_factory=list[str])
-
-
 class AgentLibrary:
     """Where the agents of all sessions of a process are looked for. ``home`` is where the user's own lie."""
 
@@ -64,13 +61,16 @@ class AgentLibrary:
         self._plugins = plugins
         self._is_trusted = is_trusted
 
-    def find(self, settings: SessionSettings) -> Found:
+    def find(self, settings: SessionSettings) -> list[CustomAgentConfig]:
         """The agents that a session may work as, besides those that its client describes."""
         project = self.project_places(settings.cwd) if settings.config_discovery else []
         plugins = [
             Place(folder, "plugin") for plugin in self._plugins.of(settings) for folder in plugin.agent_folders
         ]
-        return find_agents([*project, *self.personal(), *plugins])
+        found = find_agents([*project, *self.personal(), *plugins])
+        for problem in (*found.errors, *found.warnings):
+            log.warning("custom agents: %s", problem)
+        return [*found.items]
 
     def project_places(self, cwd: Path) -> list[Place]:
         """Where a project keeps agents: the working directory first, then the folders above it up to its root."""
@@ -86,49 +86,32 @@ class AgentLibrary:
         return [Place(self._home / "agents", "user")]
 
 
-def find_agents(places: Iterable[Place]) -> Found:
+def find_agents(places: Iterable[Place]) -> Found[AgentFile]:
     """The agents in ``places``; of two with one name, the first counts."""
-    found = Found()
-    known: dict[str, Path] = {}
+    found = Found[AgentFile]()
     for place in places:
-        for name, path in _files(place.path, found):
-            try:
-                agent = _agent(name, path, place, found)
-            except StoreError as error:
-                found.errors.append(f"{path}: {error}")
-                continue
-            if agent is None:
-                continue
-            first = known.setdefault(name, path)
-            if first == path:
-                found.agents.append(agent)
-            elif not is_same(first, path):
-                found.warnings.append(f"{path}: not used, because {first} has the name {name!r} too")
+        for entry in found.entries(place.path, _is_agent, MOST_AGENTS):
+            path = place.path / entry
+            found.add(path, partial(_agent, path, place, found))
     return found
 
 
-def _files(folder: Path, found: Found) -> Iterator[tuple[str, Path]]:
-    """The files of agents in ``folder``, with the names that they give."""
-    try:
-        entries = [entry for entry in entries_of(folder) if entry.endswith(SUFFIXES)]
-    except StoreError as error:
-        found.errors.append(f"{folder}: {error}")
-        return
-    if len(entries) > MOST_AGENTS:
-        found.warnings.append(f"{folder}: only the first {MOST_AGENTS} files are read")
-    for entry in entries[:MOST_AGENTS]:
-        name = next(entry.removesuffix(suffix) for suffix in SUFFIXES if entry.endswith(suffix))
-        if name.strip() and name.isprintable() and name.lower() not in _NOT_AGENTS:
-            yield name, folder / entry
+def _name(entry: str) -> str:
+    return next((entry.removesuffix(one) for one in SUFFIXES if entry.endswith(one)), "")
 
 
-def _agent(name: str, path: Path, place: Place, found: Found) -> AgentFile | None:
+def _is_agent(entry: str) -> bool:
+    name = _name(entry)
+    return bool(name.strip()) and name.isprintable() and name.lower() not in _NOT_AGENTS
+
+
+def _agent(path: Path, place: Place, found: Found[AgentFile]) -> AgentFile | None:
     """Read what a file says of its agent; ``None`` where it is for other programs only.
 
     Raises:
         StoreError: it cannot be used.
     """
-    text = read_text(path)
+    name, text = _name(path.name), read_text(path)
     front = front_matter(text)
     if front.get("target") not in (None, "github-copilot"):
         return None
@@ -164,7 +147,7 @@ def _tools(value: Any) -> list[str] | None:
     return list(dict.fromkeys(tool for name in named for tool in TOOLS.get(name.strip().lower(), (name.strip(),))))
 
 
-def _servers(value: Any, path: Path, place: Place, found: Found) -> dict[str, dict[str, Any]] | None:
+def _servers(value: Any, path: Path, place: Place, found: Found[AgentFile]) -> dict[str, dict[str, Any]] | None:
     """The servers of an agent, as ``mcp`` reads those of any file."""
     if not isinstance(value, dict) or not value:
         return None

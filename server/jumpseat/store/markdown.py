@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from jumpseat.errors import StoreError
 
@@ -98,7 +99,53 @@ def names(value: Any, separators: str = r"[,\s]+") -> tuple[str, ...] | None:
     return None
 
 
-def is_same(one: Path, other: Path) -> bool:
+class Named(Protocol):
+    """What such a file describes."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+@dataclass(slots=True)
+class Found(Generic[T]):
+    """What was found, in order, and what was wrong: ``warnings`` where something is there all the same."""
+
+    items: list[T] = field(default_factory=lambda: list[T]())
+    warnings: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+    _paths: dict[str, Path] = field(default_factory=dict[str, Path])
+
+    def entries(self, folder: Path, keep: Callable[[str], bool], most: int) -> list[str]:
+        """The names in ``folder`` to ``keep``, in order, and no more than ``most`` of them."""
+        try:
+            names = [name for name in entries_of(folder) if keep(name)]
+        except StoreError as error:
+            self.errors.append(f"{folder}: {error}")
+            return []
+        if len(names) > most:
+            self.warnings.append(f"{folder}: only the first {most} are looked into")
+        return names[:most]
+
+    def add(self, path: Path, read: Callable[[], T | None]) -> None:
+        """Add what ``read`` makes of the file at ``path``, if anything; of two with one name, the first counts."""
+        try:
+            item = read()
+        except StoreError as error:
+            self.errors.append(f"{path}: {error}")
+            return
+        if item is None:
+            return
+        first = self._paths.setdefault(item.name, path)
+        if first == path:
+            self.items.append(item)
+        elif not _is_same(first, path):
+            self.warnings.append(f"{path}: not used, because {first} has the name {item.name!r} too")
+
+
+def _is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to one file."""
     try:
         return one.samefile(other)

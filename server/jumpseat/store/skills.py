@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -19,7 +20,7 @@ from jumpseat.agent.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError
-from jumpseat.store.markdown import body, entries_of, front_matter, is_same, names, project_folders, read_text
+from jumpseat.store.markdown import Found, body, front_matter, names, project_folders, read_text
 from jumpseat_protocol.events import LoadedSkill
 
 FILE: Final = "SKILL.md"
@@ -39,15 +40,6 @@ class Place:
     source: SkillSource
     project: Path | None = None
     plugin: Plugin | None = None
-
-
-@dataclass(slots=True)
-class Found:
-    """What was found, in order, and what was wrong: ``warnings`` where a skill is there all the same."""
-
-    skills: list[Skill] = field(default_factory=list[Skill])
-    warnings: list[str] = field(default_factory=list[str])
-    errors: list[str] = field(default_factory=list[str])
 
 
 class SkillLibrary:
@@ -94,7 +86,7 @@ class SessionSkills:
         self._settings = settings
         self._library = library
         self._looked_for: tuple[object, ...] | None = None
-        self._found = Found()
+        self._found = Found[Skill]()
 
     def all(self) -> list[Skill]:
         """All there are; they are looked for again only where that is asked for, or the settings have changed."""
@@ -108,7 +100,7 @@ class SessionSkills:
         )
         if wanted != self._looked_for:
             self._looked_for, self._found = wanted, find_skills(self._library.places(settings))
-        return self._found.skills
+        return self._found.items
 
     def listed(self) -> list[LoadedSkill]:
         """All of them as clients are told, disabled ones too."""
@@ -117,7 +109,7 @@ class SessionSkills:
     def is_enabled(self, name: str) -> bool:
         return name not in self._settings.disabled_skills
 
-    def reload(self) -> Found:
+    def reload(self) -> Found[Skill]:
         """Look for them again."""
         self._looked_for = None
         self.all()
@@ -135,40 +127,24 @@ def project_places(cwd: Path) -> Iterator[Place]:
             yield Place(folder / name, source, project=folder)
 
 
-def find_skills(places: Iterable[Place]) -> Found:
+def find_skills(places: Iterable[Place]) -> Found[Skill]:
     """The skills in ``places``; of two with one name, the first counts."""
-    found = Found()
-    known: dict[str, Path] = {}
+    found = Found[Skill]()
     for place in places:
         for path in _files(place.path, found):
-            try:
-                skill = _skill(path, place, found)
-            except StoreError as error:
-                found.errors.append(f"{path}: {error}")
-                continue
-            first = known.setdefault(skill.name, path)
-            if first == path:
-                found.skills.append(skill)
-            elif not is_same(first, path):
-                found.warnings.append(f"{path}: not used, because {first} has the name {skill.name!r} too")
+            found.add(path, partial(_skill, path, place, found))
     return found
 
 
-def _files(folder: Path, found: Found) -> list[Path]:
+def _files(folder: Path, found: Found[Skill]) -> list[Path]:
     """The files of the skills in ``folder``, which may be one itself."""
-    try:
-        entries = entries_of(folder)
-    except StoreError as error:
-        found.errors.append(f"{folder}: {error}")
-        return []
-    if FILE in entries:
+    if os.path.lexists(folder / FILE):
         return [folder / FILE]
-    if len(entries) > MOST_SKILLS:
-        found.warnings.append(f"{folder}: only the first {MOST_SKILLS} folders are looked into")
-    return [folder / name / FILE for name in entries[:MOST_SKILLS] if os.path.isfile(folder / name / FILE)]
+    names = found.entries(folder, lambda _name: True, MOST_SKILLS)
+    return [folder / name / FILE for name in names if os.path.isfile(folder / name / FILE)]
 
 
-def _skill(path: Path, place: Place, found: Found) -> Skill:
+def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
     """Read what a file says of its skill.
 
     Raises:
