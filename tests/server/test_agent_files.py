@@ -186,6 +186,22 @@ async def test_servers_of_a_projects_agent_run_where_the_folder_is_trusted(tmp_p
     assert [(one["name"], one["source"]) for one in servers] == ([("far", "workspace")] if trusted else [])
 
 
+async def test_to_trust_a_folder_is_not_to_trust_agents_above_it(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "below").mkdir()
+    lay(project / ".github" / "agents", front="description: x\nmcp-servers:\n  far: {command: 'true'}")
+    config = f'trusted_folders = ["{project / "below"}"]'
+    async with running_server(tmp_path, config=config) as server:
+        wire = server.wire
+        options = {"workingDirectory": str(project / "below"), "enableConfigDiscovery": True}
+        session = await wire.create(PROVIDER, model="m", **options)
+        assert (await select(wire, session))["source"] == "project"
+        servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+
+    assert servers == []
+
+
 async def test_files_that_are_wrong_hide_no_others(tmp_path: Path) -> None:
     agents = tmp_path / "home" / "agents"
     lay(agents)

@@ -74,9 +74,9 @@ class AgentLibrary:
 
     def project_places(self, cwd: Path) -> list[Place]:
         """Where a project keeps agents: the working directory first, then the folders above it up to its root."""
-        trusted = self._is_trusted(cwd)
         return [
-            Place(folder / name, source, may_bring_servers=trusted)
+            # Each by itself: to trust a folder is not to trust those above it.
+            Place(folder / name, source, may_bring_servers=self._is_trusted(folder))
             for folder, source in project_folders(cwd)
             for name in PROJECT_FOLDERS
         ]
