@@ -214,13 +214,19 @@ async def test_files_that_are_wrong_hide_no_others(tmp_path: Path) -> None:
     lay(agents, "notes.txt")
     (agents / "folder.md").mkdir()
     os.mkfifo(agents / "pipe.md")
+    lay(agents, "endless.md", front="description: x\nmcp-servers: &all\n  far: *all")
+    lay(agents, "numbers.md", front="description: x\nmcp-servers:\n  far: {1: 2}")
     lay(agents, "odd.agent.md", front="name: 7\ndescription: [x]\ntools: {}\nmodel: []\nmcp-servers: 3\nskills: 4")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(PROVIDER, model="m")
         found = await listed(wire, session)
+        for name in ("endless", "numbers"):
+            other = await wire.create(PROVIDER, model="m")
+            await select(wire, other, name)
+            await status(wire, other, "far", "failed")
 
-    assert found.keys() == {"reviewer", "odd"}
+    assert found.keys() == {"reviewer", "odd", "endless", "numbers"}
     plain: dict[str, Any] = {"displayName": "odd", "description": "", "userInvocable": True}
     assert {name: found["odd"].get(name) for name in ("tools", "model", "skills")} == dict.fromkeys(
         ("tools", "model", "skills")

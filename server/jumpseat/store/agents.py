@@ -112,7 +112,8 @@ def _agent(path: Path, place: Place, found: Found[AgentFile]) -> AgentFile | Non
         StoreError: it cannot be used.
     """
     name, text = _name(path.name), read_text(path)
-    front = front_matter(text)
+    # What is secret on GitHub is read from variables of the same name.
+    front = front_matter(_SECRET.sub(r"${\1}", text))
     if front.get("target") not in (None, "github-copilot"):
         return None
     prompt = body(text)
@@ -154,18 +155,8 @@ def _servers(value: Any, path: Path, place: Place, found: Found[AgentFile]) -> d
     if not place.may_bring_servers:
         found.warnings.append(f"{path}: its MCP servers do not count, because the folder is not trusted")
         return None
-    servers = cast("dict[str, Any]", _with_variables(value))
-    return {name: one for name, one in servers.items() if isinstance(one, dict)}
-
-
-def _with_variables(value: Any) -> Any:
-    """``value`` with what is secret on GitHub read from variables of the same name."""
-    match value:
-        case str():
-            return _SECRET.sub(r"${\1}", value)
-        case list():
-            return [_with_variables(one) for one in cast("list[Any]", value)]
-        case dict():
-            return {str(name): _with_variables(one) for name, one in cast("dict[Any, Any]", value).items()}
-        case _:
-            return value
+    servers: dict[str, dict[str, Any]] = {}
+    for name, one in cast("dict[Any, Any]", value).items():
+        if isinstance(one, dict):
+            servers[str(name)] = {str(key): setting for key, setting in cast("dict[Any, Any]", one).items()}
+    return servers
