@@ -133,7 +133,8 @@ async def test_stop_ends_grandchildren_that_ignore_the_polite_signal(tmp_path: P
 async def test_a_command_may_tidy_up_when_it_is_stopped(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
-            command = "trap 'echo tidy; exit 4' TERM; echo $$ > pid; read x"
+            # Busy, not waiting in `read`: a signal just before bash begins to read is seen only after the reading.
+            command = "trap 'echo tidy; exit 4' TERM; echo $$ > pid; while :; do :; done"
             await call(ctx, "bash", command=command, mode="async")
             await _pid(tmp_path)
             outcome = await call(ctx, "stop_bash", shellId="0")
