@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncGenerator
 
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+
+
+def pytest_configure() -> None:
+    """Hear ctrl-c, as the programs do that tests start: a shell has what runs behind it ignore the signal."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

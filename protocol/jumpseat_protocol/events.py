@@ -335,6 +335,74 @@ class SessionUsageInfo(Payload):
 
 
 @dataclass(slots=True, kw_only=True)
+class SessionCompactionStart(Payload):
+    """The conversation so far is being summed up. Sizes are estimates, in tokens."""
+
+    type: ClassVar[str] = "session.compaction_start"
+    trigger: str | None = None
+    model: str | None = None
+    current_tokens: int | None = None
+    system_tokens: int | None = None
+    conversation_tokens: int | None = None
+    tool_definitions_tokens: int | None = None
+    token_limit: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CompactionTokensUsed(WireDataclass):
+    """What the call for the summary took; ``duration`` is in milliseconds.
+
+    ``input``, ``output`` and ``cached_input`` say the same in the words that SDKs up to 0.2 insist on.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    model: str | None = None
+    duration: int | None = None
+    copilot_usage: CopilotUsage | None = None
+    input: int | None = None
+    output: int | None = None
+    cached_input: int | None = None
+
+    def __post_init__(self) -> None:
+        self.input, self.output = self.input_tokens, self.output_tokens
+        self.cached_input = self.cache_read_tokens
+
+
+COMPACTION_CANCELLED: Final = "it was cancelled"
+"""The ``error`` of a compaction that somebody has stopped."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionCompactionComplete(Payload):
+    """Where it was a ``success``, the model is given ``summary_content`` from here on for what was said before the
+    latest ``session.compaction_start``.
+    """
+
+    type: ClassVar[str] = "session.compaction_complete"
+    success: bool
+    trigger: str | None = None
+    error: str | None = None
+    status_code: int | None = None
+    custom_instructions: str | None = None
+    summary_content: str | None = None
+    checkpoint_number: int | None = None
+    checkpoint_path: str | None = None
+    pre_compaction_tokens: int | None = None
+    pre_compaction_messages_length: int | None = None
+    post_compaction_tokens: int | None = None
+    tokens_removed: int | None = None
+    messages_removed: int | None = None
+    system_tokens: int | None = None
+    conversation_tokens: int | None = None
+    tool_definitions_tokens: int | None = None
+    token_limit: int | None = None
+    compaction_tokens_used: CompactionTokensUsed | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class PendingMessagesModified(Payload):
     type: ClassVar[str] = "pending_messages.modified"
     persisted: ClassVar[bool] = False
@@ -494,9 +562,10 @@ class AssistantIdle(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class CopilotUsage(WireDataclass):
-    """What a call took of the plan: a credit is 10^9 of these."""
+    """What a call took of the plan: a credit is 10^9 of these. SDKs up to 0.3 insist on ``token_details``."""
 
     total_nano_aiu: int
+    token_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -982,6 +1051,8 @@ EventPayload: TypeAlias = (
     | SessionSnapshotRewind
     | SessionShutdown
     | SessionUsageInfo
+    | SessionCompactionStart
+    | SessionCompactionComplete
     | PendingMessagesModified
     | Abort
     | UserMessage

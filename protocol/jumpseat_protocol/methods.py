@@ -167,6 +167,8 @@ def _state_requests() -> Mapping[str, Method]:
         "session.workspaces.listFiles": Method(sessions.SessionParams, state.FilesResult),
         "session.workspaces.readFile": Method(state.FileParams, state.FileResult),
         "session.workspaces.createFile": Method(state.FileCreateParams, None),
+        "session.workspaces.listCheckpoints": Method(sessions.SessionParams, state.CheckpointsResult),
+        "session.workspaces.readCheckpoint": Method(state.CheckpointParams, state.CheckpointResult),
         "session.workspaces.saveLargePaste": Method(state.LargePasteParams, state.LargePasteResult),
         "session.workspaces.diff": Method(state.DiffParams, state.DiffResult),
         "session.workspace.listFiles": Method(sessions.SessionParams, state.FilesResult),
@@ -231,6 +233,11 @@ def _state_requests() -> Mapping[str, Method]:
         "session.eventLog.read": Method(state.EventLogReadParams, state.EventLogReadResult),
         "session.eventLog.tail": Method(sessions.SessionParams, state.CursorResult),
         "session.history.truncate": Method(state.TruncateParams, state.TruncateResult),
+        "session.history.compact": Method(state.CompactParams, state.CompactResult),
+        "session.history.cancelBackgroundCompaction": Method(
+            sessions.SessionParams, state.CompactionCancelledResult
+        ),
+        "session.history.abortManualCompaction": Method(sessions.SessionParams, state.CompactionAbortedResult),
         "session.commands.list": Method(commands.CommandsListParams, commands.CommandsListResult),
         "session.commands.invoke": Method(commands.CommandInvokeParams, commands.CommandInvokeResult),
         "session.commands.execute": Method(commands.CommandExecuteParams, commands.CommandExecuteResult),

@@ -63,9 +63,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.mcp.removeGitHub": Answer({"removed": False}),
     # --- questions that were never asked --------------------------------------------------------------------------
     "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,
-    # --- compaction, checkpoints, rewinding -----------------------------------------------------------------------
-    "session.history.abortManualCompaction": Answer({"aborted": False}),
-    "session.history.cancelBackgroundCompaction": Answer({"cancelled": False}),
+    # --- rewinding ------------------------------------------------------------------------------------------------
     "session.history.listRewindPoints": Answer(
         {"fileChangeTrackingEnabled": False, "unavailableReason": "file-change-tracking-disabled", "points": []}
     ),
@@ -75,9 +73,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     ),
     "session.workspaces.autopilotObjectiveExists": Answer({"exists": False}),
     "session.workspaces.deleteAutopilotObjective": Answer({"deleted": False}),
-    "session.workspaces.listCheckpoints": Answer({"checkpoints": []}),
     "session.workspaces.readAutopilotObjective": Answer({"content": None}),
-    "session.workspaces.readCheckpoint": Answer({"content": None}),
     # --- surroundings of the vendor's program ---------------------------------------------------------------------
     "session.canvas.list": Answer({"canvases": []}),
     "session.canvas.listOpen": Answer({"openCanvases": []}),

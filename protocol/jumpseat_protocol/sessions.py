@@ -169,6 +169,16 @@ class ToolSearchConfig(WireModel):
     defer_characters: int = Field(default=80_000, ge=0)
 
 
+class InfiniteSessionConfig(WireModel):
+    """When the conversation is summed up by itself. The thresholds are shares of what the model can be given: from
+    the first one on a summary is made while the session works on, at the second one it is waited for.
+    """
+
+    enabled: StrictBool = True
+    background_compaction_threshold: float = Field(default=0.8, ge=0, le=1, allow_inf_nan=False)
+    buffer_exhaustion_threshold: float = Field(default=0.95, ge=0, le=1, allow_inf_nan=False)
+
+
 class DefaultAgentConfig(WireModel):
     """What holds while no custom agent is selected, or one that does not say which tools it has."""
 
@@ -319,6 +329,7 @@ class SessionOptions(WireModel):
     working_directory: str | None = None
     large_output: LargeOutputConfig | None = None
     tool_search: ToolSearchConfig | None = None
+    infinite_sessions: InfiniteSessionConfig | None = None
     enable_host_git_operations: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None

@@ -227,6 +227,65 @@ class SummaryResult(WireModel):
     summary: str
 
 
+class CompactParams(WireModel):
+    """``token_limit`` stands for the model's context window where the caller knows better."""
+
+    session_id: str
+    custom_instructions: str | None = None
+    trigger: Literal["manual", "model_switch"] = "manual"
+    token_limit: int | None = Field(default=None, ge=1)
+
+
+class ContextWindow(WireModel):
+    """How full the context is, in tokens, all of them estimates."""
+
+    token_limit: int
+    current_tokens: int
+    messages_length: int
+    system_tokens: int
+    conversation_tokens: int
+    tool_definitions_tokens: int
+
+
+class CompactResult(WireModel):
+    success: StrictBool
+    tokens_removed: int
+    messages_removed: int
+    summary_content: str | None = None
+    context_window: ContextWindow | None = None
+
+
+class CompactionCancelledResult(WireModel):
+    cancelled: StrictBool
+
+
+class CompactionAbortedResult(WireModel):
+    aborted: StrictBool
+
+
+class CheckpointInfo(WireModel):
+    number: int
+    title: str
+    filename: str
+
+
+class CheckpointsResult(WireModel):
+    checkpoints: list[CheckpointInfo]
+
+
+class CheckpointParams(WireModel):
+    session_id: str
+    number: int
+
+
+class CheckpointResult(WireModel):
+    """``content`` is ``null`` where there is no such checkpoint."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("content",)
+
+    content: str | None = None
+
+
 class InstructionSourcesResult(WireModel):
     """``sources``: ``{id, label, sourcePath, content, type, location, projectPath?}`` each."""
 
@@ -400,6 +459,8 @@ class TruncateParams(WireModel):
 
 class TruncateResult(WireModel):
     events_removed: int
+    checkpoint_cleanup_failed: StrictBool | None = None
+    checkpoint_cleanup_error: str | None = None
 
 
 class ForkParams(WireModel):

@@ -258,7 +258,6 @@ UNSUPPORTED_REQUESTS: Final = frozenset(
         "session.gitHubAuth.refreshCopilotUser",
         "session.gitHubAuth.switchToAuth",
         "session.history.clearContext",
-        "session.history.compact",
         "session.history.rewind",
         "session.instructions.reload",
         "session.interruptMainTurn",

@@ -28,7 +28,7 @@ from jumpseat.agent.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.cli import Options
-from jumpseat.config import Config, home_folder, load_config
+from jumpseat.config import CompactionConfig, Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.handlers.context import Context
 from jumpseat.mcp.hosts import McpHosts
@@ -59,7 +59,7 @@ from jumpseat.tools.orchestrator import Environment
 from jumpseat.tools.skills import SkillTools
 from jumpseat.tools.sql import sql
 from jumpseat.tools.web_tools import web_tools
-from jumpseat_protocol.sessions import SessionMetadata
+from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
 
 if TYPE_CHECKING:
     from jumpseat.store.agents import AgentLibrary
@@ -157,6 +157,7 @@ class App:
             allow_old_clients=config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
             patience_s=config.hooks.patience_s or PATIENCE_S,
+            infinite_sessions=_infinite_sessions(config.compaction),
             secrets=self.secrets,
             read_instructions=lambda settings: "\n\n".join(
                 filter(None, (read_instructions(settings), remembered(memories, settings)))
@@ -279,6 +280,16 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
         guarded=(home,),
         judge=JudgeConfig(judge.model, judge.patience_s or PERMISSION_PATIENCE_S) if judge else None,
     )
+
+
+def _infinite_sessions(config: CompactionConfig) -> InfiniteSessionConfig:
+    """When conversations are compacted whose sessions do not say so."""
+    said = {
+        "enabled": config.enabled,
+        "background_compaction_threshold": config.background_threshold,
+        "buffer_exhaustion_threshold": config.exhaustion_threshold,
+    }
+    return InfiniteSessionConfig.model_validate({name: value for name, value in said.items() if value is not None})
 
 
 def run(options: Options) -> int:

@@ -38,6 +38,11 @@
     longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
     jitter = 0.5                        # the share of each wait that chance decides, from 0 to 1
 
+    [compaction]                        # of long conversations, for sessions that do not say otherwise
+    enabled = true
+    background_threshold = 0.8          # of what the model can be given: from here on a summary is made
+    exhaustion_threshold = 0.95         # from here on it is waited for
+
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
@@ -222,6 +227,12 @@ class RetryConfig(_Section):
     jitter: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
+class CompactionConfig(_Section):
+    enabled: bool | None = None
+    background_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+
+
 class HooksConfig(_Section):
     patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
@@ -286,6 +297,7 @@ class Config(_Section):
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
     retry: RetryConfig = Field(default_factory=RetryConfig)
+    compaction: CompactionConfig = Field(default_factory=CompactionConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
     clients: ClientsConfig = Field(default_factory=ClientsConfig)
     services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(

@@ -35,7 +35,7 @@ from jumpseat.agent.session import Session, Surroundings
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.tool_choice import check_choice
-from jumpseat.errors import InvalidRequestError, SessionNotFoundError
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.store.event_log import cut_log, repair_log
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
@@ -44,7 +44,7 @@ from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, worksp
 from jumpseat.tools import SESSION_TOOLS
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
+from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
 
 log = logging.getLogger(__name__)
@@ -78,6 +78,7 @@ class SessionRegistry:
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
         policy: Policy | None = None,
+        infinite_sessions: InfiniteSessionConfig | None = None,
         skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
     ) -> None:
         self.store = store
@@ -103,8 +104,10 @@ class SessionRegistry:
             patience_s=patience_s,
             secrets=secrets,
             policy=policy or Policy(),
+            infinite_sessions=infinite_sessions or InfiniteSessionConfig(),
             skills=skills,
             keep_options=self.keep_options,
+            keep_checkpoint=self._keep_checkpoint,
         )
 
     # --- beginning ----------------------------------------------------------------------------------------------
@@ -253,6 +256,16 @@ class SessionRegistry:
         if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
             folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 
+    def _keep_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
+        """Keep a summary as a file; a disk that refuses costs the file, not the summary."""
+        after = session.conversation.checkpoint
+        try:
+            kept = self._folders[session.id].add_checkpoint(title, summary, after)
+        except StoreError as error:
+            log.error("session %s: its summary is in the log only: %s", session.id, error)
+            return after + 1, None
+        return kept.number, str(kept.path)
+
     def lost(self, client: Client) -> None:
         """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""
         for session in self._live.values():
@@ -352,12 +365,22 @@ class SessionRegistry:
         """
         if session.running:
             raise InvalidRequestError("the session is at work: abort it before its history is changed")
+        # A summary of what is not there any more would be none of the rest.
+        session.compactor.cancel()
         cut = cut_log(self._folders[session.id].log.path, event_id)
         if cut is None:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
         session.rewind(_decoded(left.records))
         return removed
+
+    def drop_checkpoints(self, session: Session) -> None:
+        """Remove the summaries that are not in a session's history any more.
+
+        Raises:
+            StoreError: one cannot be removed.
+        """
+        self._folders[session.id].checkpoints.drop_after(session.conversation.checkpoint)
 
     def fork(self, session_id: str, up_to: str | None, name: str | None) -> str:
         """Copy a session, live or stored, under a new id, which is returned.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.editor import Editor, Schemas, option, running_editor
+from tests.support.editor import CONFIG, Editor, Schemas, option, running_editor
 from tests.support.fake_openai import fake_openai, says, stalls
 from tests.support.server import calls
 
@@ -18,6 +18,10 @@ pytestmark = pytest.mark.anyio
 
 ALLOWED: Final = {"session/request_permission": option("allow_once")}
 FILES: Final = {"fs": {"readTextFile": True, "writeTextFile": True}}
+SUMMING_UP: Final = (
+    {"when": "^Please create a detailed summary", "turns": [{"hang": True}]},
+    {"turns": [{"text": "ok"}]},
+)
 RUDE: Final = str(Path(__file__).parents[1] / "support" / "rude_mcp_server.py")
 
 
@@ -25,7 +29,7 @@ RUDE: Final = str(Path(__file__).parents[1] / "support" / "rude_mcp_server.py")
 class State:
     """A turn whose model says ``turns`` is in this state when ``there`` has returned.
 
-    ``withdrawn`` is the method of a question that is to be taken back.
+    ``withdrawn`` is the method of a question that is to be taken back. ``before`` was said before ``prompt``.
     """
 
     turns: tuple[dict[str, Any], ...]
@@ -35,6 +39,10 @@ class State:
     servers: tuple[dict[str, Any], ...] = ()
     withdrawn: str | None = None
     mode: str = "agent"
+    before: str | None = None
+    prompt: str = "go"
+    prompts: tuple[dict[str, Any], ...] = ()
+    config: str = CONFIG
 
 
 def _asked(method: str) -> Callable[[Editor], Awaitable[object]]:
@@ -132,6 +140,22 @@ STATES: Final[Mapping[str, State]] = {
         withdrawn="session/request_permission",
     ),
     "calls follow each other at once": State((calls("no_such_tool"),), _told("tool_call_update", status="failed")),
+    "a summary is waited for": State(
+        (),
+        _told("compaction_update", status="in_progress"),
+        capabilities={"session": {"compaction": {}}},
+        prompts=SUMMING_UP,
+        before="hi",
+        config=CONFIG + "\n[compaction]\nbackground_threshold = 0.0\nexhaustion_threshold = 0.0\n",
+    ),
+    "the conversation is being compacted": State(
+        (),
+        _told("compaction_update", status="in_progress"),
+        capabilities={"session": {"compaction": {}}},
+        prompts=SUMMING_UP,
+        before="hi",
+        prompt="/compact",
+    ),
     "an MCP server does not come up": State(
         ({"text": "never"},),
         _told("session_info_update"),
@@ -145,10 +169,16 @@ async def test_a_turn_can_be_cancelled_while(tmp_path: Path, schemas: Schemas, n
     state = STATES[name]
     (tmp_path / "a.txt").write_text("text\n")
     async with running_editor(
-        tmp_path, schemas, *state.turns, capabilities=dict(state.capabilities), answers=state.answers
+        tmp_path,
+        schemas,
+        *state.turns,
+        prompts=state.prompts,
+        capabilities=dict(state.capabilities),
+        config=state.config,
+        answers=state.answers,
     ) as (server, editor):
         session = await _opened(editor, tmp_path, state)
-        prompt = await editor.begin(session, "go")
+        prompt = await editor.begin(session, state.prompt)
         await state.there(editor)
         await editor.cancel(session)
         answer = await editor.response(prompt)
@@ -176,9 +206,15 @@ async def test_an_editor_can_go_away_while(tmp_path: Path, schemas: Schemas, nam
     state = STATES[name]
     (tmp_path / "a.txt").write_text("text\n")
     async with running_editor(
-        tmp_path, schemas, *state.turns, capabilities=dict(state.capabilities), answers=state.answers
+        tmp_path,
+        schemas,
+        *state.turns,
+        prompts=state.prompts,
+        capabilities=dict(state.capabilities),
+        config=state.config,
+        answers=state.answers,
     ) as (server, editor):
-        await editor.begin(await _opened(editor, tmp_path, state), "go")
+        await editor.begin(await _opened(editor, tmp_path, state), state.prompt)
         await state.there(editor)
         await server.close_stdin()
         # Within half a second, and with no process left: leaving the server checks both.
@@ -237,6 +273,8 @@ async def _opened(editor: Editor, folder: Path, state: State) -> str:
     session = await editor.new(folder, mcpServers=list(state.servers))
     if state.mode != "agent":
         await editor.call("session/set_mode", {"sessionId": session, "modeId": state.mode})
+    if state.before is not None:
+        await editor.say(session, state.before)
     return session
 
 

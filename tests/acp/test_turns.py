@@ -310,3 +310,50 @@ async def test_the_todos_of_the_model_are_its_plan_and_come_back_with_the_sessio
     async with running_editor(tmp_path, schemas, {"text": "ok"}) as (_, editor):
         await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         await editor.update("plan", entries=looked)
+
+
+SHOWS: dict[str, Any] = {"session": {"compaction": {}}}
+SUMMARY: dict[str, Any] = {
+    "when": "^Please create a detailed summary",
+    "turns": [{"text": "<overview>All.</overview>"}],
+}
+
+
+async def test_a_conversation_is_compacted_by_a_command_and_shown_so(tmp_path: Path, schemas: Schemas) -> None:
+    prompts = [SUMMARY, {"turns": [{"text": "ok"}]}]
+    async with running_editor(tmp_path, schemas, prompts=prompts, capabilities=SHOWS) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        full = editor.updates(session, "usage_update")[-1]["used"]
+        assert (await editor.say(session, "/compact Keep it short."))["stopReason"] == "end_turn"
+        begun, done = editor.updates(session, "compaction_update")
+        assert (begun["status"], done["status"]) == ("in_progress", "completed")
+        assert begun["compactionId"] == done["compactionId"]
+        assert done["summary"] == [{"type": "text", "text": "<overview>All.</overview>"}]
+        assert "was compacted from about" in editor.said(session)
+        assert editor.updates(session, "usage_update")[-1]["used"] != full
+        await editor.call("session/close", {"sessionId": session})
+        since = len(editor.messages)
+        await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        again = editor.updates(session, "compaction_update", since=since)
+        assert [one["status"] for one in again] == ["completed"]
+
+
+async def test_an_editor_that_shows_no_compaction_is_told_of_none_and_one_that_fails_is_told(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    refuses = {**SUMMARY, "turns": [{"text": "never", "errors": [{"status": 400, "message": "not now"}] * 9}]}
+    prompts = [refuses, {"turns": [{"text": "ok"}]}]
+    async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        failed = await editor.response(await editor.begin(session, "/compact"))
+        assert "not now" in failed["error"]["message"]
+        assert editor.updates(session, "compaction_update") == []
+    async with running_editor(tmp_path / "two", schemas, prompts=prompts, capabilities=SHOWS) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        await editor.response(await editor.begin(session, "/compact"))
+        last = editor.updates(session, "compaction_update")[-1]
+        assert last["status"] == "failed"
+        assert "not now" in last["error"]

@@ -414,7 +414,7 @@ async def test_a_slow_client_is_waited_for_while_an_answer_streams() -> None:
 
 async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is_asked_all_the_same() -> None:
     model = Recorder(*([said("one")] for _ in range(3)))
-    known = ModelInfo("m", vision=False, tools=False, reasoning=False, context_window=5, max_output_tokens=3)
+    known = ModelInfo("m", vision=False, tools=False, reasoning=False, context_window=50_000, max_output_tokens=3)
     settings = replace(STREAMING, reasoning_effort="high")
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, settings=settings, tools=[ADD], known=known)
@@ -432,7 +432,7 @@ async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is
             ),
             ("capability", f"{no_tools}. It was asked all the same."),
         ]
-        assert windows == [5, 5, 5]
+        assert windows == [50_000] * 3
     assert [one.reasoning_effort for one in model.requests] == ["high", "high", None]
     # What is known decides about nothing that is sent.
     assert all(one.tools and one.vision and one.max_output_tokens is None for one in model.requests)

@@ -58,6 +58,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
         ],
     ),
     ("also this", [{"text": "All done."}]),
+    ("^Please create a detailed summary", [{"text": "<overview>Much was done.</overview>"}]),
     (
         "use the servers",
         [
@@ -140,6 +141,7 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _abort(wire, session)
             await client.idle(5)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
+            await wire.call("session.history.compact", {"sessionId": session, "customInstructions": "Be brief."})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
             await _reach_a_limit(wire, session, copilot)

@@ -101,6 +101,8 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.start": ["sessionId", "version", "producer", "selectedModel", "context.cwd", "context.repository"],
     "session.title_changed": ["title"],
     "session.todos_changed": [],
+    "session.compaction_start": [],
+    "session.compaction_complete": ["success", "summaryContent", "preCompactionTokens"],
     "session.usage_info": ["currentTokens", "messagesLength", "tokenLimit"],
     "session.warning": ["warningType", "message"],
     "session.workspace_file_changed": ["operation", "path"],

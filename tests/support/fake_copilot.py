@@ -33,6 +33,7 @@ MODELS: list[JsonObject] = [
     {"id": "by-responses", "supported_endpoints": ["/responses"]},
     {"id": "by-messages", "supported_endpoints": ["/v1/messages"]},
 ]
+TOOK: JsonObject = {"usage": {"prompt_tokens": 1, "completion_tokens": 1}, "copilot_usage": {"total_nano_aiu": 5}}
 _WIRES = ("/tenant/chat/completions", "/tenant/responses", "/tenant/v1/messages")
 
 
@@ -101,8 +102,8 @@ async def fake_copilot() -> AsyncGenerator[FakeCopilot]:
 def _said(wire: str, text: str, *, stream: bool) -> Reply:
     if wire == "chat/completions":
         if not stream:
-            return json_reply({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
-        delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+            return json_reply({"choices": [{"message": {"content": text}, "finish_reason": "stop"}], **TOOK})
+        delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}], **TOOK}
         return event_stream(_data(delta), b"data: [DONE]\n\n")
     if wire == "responses":
         message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}

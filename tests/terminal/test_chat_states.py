@@ -21,6 +21,8 @@ WORDS = " ".join(f"w{number}" for number in range(40))
 
 SCRIPT = {
     "prompts": [
+        {"when": "wants of this summary: slow", "turns": [{"hang": True}]},
+        {"when": "^Please create a detailed summary", "turns": [{"text": "<overview>All of it.</overview>"}]},
         {"when": "make", "turns": [{"tool_calls": [TOUCH]}, {"text": "It is made."}]},
         {"when": "count", "turns": [{"tool_calls": [COUNT]}, {"text": "never"}]},
         {"when": "stream", "turns": [{"text": f"First.\n\n{WORDS}", "hang": True}]},
@@ -56,6 +58,25 @@ NOTHING_LEFT = {"without": r"ctrl-c cancels"}
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path, SCRIPT)
+
+
+def test_a_conversation_is_summed_up_by_a_command_and_by_itself(place: Place) -> None:
+    (place.home / "config.toml").open("a").write("\n[compaction]\nexhaustion_threshold = 0.0\n")
+    with chat(place) as terminal:
+        terminal.say("hello")
+        terminal.until(r"You said: hello")
+        terminal.say("/compact slow")
+        terminal.until(r"summing up \d", r"ctrl-c cancels")
+        terminal.press("C-c")
+        terminal.until(r"/compact: the conversation was not compacted: it was cancelled", **NOTHING_LEFT)
+        terminal.say("/compact")
+        terminal.until(r"The conversation was compacted from about \d+ tokens to \d+\.")
+    (place.home / "config.toml").open("a").write("background_threshold = 0.0\n")
+    with chat(place) as terminal:
+        for word in ("alpha", "beta"):
+            terminal.say(word)
+            terminal.until(rf"You said: {word}")
+        terminal.until(r"The conversation was summed up: about [\d,]+ tokens of context instead of [\d,]+\.")
 
 
 def test_ctrl_c_cancels_whatever_is_going_on_and_never_leaves_by_it(place: Place) -> None:

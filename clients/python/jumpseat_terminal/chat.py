@@ -181,7 +181,7 @@ class Chat:
         model = self.feed.model
         for event in events[first:]:
             self.feed.take(event)
-        self.feed.busy, self.feed.model = False, model
+        self.feed.busy, self.feed.compacting, self.feed.model = False, None, model
         self.feed.calls.clear()
         self.screen.remember(self.feed.prompts)
 
@@ -275,7 +275,7 @@ class Chat:
         self._tasks.start_soon(self._entered, text)
 
     def interrupted(self) -> bool:
-        if not (self._ready and self.feed.busy):
+        if not (self._ready and (self.feed.busy or self.feed.compacting)):
             return False
         self._tasks.start_soon(self._try, self.session.abort("the user cancelled"))
         return True

@@ -13,12 +13,15 @@ from typing import Any, Final, Literal, TypeAlias
 
 from jumpseat_client import Event
 from jumpseat_protocol.events import (
+    COMPACTION_CANCELLED,
     AssistantMessage,
     AssistantUsage,
     MessageDelta,
     ModelCallFailure,
     Reasoning,
     ReasoningDelta,
+    SessionCompactionComplete,
+    SessionCompactionStart,
     SessionError,
     SessionIdle,
     SessionInfo,
@@ -67,6 +70,8 @@ class Feed:
     def __init__(self, write: Callable[[str], None], painter: Callable[[], Painter]) -> None:
         self.busy = False
         self.queued = 0
+        self.compacting: float | None = None
+        """Since when the conversation is being summed up."""
         self.model: str | None = None
         self.context_used: float | None = None
         self.show_thinking = False
@@ -134,6 +139,10 @@ class Feed:
                 self.note(message)
             case SessionWarning(message=message):
                 self._out("notes", self._painter().warning(message))
+            case SessionCompactionStart():
+                self.compacting = time.monotonic()
+            case SessionCompactionComplete() as end:
+                self._compacted(end)
             case SessionError(message=message):
                 self._flush()
                 self._out("notes", self._painter().error(message))
@@ -218,6 +227,18 @@ class Feed:
             self._out("tools", painter.tool(call.name, arguments, _size(content), failed=False))
             self.unfolded = painter.output(content, None) if content.strip() else self.unfolded
 
+    def _compacted(self, end: SessionCompactionComplete) -> None:
+        self.compacting = None
+        if end.trigger == "manual":
+            # The command for it says what came of it.
+            return
+        if end.success:
+            before, after = end.pre_compaction_tokens or 0, end.post_compaction_tokens or 0
+            self.note(f"The conversation was summed up: about {after:,} tokens of context instead of {before:,}.")
+        elif end.error != COMPACTION_CANCELLED:
+            text = f"The conversation could not be summed up: {one_line(end.error or 'no reason given')}"
+            self._out("notes", self._painter().warning(text))
+
     def _idle(self, *, aborted: bool) -> None:
         self._flush()
         seconds = time.monotonic() - self._since
@@ -273,7 +294,7 @@ class Feed:
     def doing(self) -> str:
         """What is being done and for how long, for the line of progress; empty when idle."""
         if not self.busy:
-            return ""
+            return f"summing up {duration(time.monotonic() - self.compacting)}" if self.compacting else ""
         running = [call.name for call in self.calls.values() if call.running]
         if running:
             what = (
@@ -284,7 +305,7 @@ class Feed:
         elif self._message.size:
             what = "writing"
         else:
-            what = "thinking" if self._thinking else "waiting"
+            what = "thinking" if self._thinking else "summing up" if self.compacting else "waiting"
             if self._trouble:
                 what = f"trying again ({self._trouble[:40]})"
         queued = f", {self.queued} queued" if self.queued else ""

@@ -29,7 +29,10 @@ from jumpseat_client import (
 from jumpseat_protocol.events import (
     AssistantMessage,
     AssistantUsage,
+    CompactionTokensUsed,
     MessageDelta,
+    SessionCompactionComplete,
+    SessionCompactionStart,
     SessionError,
     SessionIdle,
     SessionWarning,
@@ -173,13 +176,11 @@ class _Run:
             case ToolExecutionComplete() as done:
                 self._progress.end(self._tools.get(done.tool_call_id, "tool"), done.success)
             case AssistantUsage() as used:
-                for name, tokens in (
-                    ("inputTokens", used.input_tokens),
-                    ("outputTokens", used.output_tokens),
-                    ("cacheReadTokens", used.cache_read_tokens),
-                    ("cacheWriteTokens", used.cache_write_tokens),
-                ):
-                    self._usage[name] += tokens
+                self._use(used)
+            case SessionCompactionStart():
+                self._progress.say("summing up the conversation")
+            case SessionCompactionComplete(compaction_tokens_used=CompactionTokensUsed() as used):
+                self._use(used)
             case SessionWarning(message=message):
                 self._progress.say(f"warning: {one_line(message)}")
             case SessionError() as error:
@@ -190,6 +191,15 @@ class _Run:
                     self._fail("the run was aborted")
             case _:
                 pass
+
+    def _use(self, used: AssistantUsage | CompactionTokensUsed) -> None:
+        for name, tokens in (
+            ("inputTokens", used.input_tokens),
+            ("outputTokens", used.output_tokens),
+            ("cacheReadTokens", used.cache_read_tokens),
+            ("cacheWriteTokens", used.cache_write_tokens),
+        ):
+            self._usage[name] += tokens
 
     def _text(self, text: str) -> None:
         if self._options.format == "text":

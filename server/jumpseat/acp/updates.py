@@ -36,6 +36,13 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """Send a ``session/update`` about a compaction, where the editor shows those."""
+
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class OptionsChanged:
     """The mode, the model or another option is not what it was."""
 
@@ -87,6 +94,7 @@ class Withdraw:
 Step: TypeAlias = (
     Update
     | Notice
+    | Compaction
     | OptionsChanged
     | CommandsChanged
     | PlanChanged
@@ -157,6 +165,7 @@ class Translator:
     _shown: dict[str, int] = field(default_factory=dict[str, int])
     _held: set[str] = field(default_factory=set[str])
     _intentions: dict[str, str] = field(default_factory=dict[str, str])
+    _compaction: str | None = None
 
     def steps(self, event: events.Event, *, lossy: bool = False) -> Iterator[Step]:
         """What is to be done about ``event``. To a ``lossy`` client pieces of messages are not sent: the rest of a
@@ -212,6 +221,11 @@ class Translator:
                 self.spent.add(payload)
             case events.SessionUsageInfo():
                 yield Update(self._usage(payload))
+            case events.SessionCompactionStart():
+                self._compaction = event.id
+                yield Compaction(_compaction(event.id, "in_progress"))
+            case events.SessionCompactionComplete():
+                yield Compaction(_compacted(self._compaction or event.id, payload))
             case events.SessionTitleChanged():
                 self.titled = True
                 yield Update(_info(payload.title, event.timestamp))
@@ -282,7 +296,7 @@ class Translator:
             case _:
                 assert_never(payload)
 
-    def replay(self, payload: events.EventPayload | events.UnknownPayload) -> Iterator[Update]:
+    def replay(self, payload: events.EventPayload | events.UnknownPayload) -> Iterator[Update | Compaction]:
         """What an editor that loads a session is shown of an event of its log."""
         match payload:
             case events.UserMessage():
@@ -302,6 +316,8 @@ class Translator:
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionComplete():
                 yield _call_update(self._end(payload))
+            case events.SessionCompactionComplete(success=True):
+                yield Compaction(_compacted(f"checkpoint-{payload.checkpoint_number}", payload))
             case _:
                 pass
 
@@ -369,3 +385,15 @@ def _call_update(body: JsonObject) -> Update:
 
 def _info(title: str, time: str) -> JsonObject:
     return {"sessionUpdate": "session_info_update", "title": title, "updatedAt": time}
+
+
+def _compaction(compaction_id: str, status: str, **more: Any) -> JsonObject:
+    return {"sessionUpdate": "compaction_update", "compactionId": compaction_id, "status": status, **more}
+
+
+def _compacted(compaction_id: str, end: events.SessionCompactionComplete) -> JsonObject:
+    if end.success:
+        return _compaction(compaction_id, "completed", summary=[text_block(end.summary_content or "")])
+    if end.error == events.COMPACTION_CANCELLED:
+        return _compaction(compaction_id, "cancelled")
+    return _compaction(compaction_id, "failed", error=end.error)

@@ -18,6 +18,7 @@ from jumpseat.acp.updates import (
     AskPermission,
     AskToOpen,
     CommandsChanged,
+    Compaction,
     Notice,
     OptionsChanged,
     PlanChanged,
@@ -88,6 +89,9 @@ class SessionView:
             case Notice():
                 if self._door.capabilities.session.notices is not None:
                     self.tell({"sessionUpdate": "notice", "severity": step.severity, "title": step.title})
+            case Compaction():
+                if self._door.capabilities.session.compaction is not None:
+                    self.tell(step.body)
             case OptionsChanged():
                 self._tell_mode()
                 self.tell_options()
@@ -162,7 +166,7 @@ class SessionView:
         """Send all that has been said so far."""
         for payload in history:
             for update in self.translator.replay(payload):
-                self.tell(update.body)
+                self._take(update)
         self.translator.calls.clear()
 
     def _text_of(self, path: str) -> str | None:

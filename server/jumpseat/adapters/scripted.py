@@ -81,6 +81,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
+from jumpseat.agent.conversation import SUMMARISED, SUMMARY_REQUEST, last_prompt
 from jumpseat.agent.model import (
     Capabilities,
     Completed,
@@ -96,6 +97,8 @@ from jumpseat.errors import ConfigError, ProviderError, ProviderRequestError, Pr
 
 PROMPT_MARK: Final = "<current_datetime>"
 """What the server puts before every prompt, and not before the other messages that have the role user."""
+
+_COMPACTION: Final = (SUMMARY_REQUEST, SUMMARISED)
 
 _WRAPPING: Final = re.compile(
     r"<(current_datetime|reminder|system_reminder|ide_selection|tools_changed_notice|tagged_files|github_references)>"
@@ -290,9 +293,11 @@ class _Scene:
             for position, message in enumerate(request.messages)
             if isinstance(message, UserMessage)
         ]
-        # Hook context, skills and pictures come as user messages too; where prompts are marked, only they count.
-        prompts = [item for item in texts if PROMPT_MARK in item[1]] or texts
-        position, self.prompt = prompts[-1] if prompts else (-1, "")
+        # Hook context, skills and pictures come as user messages too; where prompts are marked, only they count,
+        # and what comes of a compaction.
+        prompts = [item for item in texts if PROMPT_MARK in item[1] or item[1].startswith(_COMPACTION)] or texts
+        position, text = prompts[-1] if prompts else (-1, "")
+        self.prompt = last_prompt(text)
         answers = [isinstance(message, AssistantMessage) for message in request.messages]
         self.answers = sum(answers)
         self.answers_since_prompt = sum(answers[position + 1 :])

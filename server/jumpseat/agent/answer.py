@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from jumpseat.agent import tokens
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.citations import citations_of
 from jumpseat.agent.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, ModelRequest, Usage
+from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Usage
 from jumpseat.agent.model_call import Answer
 from jumpseat.agent.provider_blocks import provider_blocks
 from jumpseat.agent.queue import Prompt
 from jumpseat.agent.session import Session
 from jumpseat_protocol import events
 
-DEFAULT_CONTEXT_WINDOW: Final = 128_000
-
 
 def publish_answer(
-    session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, answer: Answer, turn_id: str
+    session: Session, prompt: Prompt, resolved: ResolvedModel, weight: tokens.Weight, answer: Answer, turn_id: str
 ) -> events.Event:
-    """Write the answer down and say what it cost."""
+    """Write the answer down and say what it cost. ``weight`` is that of the request."""
     completed = answer.completed
     message = completed.message
     model = completed.model or resolved.wire_name
@@ -65,17 +61,15 @@ def publish_answer(
             copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
         )
     )
-    system = tokens.of_text(request.system)
-    tools = tokens.of_tools(request.tools)
-    conversation = sum(tokens.of_message(one) for one in request.messages) + output_tokens
+    session.compactor.learn(weight.total, usage.input_tokens)
     session.emit(
         events.SessionUsageInfo(
-            current_tokens=system + tools + conversation,
-            messages_length=len(request.messages) + 2,
-            token_limit=resolved.known.context_window or DEFAULT_CONTEXT_WINDOW,
-            system_tokens=system,
-            conversation_tokens=conversation,
-            tool_definitions_tokens=tools,
+            current_tokens=weight.total + output_tokens,
+            messages_length=weight.messages + 1,
+            token_limit=resolved.known.window,
+            system_tokens=weight.system,
+            conversation_tokens=weight.conversation + output_tokens,
+            tool_definitions_tokens=weight.tools,
         )
     )
     return event

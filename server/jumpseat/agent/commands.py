@@ -13,6 +13,7 @@ from typing import Final
 
 import anyio
 
+from jumpseat.agent.compaction import compact
 from jumpseat.agent.queue import Prompt, QueuedCommand
 from jumpseat.agent.session import Session
 from jumpseat.agent.skill_calls import called_by, for_people
@@ -25,11 +26,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """``run`` gets the text behind the name and returns what to show. ``hint`` tells what that text may be."""
+    """``run`` gets the text behind the name and returns what to show. ``hint`` tells what that text may be,
+    ``while_prompting`` whether it can be called while a prompt runs.
+    """
 
     description: str
     run: Callable[[Session, str], Awaitable[str]]
     hint: str | None = None
+    while_prompting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def available(
     hidden = {name.casefold() for name in brought}
     if builtins:
         found += [
-            _info(name, one.description, "builtin", one.hint)
+            _info(name, one.description, "builtin", one.hint, while_prompting=one.while_prompting)
             for name, one in BUILTINS.items()
             if name not in hidden
         ]
@@ -126,10 +130,12 @@ def available(
     return sorted(found, key=lambda one: one.name)
 
 
-def _info(name: str, description: str, kind: CommandKind, hint: str | None = None) -> SlashCommandInfo:
+def _info(
+    name: str, description: str, kind: CommandKind, hint: str | None = None, *, while_prompting: bool = True
+) -> SlashCommandInfo:
     shown = CommandInput(hint=hint) if hint else None
     return SlashCommandInfo(
-        name=name, description=description, kind=kind, allow_during_agent_execution=True, input=shown
+        name=name, description=description, kind=kind, allow_during_agent_execution=while_prompting, input=shown
     )
 
 
@@ -167,6 +173,14 @@ async def _model(session: Session, args: str) -> str:
     return f"The model is {resolved.info.id}."
 
 
+async def _compact(session: Session, args: str) -> str:
+    done = await compact(session, instructions=args or None)
+    if not done.success:
+        raise InvalidRequestError(f"the conversation was not compacted: {done.error}")
+    before, after = done.pre_compaction_tokens, done.post_compaction_tokens
+    return f"The conversation was compacted from about {before} tokens to {after}."
+
+
 async def _usage(session: Session, _args: str) -> str:
     models = session.metrics.models
     lines = [
@@ -177,6 +191,12 @@ async def _usage(session: Session, _args: str) -> str:
 
 
 BUILTINS: Final = {
+    "compact": Builtin(
+        "Sum up the conversation to free up context",
+        _compact,
+        "what the summary is to keep",
+        while_prompting=False,
+    ),
     "help": Builtin("List the commands", _help),
     "model": Builtin("Tell the model, or use another one", _model, "name of a model"),
     "usage": Builtin("Tell what this session has used since it was opened", _usage),

@@ -7,6 +7,7 @@ closed here with the text for interrupted calls, so that the sequence a provider
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -31,6 +32,19 @@ from jumpseat_protocol import events
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
 
+SUMMARY_REQUEST: Final = (
+    "Please create a detailed summary of the conversation so far. The history is being compacted"
+)
+"""How the model is asked for a summary; like the next text, in the words that the wire fixes."""
+
+SUMMARISED: Final = "Some of the conversation history has been summarized to free up context."
+
+LONGEST_PROMPT_CHARACTERS: Final = 8_000
+"""Of one prompt in a conversation that was summed up."""
+
+MOST_PROMPT_CHARACTERS: Final = 40_000
+"""Of all prompts there."""
+
 
 @dataclass(slots=True)
 class _Step:
@@ -40,6 +54,8 @@ class _Step:
     """
 
     message: UserMessage | AssistantMessage
+    # What the user said, as they said it.
+    prompt: str | None = None
     calls: list[ToolUseBlock] = field(default_factory=list[ToolUseBlock])
     results: list[ToolResultBlock | None] = field(default_factory=list[ToolResultBlock | None])
 
@@ -48,7 +64,14 @@ class Conversation:
     """Built by :meth:`apply`, read by :meth:`messages`."""
 
     def __init__(self) -> None:
+        # How often it was compacted, and which checkpoint holds the last summary.
+        self.compactions = 0
+        self.checkpoint = 0
         self._steps: list[_Step] = []
+        # The prompts that are in the summary, oldest first.
+        self._compacted_prompts: list[str] = []
+        # How many steps a compaction is about that has begun.
+        self._compacting: int | None = None
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -57,27 +80,33 @@ class Conversation:
         """Take note of one persisted event; those that are not part of the conversation change nothing."""
         match payload:
             case events.UserMessage():
-                self._steps.append(_Step(UserMessage(_user_blocks(payload))))
+                prompt = payload.content if payload.source is None else None
+                self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt))
             case events.AssistantMessage():
                 blocks = _assistant_blocks(payload)
                 if blocks:
                     message = AssistantMessage(blocks)
                     calls = message.tool_uses()
-                    self._steps.append(_Step(message, calls, [None] * len(calls)))
+                    self._steps.append(_Step(message, None, calls, [None] * len(calls)))
             case events.ToolExecutionComplete():
                 self._settle(payload)
+            case events.SessionCompactionStart():
+                self._compacting = len(self._steps)
+            case events.SessionCompactionComplete(success=True, summary_content=str(summary)):
+                self._compact(summary)
+                self.checkpoint = payload.checkpoint_number or self.checkpoint
+            case events.SessionCompactionComplete():
+                self._compacting = None
             case _:
                 pass
 
     def messages(self) -> list[Message]:
         """What to send to a model: every call is followed by its result, in the order of the calls."""
-        out: list[Message] = []
-        for step in self._steps:
-            out.append(step.message)
-            if step.calls:
-                answers = zip(step.calls, step.results, strict=True)
-                out.append(ToolMessage([result or _interrupted(call) for call, result in answers]))
-        return out
+        return _messages(self._steps)
+
+    def after_compaction(self, summary: str) -> list[Message]:
+        """What :meth:`messages` will be once the compaction that has begun ends with ``summary``."""
+        return _messages(self._compacted(summary)[0])
 
     def open_calls(self) -> list[ToolUseBlock]:
         """Calls of the last assistant message that have no result yet."""
@@ -85,6 +114,19 @@ class Conversation:
             if isinstance(step.message, AssistantMessage):
                 return [call for call, result in zip(step.calls, step.results, strict=True) if result is None]
         return []
+
+    def _compact(self, summary: str) -> None:
+        """Put a summary in the place of what was there when the compaction began; what has come since stays."""
+        self._steps, self._compacted_prompts = self._compacted(summary)
+        self._compacting = None
+        self.compactions += 1
+
+    def _compacted(self, summary: str) -> tuple[list[_Step], list[str]]:
+        """The steps and the prompts that are in none of them, if ``summary`` stood for what was there."""
+        about = len(self._steps) if self._compacting is None else self._compacting
+        old, rest = self._steps[:about], self._steps[about:]
+        prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
+        return [_Step(UserMessage([TextBlock(compacted(prompts, summary))])), *rest], prompts
 
     def _settle(self, payload: events.ToolExecutionComplete) -> None:
         # From the end, because some providers use the same ids in every answer.
@@ -96,6 +138,58 @@ class Conversation:
                         call.arguments = payload.effective_arguments
                         call.arguments_json = canonical_json(payload.effective_arguments)
                     return
+
+
+def _messages(steps: Iterable[_Step]) -> list[Message]:
+    out: list[Message] = []
+    for step in steps:
+        out.append(step.message)
+        if step.calls:
+            answers = zip(step.calls, step.results, strict=True)
+            out.append(ToolMessage([result or _interrupted(call) for call, result in answers]))
+    return out
+
+
+def compacted(prompts: Sequence[str], summary: str) -> str:
+    """What stands for a conversation that was summed up: what the user said, and the summary of the rest.
+
+    The form is fixed by the wire. Of prompts that are long together, the first and the latest are kept.
+    """
+    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _kept(prompts))
+    return (
+        f"{SUMMARISED}\n\n"
+        "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
+        f"{said}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
+    )
+
+
+def last_prompt(text: str) -> str:
+    """The last prompt in what stands for a conversation that was summed up; any other ``text`` as it is."""
+    if not text.startswith(SUMMARISED):
+        return text
+    said = text.partition("\n</user_message>\n\nHere is a summary of the prior context:\n")[0]
+    return said.rpartition("<user_message>\n")[2]
+
+
+def _kept(prompts: Sequence[str]) -> list[str]:
+    """The prompts that fit, each without its middle where it is long; one line stands for those left out."""
+    if not prompts:
+        return []
+    first, *others = [_cut(one) for one in prompts]
+    latest: list[str] = []
+    room = MOST_PROMPT_CHARACTERS - len(first)
+    while others and len(others[-1]) <= room:
+        room -= len(others[-1])
+        latest.insert(0, others.pop())
+    left_out = [f"[{len(others)} earlier messages are left out here.]"] if others else []
+    return [first, *left_out, *latest]
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_PROMPT_CHARACTERS:
+        return text
+    half = LONGEST_PROMPT_CHARACTERS // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here.]\n{text[-half:]}"
 
 
 def canonical_json(arguments: Any) -> str:

@@ -6,14 +6,11 @@ The model is told of the rest with each prompt; with nothing left it is not call
 
 from __future__ import annotations
 
-from typing import Final
-
+from jumpseat.agent.model import NANO
 from jumpseat.agent.session import LIMITS, Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderQuotaError
 from jumpseat_protocol.events import SessionLimits
-
-NANO: Final = 1_000_000_000
 
 
 def limits_of(settings: SessionSettings) -> SessionLimits | None:

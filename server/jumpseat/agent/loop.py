@@ -8,41 +8,30 @@ Functions over a session; all they do shows in its events. A prompt ends in one 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
-from jumpseat.agent import limits
+from jumpseat.agent import limits, tokens
 from jumpseat.agent.answer import publish_answer
 from jumpseat.agent.attachments import as_logged
 from jumpseat.agent.auto_mode import CAUSE, SwitchToAutoError
-from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.hosted_tools import beside_hosted, hosted_for_call, tell_missing
+from jumpseat.agent.compaction import make_room, make_room_for
+from jumpseat.agent.hosted_tools import tell_missing
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_call import Answer, ask_model, tell_error
 from jumpseat.agent.portability import check_capability, check_portability
 from jumpseat.agent.prompt import wrapped
 from jumpseat.agent.queue import Prompt
-from jumpseat.agent.rewriting import as_sent
+from jumpseat.agent.requests import build_request, find_model, system_message
 from jumpseat.agent.session import Session
 from jumpseat.agent.skill_calls import called_by, load
-from jumpseat.agent.structured import (
-    RESPONSE_FORMAT,
-    able_to_answer,
-    format_for_call,
-    problems_of,
-    repair_request,
-)
-from jumpseat.agent.system_prompt import system_prompt, to_transform
-from jumpseat.agent.tool_choice import choice_for_call
-from jumpseat.agent.tool_protocol import able_to_call
-from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ResponseFormatError, StoreError
+from jumpseat.agent.structured import RESPONSE_FORMAT, problems_of, repair_request
+from jumpseat.errors import JumpseatError, ProviderContextError, ProviderError, ResponseFormatError, StoreError
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import SpecificToolChoice
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +43,7 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         session.emit(events.PendingMessagesModified())
         await _say(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
-        system = await _system_message(session)
+        system = await system_message(session)
         stopped_before = False
         turn = 0
         while True:
@@ -68,7 +57,7 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
                     _join(prompt, steering)
             if agent is not (agent := session.settings.custom_agent):
                 # Another one was selected while the prompt runs: from here on it is that one's.
-                system = await _system_message(session)
+                system = await system_message(session)
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
@@ -157,27 +146,6 @@ def _load_skill(session: Session, prompt: str) -> None:
         session.add_context(context, source)
 
 
-async def _system_message(session: Session) -> str:
-    """The system message for one prompt. A client that fails to rewrite a section leaves it as it is."""
-    config, cwd = session.settings.system_message, session.settings.cwd
-    instructions = session.around.read_instructions(session.settings)
-    tools = session.tools.instructions()
-    folders = session.permissions.grounds.added
-    transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions, tools, folders)
-    client = session.clients.transform_client()
-    if wanted and client is not None:
-        try:
-            with anyio.fail_after(session.hooks.patience_s):
-                answer = await client.transform_system_message(session.id, wanted)
-        except (ClientCallError, TimeoutError) as error:
-            log.warning("session %s: the system message was not transformed: %s", session.id, error)
-        else:
-            transformed = {name: text for name, text in answer.items() if name in wanted}
-    agent = session.settings.custom_agent
-    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent.prompt if agent else "")
-
-
 TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 """After a turn: the model is to be called again, has nothing more to ask for, or was refused a call."""
 
@@ -185,8 +153,8 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
     limits.check(session)
-    resolved, request, answer = await _answered(session, prompt, system, turn_id)
-    message = publish_answer(session, prompt, resolved, request, answer, turn_id)
+    resolved, request, weight, answer = await _answered(session, prompt, system, turn_id)
+    message = publish_answer(session, prompt, resolved, weight, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
@@ -198,65 +166,32 @@ async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str
 
 async def _answered(
     session: Session, prompt: Prompt, system: str, turn_id: str
-) -> tuple[ResolvedModel, ModelRequest, Answer]:
+) -> tuple[ResolvedModel, ModelRequest, tokens.Weight, Answer]:
     """The answer of the model, which may become another one on the way, and the request that it was given."""
+    too_long = False
     while True:
         try:
             await session.tools.ready()
-            resolved = await _model(session)
+            resolved = await find_model(session)
         except JumpseatError as error:
             await tell_error(session, error, recoverable=False)
             raise
-        request = _request(session, prompt, system, resolved)
+        request = build_request(session, prompt, system, resolved)
+        weight = tokens.of_request(request)
+        if await make_room(session, resolved, request, weight):
+            continue
         prompt.called = True
         _tell_portability(session, resolved, request)
         tell_missing(session, prompt, resolved, request.hosted_tools)
         _tell_capability(session, resolved, request)
         try:
-            return resolved, request, await ask_model(session, prompt, resolved, request, turn_id)
+            return resolved, request, weight, await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
             session.use_model(switch.model, None, cause=CAUSE)
-
-
-async def next_request(session: Session, text: str | None) -> tuple[ResolvedModel, ModelRequest]:
-    """The model call that ``text`` would begin now, or that would go on from where the conversation is.
-
-    Nothing is sent to the model and nothing changes in the session. The hooks are not asked what they would make of
-    the prompt; the client is asked to rewrite the sections of the system message that it rewrites.
-
-    Raises:
-        JumpseatError: the session's model cannot be had.
-    """
-    resolved = await _model(session)
-    await session.tools.look(text or "")
-    try:
-        request = _request(session, Prompt(text or ""), await _system_message(session), resolved)
-        if text is not None:
-            said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
-            request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
-    finally:
-        # What it mentions was not said.
-        await session.tools.look("")
-    return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
-
-
-async def _model(session: Session) -> ResolvedModel:
-    """The model to call now: that of the custom agent where it wants one that can be had, else the session's.
-
-    Raises:
-        JumpseatError: the session's model cannot be had.
-    """
-    settings, models, ask = session.settings, session.around.models, session.clients.ask_token
-    wanted = settings.for_model()
-    if wanted.model != settings.model:
-        try:
-            return await models.resolve(wanted, ask_token=ask)
-        except JumpseatError as error:
-            text = f"The agent {settings.agent!r} cannot have the model {wanted.model!r}: {error}"
-        if text != session.agent_model_missing:
-            session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
-        session.agent_model_missing = text
-    return await models.resolve(settings, ask_token=ask)
+        except ProviderContextError:
+            if too_long or not await make_room_for(session, resolved, request, weight):
+                raise
+            too_long = True
 
 
 def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
@@ -281,11 +216,6 @@ def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Co
     return False
 
 
-def _needed(session: Session, prompt: Prompt) -> str | None:
-    choice = prompt.tool_choice or session.settings.tool_choice
-    return choice.tool_name if isinstance(choice, SpecificToolChoice) else None
-
-
 def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
     """Tell the user what the model cannot be given as it was, where that is new."""
     family = resolved.model.signs_as
@@ -304,31 +234,6 @@ def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRe
     if found and found != session.capability:
         session.emit(events.SessionWarning(warning_type="capability", message=found))
     session.capability = found
-
-
-def _request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
-    settings = session.settings
-    tools = session.tools.specs(_needed(session, prompt))
-    hosted = hosted_for_call(session, prompt, resolved, tools)
-    tools = beside_hosted(session, tools, hosted)
-    return ModelRequest(
-        model=resolved.wire_name,
-        system=system,
-        messages=session.conversation.messages(),
-        tools=tools,
-        tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
-        hosted_tools=hosted,
-        stream=settings.streaming,
-        vision=resolved.info.vision is not False and resolved.model.capabilities(resolved.wire_name).images,
-        reasoning_effort=settings.for_model().reasoning_effort,
-        reasoning_summary=settings.reasoning_summary,
-        max_output_tokens=resolved.info.max_output_tokens,
-        response_format=format_for_call(settings, prompt),
-        settings={**settings.adapter_settings, **prompt.adapter_settings},
-        headers=prompt.headers,
-        session_id=session.id,
-        interaction_id=prompt.interaction_id,
-    )
 
 
 def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:

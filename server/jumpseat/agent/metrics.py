@@ -19,6 +19,14 @@ class ModelUsage:
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
 
+    def add(self, call: events.AssistantUsage | events.CompactionTokensUsed) -> None:
+        """Count one call; its reasoning is not counted here."""
+        self.calls += 1
+        self.input_tokens += call.input_tokens
+        self.output_tokens += call.output_tokens
+        self.cache_read_tokens += call.cache_read_tokens
+        self.cache_write_tokens += call.cache_write_tokens
+
     def wire(self) -> dict[str, Any]:
         return {
             "requests": {"count": self.calls, "cost": 0},
@@ -61,19 +69,23 @@ class Metrics:
     def models_wire(self) -> dict[str, Any]:
         return {name: usage.wire() for name, usage in self.models.items()}
 
+    def count_compaction(self, used: events.CompactionTokensUsed) -> None:
+        """Count a call for a summary, which no usage event tells of."""
+        self.api_ms += used.duration or 0
+        self.nano_aiu += used.copilot_usage.total_nano_aiu if used.copilot_usage else 0
+        self._of_model(used.model or "").add(used)
+
+    def _of_model(self, name: str) -> ModelUsage:
+        return self.models.setdefault(name, ModelUsage())
+
     def _count_call(self, call: events.AssistantUsage) -> None:
         self.user_requests += call.initiator == "user"
         self.api_ms += call.duration
         self.nano_aiu += call.copilot_usage.total_nano_aiu if call.copilot_usage else 0
         self.last_input_tokens = call.input_tokens
         self.last_output_tokens = call.output_tokens
-        usage = self.models.setdefault(call.model, ModelUsage())
-        usage.calls += 1
-        usage.input_tokens += call.input_tokens
-        usage.output_tokens += call.output_tokens
-        usage.cache_read_tokens += call.cache_read_tokens
-        usage.cache_write_tokens += call.cache_write_tokens
-        usage.reasoning_tokens += call.reasoning_tokens or 0
+        self._of_model(call.model).add(call)
+        self.models[call.model].reasoning_tokens += call.reasoning_tokens or 0
 
     def _count_diff(self, diff: str) -> None:
         """Count a unified diff of one file; other texts are none of ours."""

@@ -170,6 +170,10 @@ class Price:
         return (fresh * self.input + cached + kept + usage.output_tokens * self.output) / 1_000_000
 
 
+DEFAULT_CONTEXT_WINDOW: Final = 128_000
+"""In tokens, where nothing is known of a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model; ``None`` means unknown. Limits are in tokens.
@@ -195,6 +199,18 @@ class ModelInfo:
     enabled: bool = True
     multiplier: float | None = None
     price: Price | None = None
+
+    @property
+    def window(self) -> int:
+        """The context window, or what is taken for it."""
+        return self.context_window or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def prompt_limit(self) -> int:
+        """What of the window a request can fill. Many providers keep room for the longest answer."""
+        if self.max_prompt_tokens:
+            return min(self.max_prompt_tokens, self.window)
+        return self.window - min(self.max_output_tokens or 0, self.window // 2)
 
 
 @dataclass(frozen=True, slots=True)

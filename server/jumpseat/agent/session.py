@@ -21,6 +21,7 @@ from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clients import Clients
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.compactor import Compactor
 from jumpseat.agent.conversation import Conversation
 from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
@@ -39,6 +40,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat_protocol import events
+from jumpseat_protocol.sessions import InfiniteSessionConfig
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +53,10 @@ class Surroundings:
     """What all sessions of a process share. ``on_change`` hears that one has changed, once per run.
 
     ``keep_options`` writes down how one is set up, where the session itself has changed that.
+    ``keep_checkpoint`` keeps a summary under a title, and gives its number and its path.
     ``run_command`` tells whether the commands behind it are to wait for a new request. A client is given
-    ``patience_s`` for one hook, or to rewrite the system message.
+    ``patience_s`` for one hook, or to rewrite the system message. ``infinite_sessions`` holds for those that do not
+    say otherwise.
     """
 
     tasks: TaskGroup
@@ -68,8 +72,13 @@ class Surroundings:
     patience_s: float = PATIENCE_S
     secrets: Secrets = field(default_factory=Secrets)
     policy: Policy = field(default_factory=Policy)
+    infinite_sessions: InfiniteSessionConfig = field(default_factory=InfiniteSessionConfig)
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
     keep_options: Callable[[Session], None] = lambda _session: None
+    keep_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
+        session.conversation.checkpoint + 1,
+        None,
+    )
 
 
 class Session:
@@ -101,6 +110,7 @@ class Session:
         )
         self.tools: ToolRunner = around.make_tools(self)
         self.metrics = Metrics()
+        self.compactor = Compactor(around.tasks)
         # The provider of the last call, and what it could not be given as it was; the client has been told.
         self.portability: tuple[str, Portability] = ("", Portability())
         # The tools that its provider does not have; the client has been told.
@@ -166,6 +176,7 @@ class Session:
 
     def rewind(self, history: Iterable[tuple[str | None, events.EventPayload | events.UnknownPayload]]) -> None:
         """Go back to where the log was cut to ``history``. Settings, metrics and what is written elsewhere stay."""
+        self.compactor.not_below = 0
         self.conversation = Conversation()
         self.event_count = 0
         self.last_event_id = None
@@ -193,6 +204,9 @@ class Session:
             self.latest_prompts.append(payload.content)
         if isinstance(payload, events.UserMessage) and payload.source == LIMITS:
             self.limits_told = payload.content
+        if isinstance(payload, events.SessionCompactionComplete) and payload.success:
+            # It is not in the summary.
+            self.limits_told = None
         if isinstance(payload, events.UserMessage) and payload.source is None:
             self.mentions.update(mentions(payload.content))
         if isinstance(payload, events.ToolExecutionStart):
@@ -334,6 +348,16 @@ class Session:
         return not self._stopped.is_set()
 
     @property
+    def infinite_sessions(self) -> InfiniteSessionConfig:
+        """When the conversation is compacted by itself."""
+        return self.settings.infinite_sessions or self.around.infinite_sessions
+
+    @property
+    def prompting(self) -> bool:
+        """Whether a prompt runs, or is about to; a command may run where none does."""
+        return self.running and not isinstance(self._current, QueuedCommand)
+
+    @property
     def agent_mode(self) -> events.AgentMode:
         """How the prompt that runs is to be worked on: as it says itself, else as the session does."""
         asked = self._current.agent_mode if isinstance(self._current, Prompt) else None
@@ -428,7 +452,7 @@ class Session:
         """Stop what runs and forget what waits, at once: a prompt sent after this call is not touched.
 
         Returns:
-            What to await for all to be quiet. Nothing is done when idle.
+            What to await for all to be quiet. When idle, nothing is stopped but a compaction.
         """
         if self.running:
             if not self._scope.cancel_called:
@@ -438,6 +462,8 @@ class Session:
             self._drop_waiting()
             self._queue.extend(first)
             self._scope.cancel()
+        # Behind what may wait for it, which is not to go on now.
+        self.compactor.cancel()
         return self._stopped.wait()
 
     def flush(self) -> None:
@@ -454,6 +480,7 @@ class Session:
         # Before the run has ended, because it may wait for just these commands.
         await self.tools.close(grace_s)
         await stopped
+        await self.compactor.finished()
         self.permissions.questions.pending.close_all(CANCELLED)
         self.clients.close()
         self._log.sync_soon()

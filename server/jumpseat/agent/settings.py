@@ -11,6 +11,7 @@ from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
     HostedToolConfig,
+    InfiniteSessionConfig,
     LargeOutputConfig,
     ModelCapabilities,
     NamedProviderConfig,
@@ -41,6 +42,7 @@ class SessionSettings:
     ``lost_agent_servers`` the same of custom agents, by their names.
     ``continue_on_auto_mode`` lets the provider choose another model, unasked, where this one is rate limited.
     ``found_agents`` are those that lie in files, once they were looked for.
+    ``infinite_sessions`` is unset where the server decides.
     ``agent`` names the custom agent that the session works as, and ``default_excluded_tools`` are left out where
     none says what tools it has.
     """
@@ -73,6 +75,7 @@ class SessionSettings:
     hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
+    infinite_sessions: InfiniteSessionConfig | None = None
     mcp_servers: dict[str, McpServerConfig] = field(
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )

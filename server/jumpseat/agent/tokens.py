@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -15,9 +16,32 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.conversation import canonical_json
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ModelRequest, ToolSpec
 
 IMAGE_TOKENS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How large a request is; ``messages`` is how many there are, with the system message."""
+
+    system: int
+    tools: int
+    conversation: int
+    messages: int
+
+    @property
+    def total(self) -> int:
+        return self.system + self.tools + self.conversation
+
+
+def of_request(request: ModelRequest) -> Weight:
+    return Weight(
+        of_text(request.system),
+        of_tools(request.tools),
+        sum(of_message(one) for one in request.messages),
+        len(request.messages) + 1,
+    )
 
 
 def of_text(text: str) -> int:

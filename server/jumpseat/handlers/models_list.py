@@ -10,8 +10,6 @@ from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import ModelsListParams, ModelsListResult
 
-DEFAULT_CONTEXT_WINDOW = 128_000
-
 
 async def models_list(ctx: Context, params: ModelsListParams) -> ModelsListResult:
     """All models a session can name, or one with the given token could."""
@@ -51,7 +49,7 @@ async def models_for(ctx: Context, settings: SessionSettings, *, refresh: bool =
 def to_wire(info: ModelInfo) -> dict[str, Any]:
     """A model in the Copilot form; what is unknown is left out, but for the context window, which clients need."""
     limits = {
-        "max_context_window_tokens": info.context_window or DEFAULT_CONTEXT_WINDOW,
+        "max_context_window_tokens": info.window,
         "max_prompt_tokens": info.max_prompt_tokens,
         "max_output_tokens": info.max_output_tokens,
     }

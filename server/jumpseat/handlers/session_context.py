@@ -1,7 +1,6 @@
-"""How full the context is: estimates of what the next model call would send, and ``summarizeForHandoff``.
+"""How full the context is: estimates of what the next model call would send.
 
-The estimates are those of ``agent/tokens.py``, whatever the provider counts. Nothing is compacted here, so that the
-threshold is where the model's own limit is.
+The estimates are those of ``agent/tokens.py``, whatever the provider counts.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from typing import Any, Final
 
 from jumpseat.agent import tokens
 from jumpseat.agent.blocks import AssistantMessage, Message, ToolMessage
+from jumpseat.agent.model import DEFAULT_CONTEXT_WINDOW
 from jumpseat.agent.session import Session
 from jumpseat.agent.system_prompt import system_prompt
-from jumpseat.errors import ConfigError, ProviderError, UnsupportedError
+from jumpseat.errors import ConfigError, ProviderError
 from jumpseat.handlers.context import Context
-from jumpseat.handlers.models_list import DEFAULT_CONTEXT_WINDOW
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import (
     ContextAttributionResult,
@@ -25,7 +24,6 @@ from jumpseat_protocol.state import (
     ContextTokensResult,
     HeaviestMessagesParams,
     HeaviestMessagesResult,
-    SummaryResult,
 )
 
 HEAVIEST: Final = 10
@@ -85,7 +83,7 @@ def context_info(ctx: Context, params: ContextInfoParams) -> ContextInfoResult:
             "mcpToolsTokens": weights.mcp_tools,
             "totalTokens": weights.total,
             "promptTokenLimit": params.prompt_token_limit,
-            "compactionThreshold": params.prompt_token_limit,
+            "compactionThreshold": _threshold(session, params.prompt_token_limit),
             "limit": params.prompt_token_limit + params.output_token_limit,
             "bufferTokens": params.output_token_limit,
         }
@@ -122,7 +120,7 @@ async def get_context_attribution(ctx: Context, params: SessionParams) -> Contex
             "promptTokenLimit": window - output,
             "limit": window,
             "bufferTokens": output,
-            "compactionThreshold": window - output,
+            "compactionThreshold": _threshold(session, window - output),
             "categories": {
                 "systemPrompt": weights.system - weights.instructions,
                 "customInstructions": weights.instructions,
@@ -133,7 +131,7 @@ async def get_context_attribution(ctx: Context, params: SessionParams) -> Contex
                 "buffer": output,
             },
             "entries": entries,
-            "compactions": {"count": 0},
+            "compactions": {"count": session.conversation.compactions},
         }
     )
 
@@ -150,21 +148,19 @@ def get_context_heaviest_messages(ctx: Context, params: HeaviestMessagesParams) 
     return HeaviestMessagesResult(total_tokens=weights.all_messages, messages=found[: params.limit or HEAVIEST])
 
 
-def summarize_for_handoff(ctx: Context, params: SessionParams) -> SummaryResult:
-    """Nothing to hand on is easily summed up; a conversation is not, by this server."""
-    if len(ctx.registry.live(params.session_id).conversation):
-        raise UnsupportedError("session.history.summarizeForHandoff")
-    return SummaryResult(summary="")
-
-
 async def _limits(session: Session) -> tuple[str, int, int]:
     """The model's name, its context window and how much of that its answers may take."""
     try:
         info = (await session.around.models.resolve(session.settings)).known
     except (ConfigError, ProviderError):
         return session.settings.model or "unknown", DEFAULT_CONTEXT_WINDOW, 0
-    window = info.context_window or DEFAULT_CONTEXT_WINDOW
-    return info.id, window, min(info.max_output_tokens or 0, window)
+    return info.id, info.window, info.window - info.prompt_limit
+
+
+def _threshold(session: Session, limit: int) -> int:
+    """From where on the conversation is compacted by itself: where the limit is, if it never is."""
+    config = session.infinite_sessions
+    return round(config.background_compaction_threshold * limit) if config.enabled else limit
 
 
 def _entry(kind: str, entry_id: str, label: str, weight: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.loop import next_request as write_request
+from jumpseat.agent.requests import next_request as write_request
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.provider import NextRequestParams, NextRequestResult

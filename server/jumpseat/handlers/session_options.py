@@ -124,6 +124,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
         "streaming",
         "large_output",
         "tool_search",
+        "infinite_sessions",
         "skip_custom_instructions",
         "instruction_directories",
         "skill_directories",

@@ -8,6 +8,10 @@ from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionWorkspaceFileChanged
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import (
+    CheckpointInfo,
+    CheckpointParams,
+    CheckpointResult,
+    CheckpointsResult,
     FileCreateParams,
     FileParams,
     FileResult,
@@ -42,6 +46,20 @@ def create_file(ctx: Context, params: FileCreateParams) -> None:
     session = ctx.registry.live(params.session_id)
     is_new = ctx.registry.folder(session).files.write(params.path, params.content)
     session.emit(SessionWorkspaceFileChanged(operation="create" if is_new else "update", path=params.path))
+
+
+def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
+    """The summaries that compactions have made."""
+    found = ctx.registry.folder(ctx.registry.live(params.session_id)).checkpoints.list()
+    return CheckpointsResult(
+        checkpoints=[CheckpointInfo(number=one.number, title=one.title, filename=one.path.name) for one in found]
+    )
+
+
+def read_checkpoint(ctx: Context, params: CheckpointParams) -> CheckpointResult:
+    """One of them."""
+    folder = ctx.registry.folder(ctx.registry.live(params.session_id))
+    return CheckpointResult(content=folder.checkpoints.read(params.number))
 
 
 def save_large_paste(ctx: Context, params: LargePasteParams) -> LargePasteResult:

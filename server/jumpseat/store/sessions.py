@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time, utc_now
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
 from jumpseat.store.session_database import SessionDatabase
@@ -107,6 +108,11 @@ class SessionFolder:
         return WorkspaceFiles(self.path / "files")
 
     @property
+    def checkpoints(self) -> Checkpoints:
+        """The summaries of what was said."""
+        return Checkpoints(self.path / "checkpoints")
+
+    @property
     def workspace(self) -> Workspace | None:
         """What ``workspace.yaml`` says, for a live session."""
         return self._workspace
@@ -128,9 +134,7 @@ class SessionFolder:
         try:
             self._write_workspace(workspace)
             # Not before, because most of what makes a session slow to create is making files.
-            checkpoints = self.path / "checkpoints"
-            checkpoints.mkdir(exist_ok=True)
-            (checkpoints / "index.md").write_text("# Checkpoints\n")
+            self.checkpoints.write_index()
         except OSError as error:
             log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
 
@@ -151,6 +155,17 @@ class SessionFolder:
         self._change(
             cwd=context.cwd, git_root=context.git_root, repository=context.repository, branch=context.branch
         )
+
+    def add_checkpoint(self, title: str, text: str, after: int) -> Checkpoint:
+        """Keep a summary under a number above ``after``.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        checkpoint = self.checkpoints.add(title, text, after)
+        if self._workspace is not None:
+            self._change(summary_count=self._workspace.summary_count + 1)
+        return checkpoint
 
     def _note_time(self) -> None:
         """Note when the session has changed last, for programs that look into the folders themselves.
@@ -353,6 +368,7 @@ class SessionStore:
                 shutil.copyfile(source.plan_path, fork.plan_path)
             if source.files.root.is_dir():
                 shutil.copytree(source.files.root, fork.files.root, symlinks=True)
+            source.checkpoints.copy_to(fork.checkpoints, _last_checkpoint(records))
             source.database.copy_to(fork.database.path)
         except (OSError, shutil.Error) as error:
             fork.remove()
@@ -382,6 +398,17 @@ def workspace_of(
         branch=context.branch,
         summary=summary,
     )
+
+
+def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
+    """The number of the latest summary that is part of ``records``."""
+    for record in reversed(records):
+        data = record.get("data")
+        if record["type"] == "session.compaction_complete" and isinstance(data, dict):
+            number = cast("dict[str, Any]", data).get("checkpointNumber")
+            if isinstance(number, int):
+                return number
+    return 0
 
 
 def _of_fork(record: dict[str, Any], session_id: str) -> bytes:

@@ -174,6 +174,16 @@ local SHOWS = {
   ["session.info"] = function(self, data)
     self.transcript:note(data.message or "")
   end,
+  ["session.compaction_complete"] = function(self, data)
+    if data.success then
+      local before, after = data.preCompactionTokens or 0, data.postCompactionTokens or 0
+      self.transcript:note(
+        ("the conversation was summed up: about %d tokens of context instead of %d"):format(after, before)
+      )
+    else
+      self.transcript:note("! the conversation was not summed up: " .. (data.error or "?"))
+    end
+  end,
   ["session.idle"] = function(self)
     self.transcript:settle("it has no result")
   end,

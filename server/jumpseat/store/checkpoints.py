@@ -1,0 +1,109 @@
+"""The summaries of a session: ``checkpoints/NNN-title.md``, one per compaction, and ``checkpoints/index.md``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jumpseat.errors import StoreError
+
+INDEX: Final = "index.md"
+LONGEST_TITLE: Final = 80
+LONGEST_SLUG: Final = 50
+
+_NAME: Final = re.compile(r"(\d{3,9})-.*\.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    number: int
+    title: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """``root`` need not be there."""
+
+    root: Path
+
+    def list(self) -> list[Checkpoint]:
+        """All there are, by number; what is none is passed over."""
+        try:
+            names = sorted(path.name for path in self.root.iterdir())
+        except OSError:
+            return []
+        found = [(int(match[1]), self.root / name) for name in names if (match := _NAME.fullmatch(name))]
+        return [Checkpoint(number, _title(path), path) for number, path in sorted(found)]
+
+    def read(self, number: int) -> str | None:
+        """The text of one, ``None`` where there is none."""
+        path = next((one.path for one in self.list() if one.number == number), None)
+        try:
+            return path.read_bytes().decode("utf-8", "replace") if path is not None else None
+        except OSError:
+            return None
+
+    def add(self, title: str, text: str, after: int) -> Checkpoint:
+        """Keep a summary under the next number, which is above ``after``.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        title = " ".join(title.split())[:LONGEST_TITLE] or "Checkpoint"
+        number = max([after, *(one.number for one in self.list())]) + 1
+        path = self.root / f"{number:03}-{_slug(title)}.md"
+        try:
+            self.root.mkdir(exist_ok=True)
+            path.write_text(f"# {title}\n\n{text}\n", encoding="utf-8", errors="replace")
+            self.write_index()
+        except OSError as error:
+            raise StoreError(f"cannot write {path.name!r}: {error.strerror or error}") from error
+        return Checkpoint(number, title, path)
+
+    def write_index(self) -> None:
+        """Write down what there is, for people. May raise :class:`OSError`."""
+        self.root.mkdir(exist_ok=True)
+        lines = [f"- {one.number}: [{one.title}]({one.path.name})\n" for one in self.list()]
+        text = "# Checkpoints\n" + ("\n" if lines else "") + "".join(lines)
+        (self.root / INDEX).write_text(text, encoding="utf-8", errors="replace")
+
+    def drop_after(self, number: int) -> None:
+        """Remove those above ``number``.
+
+        Raises:
+            StoreError: one cannot be removed.
+        """
+        dropped = [one for one in self.list() if one.number > number]
+        try:
+            for one in dropped:
+                one.path.unlink(missing_ok=True)
+            if dropped:
+                self.write_index()
+        except OSError as error:
+            raise StoreError(f"cannot remove checkpoints: {error.strerror or error}") from error
+
+    def copy_to(self, other: Checkpoints, up_to: int) -> None:
+        """Copy those up to a number. May raise :class:`OSError`."""
+        kept = [one for one in self.list() if one.number <= up_to]
+        if kept:
+            other.root.mkdir(exist_ok=True)
+            for one in kept:
+                shutil.copyfile(one.path, other.root / one.path.name)
+            other.write_index()
+
+
+def _title(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            line = file.readline(1024).decode("utf-8", "replace")
+    except OSError:
+        line = ""
+    return line.removeprefix("#").strip() or path.stem
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:LONGEST_SLUG].strip("-") or "checkpoint"

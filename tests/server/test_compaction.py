@@ -1,0 +1,629 @@
+"""Conversations that are summed up to free up context, over the real wire and with a provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.provided import at, says
+from tests.support.server import JsonObject, RunningServer, Wire, running_server
+
+pytestmark = pytest.mark.anyio
+
+SUMMARY = (
+    "<overview>\nA talk about dragons.\n</overview>\n\n<history>\n1. Asked.\n</history>\n\n"
+    "<checkpoint_title>Talk about dragons</checkpoint_title>"
+)
+FIRST_WORDS = "Please create a detailed summary of the conversation so far. The history is being compacted"
+NOW: JsonObject = {"infiniteSessions": {"backgroundCompactionThreshold": 0, "bufferExhaustionThreshold": 0}}
+SOON: JsonObject = {"infiniteSessions": {"backgroundCompactionThreshold": 0, "bufferExhaustionThreshold": 1}}
+TOO_LONG: JsonObject = {"error": {"code": "context_length_exceeded", "message": "too long"}}
+
+
+@dataclass
+class Provider:
+    """Answers prompts with ``replies``, at last with ``answer N`` and ``more``, and the request for a summary with
+    ``summaries``, at last with :data:`SUMMARY`. ``refuses`` tells which requests are too long for it.
+    """
+
+    summaries: list[Reply] = field(default_factory=list[Reply])
+    refuses: Callable[[JsonObject], bool] = lambda _body: False
+    more: str = ""
+    replies: list[Reply] = field(default_factory=list[Reply])
+    answers: int = 0
+    summing_up: asyncio.Event = field(default_factory=asyncio.Event)
+    server: ModelServer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.server = ModelServer(answer=self._answer)
+
+    def _answer(self, request: SeenRequest) -> Reply:
+        if self.refuses(request.json):
+            return json_reply(TOO_LONG, status=400)
+        if is_summary(request):
+            self.summing_up.set()
+            return self.summaries.pop(0) if self.summaries else says(SUMMARY)
+        if self.replies:
+            return self.replies.pop(0)
+        self.answers += 1
+        return says(f"answer {self.answers}{self.more}")
+
+    @property
+    def asked_for_summaries(self) -> list[list[tuple[str, str]]]:
+        return [said(one) for one in self.server.requests if is_summary(one)]
+
+    @property
+    def asked(self) -> list[list[tuple[str, str]]]:
+        return [said(one) for one in self.server.requests if not is_summary(one)]
+
+
+def is_summary(request: SeenRequest) -> bool:
+    last = request.json["messages"][-1]
+    return last["role"] == "user" and last["content"].startswith(FIRST_WORDS)
+
+
+def said(request: SeenRequest) -> list[tuple[str, str]]:
+    """Who says what, after the system message; prompts without what is wrapped around them."""
+    return [(one["role"], _bare(str(one["content"]))) for one in request.json["messages"][1:]]
+
+
+def _bare(text: str) -> str:
+    return text.split("</current_datetime>")[-1].split("<reminder>")[0].strip()
+
+
+def compacted(*prompts: str, summary: str = SUMMARY) -> tuple[str, str]:
+    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in prompts)
+    return "user", (
+        "Some of the conversation history has been summarized to free up context.\n\n"
+        "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
+        f"{said}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
+    )
+
+
+@asynccontextmanager
+async def serving(folder: Path, provider: Provider) -> AsyncGenerator[RunningServer]:
+    async with provider.server, running_server(folder) as server:
+        yield server
+
+
+async def opened(server: RunningServer, provider: Provider, **options: Any) -> str:
+    return await server.wire.create(at(provider.server), model="m", **options)
+
+
+def of(wire: Wire, kind: str) -> list[JsonObject]:
+    return [event["data"] for event in wire.events() if event["type"] == kind]
+
+
+# --- by itself --------------------------------------------------------------------------------------------------
+
+
+async def test_a_context_that_fills_is_summed_up_while_the_session_works_on(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **SOON)
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+        done = (await server.wire.event("session.compaction_complete"))["data"]
+        await server.wire.prompt(session, "three")
+        usage = of(server.wire, "session.usage_info")
+
+    (started,) = of(server.wire, "session.compaction_start")
+    first, second, third = provider.asked
+    assert first == [("user", "one")]
+    assert second == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+    (asked,) = provider.asked_for_summaries
+    assert asked[:-1] == second
+    assert third == [compacted("one", "two"), ("assistant", "answer 2"), ("user", "three")]
+    assert (done["success"], done["summaryContent"], done["trigger"]) == (True, SUMMARY, "threshold")
+    assert (started["trigger"], started["model"]) == ("threshold", "m")
+    assert started["conversationTokens"] > 0
+    assert done["compactionTokensUsed"]["inputTokens"] > started["conversationTokens"]
+    assert done["tokensRemoved"] == max(0, done["preCompactionTokens"] - done["postCompactionTokens"])
+    assert done["postCompactionTokens"] in [one["currentTokens"] for one in usage]
+
+
+async def test_where_no_room_is_left_the_turn_waits_for_the_summary(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+    assert provider.asked == [[("user", "one")], [compacted("one", "two")]]
+    kinds = [event["type"] for event in server.wire.events()]
+    assert kinds.index("session.compaction_complete") < len(kinds) - 1 - kinds[::-1].index("assistant.message")
+
+
+async def test_it_is_not_summed_up_again_before_it_has_grown(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        for prompt in ("one", "two", "three", "four"):
+            await server.wire.prompt(session, prompt)
+        # Of 128,000 tokens, a tenth has to be new.
+        await server.wire.prompt(session, "word " * 20_000)
+    assert len(provider.asked_for_summaries) == 2
+    assert [one[0] for one in provider.asked_for_summaries][1] == compacted("one", "two")
+    last = provider.asked[-1]
+    assert len(last) == 1
+    assert last[0][1].count("<user_message>") == 5
+    assert last[0][1].count("<summary>") == 1
+
+
+async def test_who_does_not_want_it_is_left_alone_and_told_of_what_is_too_long(tmp_path: Path) -> None:
+    provider = Provider(refuses=lambda body: len(body["messages"]) > 4)
+    async with serving(tmp_path, provider) as server:
+        off = {"infiniteSessions": {**NOW["infiniteSessions"], "enabled": False}}
+        session = await opened(server, provider, **off)
+        for prompt in ("one", "two", "three"):
+            await server.wire.prompt(session, prompt)
+    assert of(server.wire, "session.compaction_start") == []
+    (error,) = of(server.wire, "session.error")
+    assert error["errorType"] == "context_limit"
+
+
+async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_summed_up(tmp_path: Path) -> None:
+    """Nobody knows the window of this model. What is asked to be summed up has to be shorter too."""
+    provider = Provider(refuses=lambda body: len(json.dumps(body["messages"])) > 80_000)
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider)
+        long = "word " * 6_000
+        for prompt in (f"one {long}", f"two {long}", f"three {long}"):
+            await server.wire.prompt(session, prompt)
+    assert of(server.wire, "session.error") == []
+    (started,) = of(server.wire, "session.compaction_start")
+    assert started["trigger"] == "context_limit_retry"
+    assert [one["content"] for one in of(server.wire, "assistant.message")] == ["answer 1", "answer 2", "answer 3"]
+    assert provider.asked[-1][-1][0] == "user"
+    assert "three word" in provider.asked[-1][-1][1]
+    # The latest of what was said is in what was summed up, the oldest is not.
+    assert "three word" in provider.asked_for_summaries[-1][-2][1]
+    assert "one word" not in str(provider.asked_for_summaries[-1])
+
+
+async def test_a_model_that_does_not_sum_up_costs_nothing_but_the_try(tmp_path: Path) -> None:
+    gone = json_reply({"error": {"message": "no such thing"}}, status=404)
+    provider = Provider(summaries=[gone])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        for prompt in ("one", "two", "three"):
+            await server.wire.prompt(session, prompt)
+    (done,) = of(server.wire, "session.compaction_complete")
+    assert (done["success"], done["statusCode"]) == (False, 404)
+    assert "no such thing" in done["error"]
+    assert of(server.wire, "session.error") == []
+    assert [len(one) for one in provider.asked] == [1, 3, 5]
+
+
+async def test_a_model_that_goes_on_with_its_work_is_asked_again_without_tools(tmp_path: Path) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "view", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "I will look.", "tool_calls": [call]}
+    goes_on = json_reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    provider = Provider(summaries=[goes_on])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW, toolChoice={"mode": "required"})
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+    choices = [one.json.get("tool_choice") for one in provider.server.requests if is_summary(one)]
+    assert choices == [None, "none"]
+    (done,) = of(server.wire, "session.compaction_complete")
+    assert (done["success"], done["summaryContent"]) == (True, SUMMARY)
+    assert of(server.wire, "tool.execution_start") == []
+
+
+async def test_a_provider_that_is_busy_is_asked_again(tmp_path: Path) -> None:
+    busy = json_reply({"error": {"message": "busy"}}, status=503, headers={"Retry-After": "0"})
+    provider = Provider(summaries=[busy])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+    assert [one["success"] for one in of(server.wire, "session.compaction_complete")] == [True]
+
+
+async def test_what_a_summary_took_counts_as_used(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 700, "completion_tokens": 30}
+    provider = Provider(summaries=[says(SUMMARY, usage=usage)])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+        metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
+    used = of(server.wire, "session.compaction_complete")[0]["compactionTokensUsed"]
+    assert (used["inputTokens"], used["outputTokens"], used["model"]) == (700, 30, "m")
+    assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
+    assert metrics["modelMetrics"]["m"]["usage"]["inputTokens"] == 700
+
+
+# --- when it is asked for ---------------------------------------------------------------------------------------
+
+
+async def test_a_client_has_the_conversation_summed_up_and_gets_the_summary(tmp_path: Path) -> None:
+    provider = Provider(more=" word" * 2000)
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider)
+        await server.wire.prompt(session, "one")
+        result = await server.wire.call(
+            "session.history.compact", {"sessionId": session, "customInstructions": "Keep the numbers."}
+        )
+        attribution = (await server.wire.call("session.metadata.getContextAttribution", {"sessionId": session}))[
+            "contextAttribution"
+        ]
+        await server.wire.prompt(session, "two")
+    (asked,) = provider.asked_for_summaries
+    assert asked[-1][1].endswith("Keep the numbers.")
+    (done,) = of(server.wire, "session.compaction_complete")
+    assert (done["trigger"], done["customInstructions"]) == ("manual", "Keep the numbers.")
+    assert result["success"] is True
+    assert result["summaryContent"] == SUMMARY
+    assert result["messagesRemoved"] == 1
+    window = result["contextWindow"]
+    assert window["messagesLength"] == 2
+    assert result["tokensRemoved"] == done["preCompactionTokens"] - window["currentTokens"]
+    assert attribution["compactions"] == {"count": 1}
+    assert attribution["compactionThreshold"] == round(0.8 * attribution["promptTokenLimit"])
+    assert provider.asked[-1] == [compacted("one"), ("user", "two")]
+
+
+async def test_the_command_does_the_same_and_tells_what_it_has_freed(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider)
+        empty = await server.wire.refused("session.commands.invoke", {"sessionId": session, "name": "compact"})
+        await server.wire.prompt(session, "one")
+        about = {"sessionId": session, "name": "/compact", "input": "Keep names."}
+        told = await server.wire.call("session.commands.invoke", about)
+        since = len(server.wire.messages)
+        await server.wire.call("session.commands.enqueue", {"sessionId": session, "command": "/compact"})
+        await server.wire.event("session.idle", since=since)
+        warned = of(server.wire, "session.warning")
+    assert "nothing to compact" in empty["message"]
+    assert told["kind"] == "text"
+    assert told["text"].startswith("The conversation was compacted from about ")
+    assert provider.asked_for_summaries[0][-1][1].endswith("Keep names.")
+    # A conversation that is nothing but its summary.
+    assert [one["message"] for one in warned] == ["/compact: there is nothing to compact yet"]
+
+
+async def test_a_summary_can_be_had_for_somebody_else_and_changes_nothing(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider)
+        await server.wire.prompt(session, "one")
+        handoff = await server.wire.call("session.history.summarizeForHandoff", {"sessionId": session})
+        await server.wire.prompt(session, "two")
+    assert handoff == {"summary": SUMMARY}
+    assert of(server.wire, "session.compaction_start") == []
+    assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+
+
+async def test_prompts_wait_for_a_summary_that_was_asked_for(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    held = Reply([b"", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
+    provider = Provider(summaries=[held])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        await wire.prompt(session, "one")
+        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        await wire.event("session.compaction_start")
+        second = await wire.refused("session.history.compact", {"sessionId": session})
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "two"})
+        await wire.event("assistant.turn_start", since=since)
+        busy = await wire.refused("session.history.compact", {"sessionId": session})
+        gate.set()
+        assert (await wire.response(asked))["result"]["success"] is True
+        await wire.event("session.idle", since=since)
+    assert "being compacted already" in second["message"]
+    assert "a prompt runs" in busy["message"]
+    assert provider.asked[-1] == [compacted("one"), ("user", "two")]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("session.history.abortManualCompaction", {"aborted": True}),
+        ("session.history.cancelBackgroundCompaction", {"cancelled": False}),
+        ("session.abort", None),
+    ],
+)
+async def test_a_summary_that_was_asked_for_can_be_stopped(tmp_path: Path, method: str, answer: Any) -> None:
+    provider = Provider(summaries=[Reply(silent=True, ending="hang")])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        await wire.prompt(session, "one")
+        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        await provider.summing_up.wait()
+        said = await wire.call(method, {"sessionId": session})
+        if answer is not None:
+            assert said == answer
+        if answer == {"cancelled": False}:
+            await wire.call("session.abort", {"sessionId": session})
+        result = (await wire.response(asked))["result"]
+        await provider.server.hung_up()
+        again = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
+        await wire.prompt(session, "two")
+    assert result == {"success": False, "tokensRemoved": 0, "messagesRemoved": 0}
+    (done,) = of(wire, "session.compaction_complete")
+    assert (done["success"], done["error"]) == (False, "it was cancelled")
+    assert again == {"aborted": False}
+    assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+
+
+async def test_aborting_a_turn_that_waits_for_a_summary_ends_both(tmp_path: Path) -> None:
+    provider = Provider(summaries=[Reply(silent=True, ending="hang")])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider, **NOW)
+        await wire.prompt(session, "one")
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "two"})
+        await provider.summing_up.wait()
+        manual = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
+        await wire.call("session.abort", {"sessionId": session})
+        await wire.event("session.idle", since=since, aborted=True)
+        await provider.server.hung_up()
+        kinds = [event["type"] for event in wire.events(since=since)]
+    assert manual == {"aborted": False}
+    assert kinds.index("session.compaction_complete") < kinds.index("session.idle")
+    assert kinds.count("session.compaction_complete") == 1
+
+
+async def test_a_background_summary_can_be_cancelled_and_the_turn_goes_on(tmp_path: Path) -> None:
+    provider = Provider(summaries=[Reply(silent=True, ending="hang")])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider, **NOW)
+        await wire.prompt(session, "one")
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "two"})
+        await wire.event("session.compaction_start", since=since)
+        cancelled = await wire.call("session.history.cancelBackgroundCompaction", {"sessionId": session})
+        await wire.event("session.idle", since=since)
+    assert cancelled == {"cancelled": True}
+    assert of(wire, "session.error") == []
+    assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+
+
+async def test_a_client_that_leaves_takes_the_summary_that_is_being_made_with_it(tmp_path: Path) -> None:
+    provider = Provider(summaries=[Reply(silent=True, ending="hang")])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        await wire.prompt(session, "one")
+        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        await provider.summing_up.wait()
+        await wire.call("session.destroy", {"sessionId": session})
+        assert (await wire.response(asked))["result"]["success"] is False
+        await provider.server.hung_up()
+        await wire.call("session.resume", {"sessionId": session, "provider": at(provider.server), "model": "m"})
+        await wire.prompt(session, "two")
+    assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+
+
+# --- afterwards -------------------------------------------------------------------------------------------------
+
+
+async def test_a_resumed_session_goes_on_from_the_summary_with_the_thresholds_it_had(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider, **NOW)
+        for prompt in ("one", "two"):
+            await wire.prompt(session, prompt)
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {"sessionId": session, "provider": at(provider.server)})
+        await wire.prompt(session, "three")
+        history = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
+    # It is summed up anew, because nobody knows any more what it has grown by.
+    assert provider.asked_for_summaries[1][:-1] == [
+        compacted("one", "two"),
+        ("assistant", "answer 2"),
+        ("user", "three"),
+    ]
+    assert provider.asked[-1] == [compacted("one", "two", "three")]
+    # What was said stays to be read.
+    assert [one["data"]["content"] for one in history if one["type"] == "user.message"] == ["one", "two", "three"]
+
+
+async def test_a_server_that_is_killed_in_the_middle_of_it_leaves_the_conversation_as_it_was(
+    tmp_path: Path,
+) -> None:
+    provider = Provider(summaries=[Reply(silent=True, ending="hang")])
+    async with provider.server:
+        async with running_server(tmp_path) as server:
+            session = await opened(server, provider)
+            await server.wire.prompt(session, "one")
+            await server.wire.ask("session.history.compact", {"sessionId": session})
+            await server.wire.event("session.compaction_start")
+            await server.kill()
+        async with running_server(tmp_path) as server:
+            about = {"sessionId": session, "provider": at(provider.server), "model": "m"}
+            await server.wire.call("session.resume", about)
+            await server.wire.prompt(session, "two")
+    assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+
+
+async def test_going_back_before_a_summary_brings_back_what_was_said(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+
+        async def compact() -> str:
+            await wire.call("session.history.compact", {"sessionId": session})
+            history = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
+            return [one["id"] for one in history if one["type"] == "session.compaction_start"][-1]
+
+        async def checkpoints() -> list[int]:
+            found = await wire.call("session.workspaces.listCheckpoints", {"sessionId": session})
+            return [one["number"] for one in found["checkpoints"]]
+
+        await wire.prompt(session, "one")
+        first = await compact()
+        await wire.prompt(session, "two")
+        second = await compact()
+        assert await checkpoints() == [1, 2]
+        fork = (await wire.call("sessions.fork", {"sessionId": session, "toEventId": second}))["sessionId"]
+        await wire.call("session.history.truncate", {"sessionId": session, "eventId": second})
+        assert await checkpoints() == [1]
+        await wire.prompt(session, "three")
+        assert provider.asked[-1] == [
+            compacted("one"),
+            ("user", "two"),
+            ("assistant", "answer 2"),
+            ("user", "three"),
+        ]
+        await wire.call("session.history.truncate", {"sessionId": session, "eventId": first})
+        assert await checkpoints() == []
+        await wire.prompt(session, "four")
+        assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "four")]
+
+        about = {"sessionId": fork, "provider": at(provider.server), "model": "m"}
+        await wire.call("session.resume", about)
+        session = fork
+        assert await checkpoints() == [1]
+        await wire.prompt(fork, "five")
+        assert provider.asked[-1][0] == compacted("one")
+
+
+async def test_going_back_stops_a_summary_of_what_is_gone_then(tmp_path: Path) -> None:
+    provider = Provider(summaries=[Reply(silent=True, ending="hang")])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        for prompt in ("one", "two"):
+            await wire.prompt(session, prompt)
+        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        await wire.event("session.compaction_start")
+        second = [event["id"] for event in wire.events() if event["type"] == "user.message"][1]
+        await wire.call("session.history.truncate", {"sessionId": session, "eventId": second})
+        assert (await wire.response(asked))["result"]["success"] is False
+        await wire.prompt(session, "three")
+    assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "three")]
+
+
+async def test_each_summary_is_kept_as_a_file_that_clients_can_read(tmp_path: Path) -> None:
+    provider = Provider(summaries=[says(SUMMARY), says("No sections at all.")])
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        about = {"sessionId": session}
+        assert await wire.call("session.workspaces.listCheckpoints", about) == {"checkpoints": []}
+        for prompt in ("one", "two"):
+            await wire.prompt(session, prompt)
+            assert "checkpointNumber" not in server.log_of(session).read_text() or prompt == "two"
+            await wire.call("session.history.compact", about)
+        found = (await wire.call("session.workspaces.listCheckpoints", about))["checkpoints"]
+        texts = [
+            (await wire.call("session.workspaces.readCheckpoint", {**about, "number": number}))["content"]
+            for number in (1, 2, 3)
+        ]
+        workspace = (await wire.call("session.workspaces.getWorkspace", about))["workspace"]
+    folder = server.log_of(session).parent / "checkpoints"
+    assert found == [
+        {"number": 1, "title": "Talk about dragons", "filename": "001-talk-about-dragons.md"},
+        {"number": 2, "title": "Conversation so far", "filename": "002-conversation-so-far.md"},
+    ]
+    assert texts == [f"# Talk about dragons\n\n{SUMMARY}\n", "# Conversation so far\n\nNo sections at all.\n", None]
+    assert workspace["summary_count"] == 2
+    done = of(wire, "session.compaction_complete")
+    assert [one["checkpointNumber"] for one in done] == [1, 2]
+    assert [Path(one["checkpointPath"]) for one in done] == [folder / one["filename"] for one in found]
+    index = (folder / "index.md").read_text()
+    assert "- 1: [Talk about dragons](001-talk-about-dragons.md)" in index
+
+
+async def test_secrets_stay_out_of_summaries(tmp_path: Path) -> None:
+    key = "hunter2-is-the-password"
+    provider = Provider(summaries=[says(f"The key is {key}.")])
+    async with serving(tmp_path, provider) as server:
+        await server.wire.call("secrets.addFilterValues", {"values": [key]})
+        session = await opened(server, provider)
+        await server.wire.prompt(session, "one")
+        result = await server.wire.call("session.history.compact", {"sessionId": session})
+        written = "".join(path.read_text() for path in server.log_of(session).parent.rglob("*") if path.is_file())
+    assert result["summaryContent"] == "The key is [redacted]."
+    assert key not in written
+
+
+async def test_a_disk_that_refuses_costs_the_file_and_not_the_summary(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        await wire.prompt(session, "one")
+        folder = server.log_of(session).parent / "checkpoints"
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+        folder.write_text("in the way")
+        result = await wire.call("session.history.compact", {"sessionId": session})
+        await wire.prompt(session, "two")
+    assert result["success"] is True
+    (done,) = of(wire, "session.compaction_complete")
+    assert (done["checkpointNumber"], done.get("checkpointPath")) == (1, None)
+    assert provider.asked[-1] == [compacted("one"), ("user", "two")]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"backgroundCompactionThreshold": 1.5},
+        {"bufferExhaustionThreshold": -0.1},
+        {"enabled": "yes"},
+        {"backgroundCompactionThreshold": "most"},
+    ],
+    ids=str,
+)
+async def test_thresholds_that_are_none_are_refused(tmp_path: Path, wrong: JsonObject) -> None:
+    async with running_server(tmp_path) as server:
+        error = await server.wire.refused("session.create", {"infiniteSessions": wrong})
+    assert error["code"] == -32602
+    assert f"infiniteSessions.{next(iter(wrong))}" in error["message"]
+
+
+async def test_what_a_summary_replaces_is_what_was_there_when_it_was_begun(tmp_path: Path) -> None:
+    """A turn with tools goes on while its beginning is summed up."""
+    gate = asyncio.Event()
+    held = Reply([b"", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
+    provider = Provider(
+        summaries=[held], replies=[says("answer 1"), calls_tool("c1"), calls_tool("c2"), says("done")]
+    )
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider, **SOON, tools=[{"name": "look", "skipPermission": True}])
+        await wire.prompt(session, "one")
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "two"})
+        for number in (1, 2):
+            asked = await wire.event("external_tool.requested", since=since, toolCallId=f"c{number}")
+            if number == 2:
+                gate.set()
+                with anyio.fail_after(10):
+                    await wire.event("session.compaction_complete", since=since)
+            await wire.call(
+                "session.tools.handlePendingToolCall",
+                {"sessionId": session, "requestId": asked["data"]["requestId"], "result": f"seen {number}"},
+            )
+        await wire.event("session.idle", since=since)
+    assert [one[0] for one in provider.asked[-1]] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert provider.asked[-1][0] == compacted("one", "two")
+    assert [one[1] for one in provider.asked[-1] if one[0] == "tool"] == ["seen 1", "seen 2"]
+    assert of(wire, "session.error") == []
+
+
+def calls_tool(call_id: str) -> Reply:
+    call = {"id": call_id, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return json_reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})

@@ -1,0 +1,81 @@
+"""The files that hold the summaries of a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jumpseat.errors import StoreError
+from jumpseat.store.checkpoints import Checkpoints
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Checkpoints:
+    return Checkpoints(tmp_path / "checkpoints")
+
+
+def numbers(checkpoints: Checkpoints) -> list[int]:
+    return [one.number for one in checkpoints.list()]
+
+
+def test_each_has_a_number_of_its_own_and_the_next_one_is_above_all_others(checkpoints: Checkpoints) -> None:
+    assert [checkpoints.add("One", "text", after=0).number for _ in range(2)] == [1, 2]
+    assert checkpoints.add("Later", "text", after=7).number == 8
+    assert numbers(checkpoints) == [1, 2, 8]
+    assert checkpoints.read(8) == "# Later\n\ntext\n"
+    assert checkpoints.read(3) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "shown"),
+    [
+        ("Fix the parser!", "001-fix-the-parser.md", "Fix the parser!"),
+        ("../../etc/passwd", "001-etc-passwd.md", "../../etc/passwd"),
+        ("\n two\nlines ", "001-two-lines.md", "two lines"),
+        ("", "001-checkpoint.md", "Checkpoint"),
+        ("日本", "001-checkpoint.md", "日本"),
+        ("\ud83d", "001-checkpoint.md", "?"),
+        ("word " * 50, "001-" + "word-" * 9 + "word.md", ("word " * 16).strip()),
+    ],
+)
+def test_titles_of_any_kind_make_names_of_files(
+    checkpoints: Checkpoints, title: str, name: str, shown: str
+) -> None:
+    kept = checkpoints.add(title, "text", after=0)
+    assert kept.path.name == name
+    assert kept.path.parent == checkpoints.root
+    assert [one.title.strip() for one in checkpoints.list()] == [shown]
+
+
+def test_what_is_no_checkpoint_is_passed_over_and_stays(checkpoints: Checkpoints) -> None:
+    checkpoints.add("One", "text", after=0)
+    (checkpoints.root / "notes.md").write_text("mine")
+    (checkpoints.root / "002-folder.md").mkdir()
+    assert numbers(checkpoints)[0] == 1
+    assert checkpoints.read(2) is None
+    checkpoints.drop_after(5)
+    assert (checkpoints.root / "notes.md").read_text() == "mine"
+
+
+def test_those_above_a_number_can_be_removed(checkpoints: Checkpoints) -> None:
+    for title in ("one", "two", "three"):
+        checkpoints.add(title, "text", after=0)
+    checkpoints.drop_after(1)
+    assert numbers(checkpoints) == [1]
+    index = (checkpoints.root / "index.md").read_text()
+    assert "[one]" in index
+    assert "[two]" not in index
+
+
+def test_where_nothing_is_there_is_nothing_to_do(checkpoints: Checkpoints, tmp_path: Path) -> None:
+    checkpoints.drop_after(0)
+    checkpoints.copy_to(Checkpoints(tmp_path / "other"), up_to=9)
+    assert checkpoints.list() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot write"):
+        Checkpoints(tmp_path / "checkpoints").add("one", "text", after=0)
