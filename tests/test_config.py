@@ -9,6 +9,7 @@ import pytest
 from jumpseat.config import (
     AdapterConfig,
     AliasConfig,
+    CompactionConfig,
     Config,
     HooksConfig,
     ModelConfig,
@@ -43,6 +44,9 @@ allow_unasked = true
 attempts = 2
 first_wait_s = 0
 
+[compaction]
+background_threshold = 0.5
+
 [hooks]
 patience_s = 5
 """
@@ -75,6 +79,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         models={"fast": AliasConfig(adapter="work", model="gpt-5-mini")},
         permissions=PermissionsConfig(allow_unasked=True),
         retry=RetryConfig(attempts=2, first_wait_s=0),
+        compaction=CompactionConfig(background_threshold=0.5),
         hooks=HooksConfig(patience_s=5),
     )
     assert config.adapters["work"].model_list() == [ModelConfig(id="gpt-5"), mini]
@@ -112,6 +117,7 @@ def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
         ("[permissions]\nallow = true", "permissions.allow: Input should be a valid list"),
         ("[retry]\nattempts = 0", "retry.attempts: Input should be greater than or equal to 1"),
         ("[hooks]\npatience_s = 0", "hooks.patience_s: Input should be greater than 0"),
+        ("[compaction]\nexhaustion_threshold = 2", "compaction.exhaustion_threshold: Input should be less than"),
         ("[retry]\nfirst_wait_s = inf", "retry.first_wait_s: Input should be a finite number"),
         ("[adapters", "Expected ']'"),
         ("a = 1\na = 2", "Cannot overwrite a value"),

@@ -359,6 +359,16 @@ def test_a_slash_command_is_run_and_what_it_says_is_shown(tmp_path: Path) -> Non
         assert nvim.text().count("## You") == 1
 
 
+def test_a_conversation_that_is_summed_up_says_so(tmp_path: Path) -> None:
+    script = [{"text": "Hello."}, {"text": "<overview>A greeting.</overview>"}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.ask("hello")
+        nvim.lua("require('jumpseat').send('/compact')")
+        nvim.says("> the conversation was summed up: about ")
+        nvim.says("> The conversation was compacted from about ")
+
+
 def test_a_prompt_may_begin_with_a_path(tmp_path: Path) -> None:
     with running_neovim(
         tmp_path, script=[{"text": "A file.", "expect": {"user": "/etc/hosts what is it?"}}]

@@ -61,7 +61,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_a_conversation_is_summed_up_by_a_command_and_by_itself(place: Place) -> None:
-    (place.home / "config.toml").open("a").write("\n[compaction]\nexhaustion_threshold = 0.0\n")
+    config = place.home / "config.toml"
     with chat(place) as terminal:
         terminal.say("hello")
         terminal.until(r"You said: hello")
@@ -71,7 +71,8 @@ def test_a_conversation_is_summed_up_by_a_command_and_by_itself(place: Place) ->
         terminal.until(r"/compact: the conversation was not compacted: it was cancelled", **NOTHING_LEFT)
         terminal.say("/compact")
         terminal.until(r"The conversation was compacted from about \d+ tokens to \d+\.")
-    (place.home / "config.toml").open("a").write("background_threshold = 0.0\n")
+    now = "[compaction]\nbackground_threshold = 0.0\nexhaustion_threshold = 0.0\n"
+    config.write_text(f"{config.read_text()}\n{now}")
     with chat(place) as terminal:
         for word in ("alpha", "beta"):
             terminal.say(word)
