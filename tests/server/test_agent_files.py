@@ -163,6 +163,28 @@ async def test_files_are_read_anew_and_an_agent_that_is_gone_is_worked_as_no_lon
     assert "You are new." not in gone
 
 
+@pytest.mark.parametrize("way", ["metadata.setWorkingDirectory", "options.update"])
+async def test_agents_of_a_folder_that_is_left_are_left_with_it(tmp_path: Path, way: str) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    lay(one / ".github" / "agents")
+    lay(two / ".github" / "agents", "planner.agent.md")
+    lay(tmp_path / "home" / "agents", "mine.agent.md")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        options = {"workingDirectory": str(one), "enableConfigDiscovery": True}
+        session = await wire.create(PROVIDER, model="m", **options)
+        await select(wire, session)
+        await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(two)})
+        await wire.event("subagent.deselected")
+        assert set(await listed(wire, session)) == {"mine", "planner"}
+        assert PROMPT not in (await seen(wire, session))[0]
+        await select(wire, session, "mine")
+        await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(one)})
+        current = await wire.call("session.agent.getCurrent", {"sessionId": session})
+        assert set(await listed(wire, session)) == {"mine", "reviewer"}
+    assert current["agent"]["name"] == "mine"
+
+
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_servers_of_a_projects_agent_run_where_the_folder_is_trusted(tmp_path: Path, trusted: bool) -> None:
     project = tmp_path / "project"

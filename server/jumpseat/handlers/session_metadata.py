@@ -8,6 +8,7 @@ from pathlib import Path
 from jumpseat.agent.clock import iso_time
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
+from jumpseat.handlers.session_options import agents_elsewhere
 from jumpseat.store.git import working_directory_context
 from jumpseat_protocol.events import SessionContextChanged, WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionParams
@@ -66,6 +67,9 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
         )
     ctx.registry.folder(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
     session.settings.cwd = cwd
+    agents_elsewhere(ctx, session.settings)
+    session.agent_changed(session.settings.agent)
+    ctx.mcp.begin(session)
     if (host := ctx.mcp.of(session)) is not None:
         host.tell_roots()
     return WorkingDirectoryResult(working_directory=str(cwd))

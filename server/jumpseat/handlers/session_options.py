@@ -38,8 +38,10 @@ def options_update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
         wanted.reasoning_effort,
     ):
         session.use_model(wanted.model, "sdk", reasoning_effort=params.reasoning_effort)
-    before = settings.agent
+    before, cwd = settings.agent, settings.cwd
     apply_options(settings, params)
+    if settings.cwd != cwd:
+        agents_elsewhere(ctx, settings)
     session.agent_changed(before)
     # A client that gives logins when asked says so when it opens the session.
     settings.login = login or settings.login
@@ -71,6 +73,12 @@ def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions
     if options.agent is not None and settings.custom_agent is None:
         known = ", ".join(repr(one.name) for one in settings.agents) or "none"
         raise InvalidRequestError(f"agent: {options.agent!r} is not one of customAgents, nor in a file: {known}")
+
+
+def agents_elsewhere(ctx: Context, settings: SessionSettings) -> None:
+    """Look for agents in files anew, where that was done: those of another folder are none of this one."""
+    if settings.found_agents:
+        settings.found_agents = ctx.process.agents.find(settings)
 
 
 def _check_agents(agents: list[CustomAgentConfig]) -> None:
