@@ -370,6 +370,19 @@ class CompactionTokensUsed(WireDataclass):
         self.input, self.output = self.input_tokens, self.output_tokens
         self.cached_input = self.cache_read_tokens
 
+    def add(self, other: CompactionTokensUsed) -> None:
+        """Count another call in."""
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cache_read_tokens += other.cache_read_tokens
+        self.cache_write_tokens += other.cache_write_tokens
+        self.model = other.model or self.model
+        self.duration = (self.duration or 0) + (other.duration or 0)
+        if other.copilot_usage is not None:
+            so_far = self.copilot_usage.total_nano_aiu if self.copilot_usage else 0
+            self.copilot_usage = CopilotUsage(total_nano_aiu=so_far + other.copilot_usage.total_nano_aiu)
+        self.__post_init__()
+
 
 COMPACTION_CANCELLED: Final = "it was cancelled"
 """The ``error`` of a compaction that somebody has stopped."""

@@ -171,12 +171,13 @@ class ToolSearchConfig(WireModel):
 
 class InfiniteSessionConfig(WireModel):
     """When the conversation is summed up by itself. The thresholds are shares of what the model can be given: from
-    the first one on a summary is made while the session works on, at the second one it is waited for.
+    the first one on a summary is made while the session works on, at the second one it is waited for. What is unset
+    is as the server has it: ``true``, 0.8 and 0.95, unless its configuration says otherwise.
     """
 
-    enabled: StrictBool = True
-    background_compaction_threshold: float = Field(default=0.8, ge=0, le=1, allow_inf_nan=False)
-    buffer_exhaustion_threshold: float = Field(default=0.95, ge=0, le=1, allow_inf_nan=False)
+    enabled: StrictBool | None = None
+    background_compaction_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    buffer_exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
 class DefaultAgentConfig(WireModel):

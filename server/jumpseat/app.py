@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.adapters.sources import Models
 from jumpseat.agent.client import Client
+from jumpseat.agent.compactor import CompactionPolicy
 from jumpseat.agent.hooks import PATIENCE_S
 from jumpseat.agent.permission_judge import PATIENCE_S as PERMISSION_PATIENCE_S
 from jumpseat.agent.permission_judge import JudgeConfig
@@ -157,7 +158,7 @@ class App:
             allow_old_clients=config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
             patience_s=config.hooks.patience_s or PATIENCE_S,
-            infinite_sessions=_infinite_sessions(config.compaction),
+            compaction=_compaction_policy(config.compaction),
             secrets=self.secrets,
             read_instructions=lambda settings: "\n\n".join(
                 filter(None, (read_instructions(settings), remembered(memories, settings)))
@@ -282,14 +283,14 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
     )
 
 
-def _infinite_sessions(config: CompactionConfig) -> InfiniteSessionConfig:
+def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
     """When conversations are compacted whose sessions do not say so."""
-    said = {
-        "enabled": config.enabled,
-        "background_compaction_threshold": config.background_threshold,
-        "buffer_exhaustion_threshold": config.exhaustion_threshold,
-    }
-    return InfiniteSessionConfig.model_validate({name: value for name, value in said.items() if value is not None})
+    said = InfiniteSessionConfig(
+        enabled=config.enabled,
+        background_compaction_threshold=config.background_threshold,
+        buffer_exhaustion_threshold=config.exhaustion_threshold,
+    )
+    return CompactionPolicy().with_(said)
 
 
 def run(options: Options) -> int:

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.compactor import CompactionPolicy
 from jumpseat.agent.conversation import INTERRUPTED
 from jumpseat.agent.hooks import PATIENCE_S
 from jumpseat.agent.interfaces import ModelSource
@@ -44,7 +45,7 @@ from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, worksp
 from jumpseat.tools import SESSION_TOOLS
 from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionListFilter, SessionMetadata
+from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class SessionRegistry:
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
         policy: Policy | None = None,
-        infinite_sessions: InfiniteSessionConfig | None = None,
+        compaction: CompactionPolicy | None = None,
         skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
     ) -> None:
         self.store = store
@@ -104,7 +105,7 @@ class SessionRegistry:
             patience_s=patience_s,
             secrets=secrets,
             policy=policy or Policy(),
-            infinite_sessions=infinite_sessions or InfiniteSessionConfig(),
+            compaction=compaction or CompactionPolicy(),
             skills=skills,
             keep_options=self.keep_options,
             keep_checkpoint=self._keep_checkpoint,
@@ -380,7 +381,7 @@ class SessionRegistry:
         Raises:
             StoreError: one cannot be removed.
         """
-        self._folders[session.id].checkpoints.drop_after(session.conversation.checkpoint)
+        self._folders[session.id].drop_checkpoints(session.conversation.checkpoint)
 
     def fork(self, session_id: str, up_to: str | None, name: str | None) -> str:
         """Copy a session, live or stored, under a new id, which is returned.

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.provided import at, says
 from tests.support.server import JsonObject, RunningServer, Wire, running_server
@@ -37,6 +38,7 @@ class Provider:
 
     summaries: list[Reply] = field(default_factory=list[Reply])
     refuses: Callable[[JsonObject], bool] = lambda _body: False
+    refused: Reply = field(default_factory=lambda: json_reply(TOO_LONG, status=400))
     more: str = ""
     replies: list[Reply] = field(default_factory=list[Reply])
     answers: int = 0
@@ -48,7 +50,7 @@ class Provider:
 
     def _answer(self, request: SeenRequest) -> Reply:
         if self.refuses(request.json):
-            return json_reply(TOO_LONG, status=400)
+            return self.refused
         if is_summary(request):
             self.summing_up.set()
             return self.summaries.pop(0) if self.summaries else says(SUMMARY)
@@ -67,8 +69,12 @@ class Provider:
 
 
 def is_summary(request: SeenRequest) -> bool:
-    last = request.json["messages"][-1]
-    return last["role"] == "user" and last["content"].startswith(FIRST_WORDS)
+    return is_summary_body(request.json)
+
+
+def is_summary_body(body: JsonObject) -> bool:
+    last = body["messages"][-1]
+    return last["role"] == "user" and str(last["content"]).startswith(FIRST_WORDS)
 
 
 def said(request: SeenRequest) -> list[tuple[str, str]]:
@@ -152,10 +158,7 @@ async def test_it_is_not_summed_up_again_before_it_has_grown(tmp_path: Path) -> 
         await server.wire.prompt(session, "word " * 20_000)
     assert len(provider.asked_for_summaries) == 2
     assert [one[0] for one in provider.asked_for_summaries][1] == compacted("one", "two")
-    last = provider.asked[-1]
-    assert len(last) == 1
-    assert last[0][1].count("<user_message>") == 5
-    assert last[0][1].count("<summary>") == 1
+    assert provider.asked[-1] == [compacted("one", "two", "three", "four"), ("user", ("word " * 20_000).strip())]
 
 
 async def test_who_does_not_want_it_is_left_alone_and_told_of_what_is_too_long(tmp_path: Path) -> None:
@@ -184,9 +187,10 @@ async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_summed_
     assert [one["content"] for one in of(server.wire, "assistant.message")] == ["answer 1", "answer 2", "answer 3"]
     assert provider.asked[-1][-1][0] == "user"
     assert "three word" in provider.asked[-1][-1][1]
-    # The latest of what was said is in what was summed up, the oldest is not.
-    assert "three word" in provider.asked_for_summaries[-1][-2][1]
-    assert "one word" not in str(provider.asked_for_summaries[-1])
+    # All that was said is in what was summed up, but for the middle of long texts.
+    summed_up = provider.asked_for_summaries[-1]
+    assert [text.split(" ")[0] for _, text in summed_up[:-1:2]] == ["one", "two", "three"]
+    assert "characters are left out here" in summed_up[0][1]
 
 
 async def test_a_model_that_does_not_sum_up_costs_nothing_but_the_try(tmp_path: Path) -> None:
@@ -241,6 +245,136 @@ async def test_what_a_summary_took_counts_as_used(tmp_path: Path) -> None:
     assert (used["inputTokens"], used["outputTokens"], used["model"]) == (700, 30, "m")
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
     assert metrics["modelMetrics"]["m"]["usage"]["inputTokens"] == 700
+
+
+async def test_a_prompt_that_is_being_answered_stays_as_it_is_with_what_belongs_to_it(tmp_path: Path) -> None:
+    provider = Provider()
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        await server.wire.prompt(session, "one")
+        picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
+        await server.wire.prompt(session, "two", attachments=[picture])
+        await server.wire.prompt(session, "three")
+    (done,) = of(server.wire, "session.compaction_complete")
+    assert done["success"] is True
+    second = provider.server.requests[-2].json["messages"][1:]
+    assert second[0]["content"] == compacted("one")[1]
+    assert [part["type"] for part in second[1]["content"]] == ["text", "image_url"]
+
+
+async def test_a_repair_of_an_answers_form_is_not_summed_away(tmp_path: Path) -> None:
+    schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    form = {"type": "json_schema", "jsonSchema": {"name": "f", "schema": schema}}
+    provider = Provider(replies=[says("answer"), says("no json"), says('{"n": 1}')])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW)
+        await server.wire.prompt(session, "one")
+        await server.wire.prompt(session, "word " * 15_000, responseFormat=form)
+    assert of(server.wire, "session.error") == []
+    assert "JSON" in provider.asked[-1][-1][1]
+
+
+async def test_a_small_window_is_not_filled_by_what_the_user_said(tmp_path: Path) -> None:
+    window = 8_192
+    provider = Provider(refuses=lambda body: len(json.dumps(body)) > window * 4)
+    async with serving(tmp_path, provider) as server:
+        limits = {"limits": {"max_context_window_tokens": window, "max_output_tokens": 500}}
+        session = await opened(server, provider, modelCapabilities=limits)
+        for number in range(8):
+            await server.wire.prompt(session, f"{number} " + "word " * 1_400)
+        await server.wire.prompt(session, "short")
+    assert of(server.wire, "session.error") == []
+    assert provider.answers == 9
+    assert provider.asked[-1][-1] == ("user", "short")
+
+
+async def test_a_turn_goes_on_where_the_summary_came_while_its_request_was_on_the_way(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    late = Reply([b" ", json.dumps(TOO_LONG).encode()], status=400, gate=gate)
+    provider = Provider(replies=[says("answer 1"), late, says("answer 2")])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **SOON)
+        await server.wire.prompt(session, "one")
+        since = len(server.wire.messages)
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "two"})
+        await server.wire.event("session.compaction_complete", since=since)
+        gate.set()
+        await server.wire.event("session.idle", since=since)
+    assert of(server.wire, "session.error") == []
+    assert len(of(server.wire, "session.compaction_start")) == 1
+    assert provider.asked[-1] == [compacted("one", "two")]
+
+
+async def test_a_summary_that_is_cut_off_is_none(tmp_path: Path) -> None:
+    cut = json_reply({"choices": [{"message": {"content": "<overview>\nThe user wa"}, "finish_reason": "length"}]})
+    provider = Provider(summaries=[cut, cut])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider)
+        await server.wire.prompt(session, "one")
+        result = await server.wire.call("session.history.compact", {"sessionId": session})
+        metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
+    assert result["success"] is False
+    assert "gave no summary" in of(server.wire, "session.compaction_complete")[0]["error"]
+    # What they took was taken all the same.
+    assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
+
+
+async def test_with_nothing_left_of_the_limits_nothing_is_summed_up(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+    costly = says("answer", usage=usage, copilot_usage={"total_nano_aiu": 31 * 10**9})
+    provider = Provider(replies=[costly])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, sessionLimits={"maxAiCredits": 30})
+        await server.wire.prompt(session, "one")
+        refused = [
+            await server.wire.refused(f"session.history.{name}", {"sessionId": session})
+            for name in ("compact", "summarizeForHandoff")
+        ]
+    assert all("used up" in one["message"] for one in refused)
+    assert provider.asked_for_summaries == []
+
+
+async def test_what_a_summary_took_counts_against_the_limits_of_the_turn_that_waits_for_it(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+    costly = says(SUMMARY, usage=usage, copilot_usage={"total_nano_aiu": 31 * 10**9})
+    provider = Provider(summaries=[costly])
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider, **NOW, sessionLimits={"maxAiCredits": 30})
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+    assert [one["errorType"] for one in of(server.wire, "session.error")] == ["quota"]
+    assert len(provider.asked) == 1
+
+
+async def test_a_tool_that_is_required_is_required_again_after_the_summary(tmp_path: Path) -> None:
+    refused = json_reply(TOO_LONG, status=400)
+    provider = Provider(replies=[says("answer 1"), refused, calls_tool("c1"), says("done")])
+    async with serving(tmp_path, provider) as server:
+        tools = [{"name": "look", "skipPermission": True}]
+        session = await opened(server, provider, tools=tools)
+        await server.wire.prompt(session, "one")
+        since = len(server.wire.messages)
+        choice = {"mode": "required"}
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "two", "toolChoice": choice})
+        asked = await server.wire.event("external_tool.requested", since=since)
+        answer = {"requestId": asked["data"]["requestId"], "result": "seen"}
+        await server.wire.call("session.tools.handlePendingToolCall", {"sessionId": session, **answer})
+        await server.wire.event("session.idle", since=since)
+    choices = [one.json.get("tool_choice") for one in provider.server.requests if not is_summary(one)]
+    assert choices == [None, "required", "required", None]
+
+
+async def test_a_provider_that_refuses_tools_sums_up_all_the_same(tmp_path: Path) -> None:
+    no_tools = {"error": {"message": "registry.ollama.ai/library/m does not support tools"}}
+    provider = Provider()
+    provider.refused = json_reply(no_tools, status=400)
+    provider.refuses = lambda body: bool(body.get("tools")) and is_summary_body(body)
+    async with serving(tmp_path, provider) as server:
+        session = await opened(server, provider)
+        await server.wire.prompt(session, "one")
+        result = await server.wire.call("session.history.compact", {"sessionId": session})
+    assert result["success"] is True
+    assert [one["warningType"] for one in of(server.wire, "session.warning")] == ["tool_protocol"]
 
 
 # --- when it is asked for ---------------------------------------------------------------------------------------
@@ -307,7 +441,7 @@ async def test_a_summary_can_be_had_for_somebody_else_and_changes_nothing(tmp_pa
 
 async def test_prompts_wait_for_a_summary_that_was_asked_for(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    held = Reply([b"", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
+    held = Reply([b" ", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
     provider = Provider(summaries=[held])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -409,6 +543,42 @@ async def test_a_client_that_leaves_takes_the_summary_that_is_being_made_with_it
         await wire.call("session.resume", {"sessionId": session, "provider": at(provider.server), "model": "m"})
         await wire.prompt(session, "two")
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
+
+
+async def test_a_session_that_is_closed_meanwhile_is_not_summed_up_any_more(tmp_path: Path) -> None:
+    """The client that rewrites the system message takes its time, and leaves."""
+    provider = Provider()
+    slow = {"systemMessage": {"mode": "customize", "sections": {"tone": {"action": "transform"}}}}
+    async with serving(tmp_path, provider) as server:
+        wire = server.wire
+        session = await opened(server, provider)
+        await wire.prompt(session, "one")
+        about = {"sessionId": session, "provider": at(provider.server), "model": "m"}
+        await wire.call("session.resume", {**about, **slow})
+        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        question = await wire.until(lambda one: str(one.get("method")).endswith("transform"), what="the question")
+        await wire.call("session.destroy", {"sessionId": session})
+        await wire.call("session.resume", {**about, "systemMessage": {"mode": "append"}})
+        await wire.answer(question, {"sections": {}})
+        refused = (await wire.response(asked))["error"]
+        await wire.prompt(session, "two")
+        written = server.log_of(session).read_text()
+    assert "not found" in refused["message"]
+    assert "compaction" not in written
+    assert provider.asked_for_summaries == []
+
+
+async def test_who_sums_up_is_told_to_copilot(tmp_path: Path) -> None:
+    async with fake_copilot() as copilot, running_server(tmp_path, env=copilot.environ) as server:
+        session = await server.wire.call("session.create", {"gitHubToken": ALICE, "model": "by-chat", **NOW})
+        session_id = session["sessionId"]
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session_id, prompt)
+        await server.wire.call("session.history.compact", {"sessionId": session_id})
+        calls = [one for one in copilot.server.requests if one.path.endswith("/chat/completions")]
+    initiators = [one.headers["x-initiator"] for one in calls if is_summary(one)]
+    assert initiators[0] == "agent"
+    assert initiators[-1] == "user"
 
 
 # --- afterwards -------------------------------------------------------------------------------------------------
@@ -514,7 +684,8 @@ async def test_going_back_stops_a_summary_of_what_is_gone_then(tmp_path: Path) -
 
 
 async def test_each_summary_is_kept_as_a_file_that_clients_can_read(tmp_path: Path) -> None:
-    provider = Provider(summaries=[says(SUMMARY), says("No sections at all.")])
+    # One that has no sections is asked for again.
+    provider = Provider(summaries=[says(SUMMARY), *[says("No sections at all.")] * 2])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
         session = await opened(server, provider)
@@ -546,14 +717,14 @@ async def test_each_summary_is_kept_as_a_file_that_clients_can_read(tmp_path: Pa
 
 async def test_secrets_stay_out_of_summaries(tmp_path: Path) -> None:
     key = "hunter2-is-the-password"
-    provider = Provider(summaries=[says(f"The key is {key}.")])
+    provider = Provider(summaries=[says(f"<overview>The key is {key}.</overview>")])
     async with serving(tmp_path, provider) as server:
         await server.wire.call("secrets.addFilterValues", {"values": [key]})
         session = await opened(server, provider)
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
         written = "".join(path.read_text() for path in server.log_of(session).parent.rglob("*") if path.is_file())
-    assert result["summaryContent"] == "The key is [redacted]."
+    assert result["summaryContent"] == "<overview>The key is [redacted].</overview>"
     assert key not in written
 
 
@@ -596,7 +767,7 @@ async def test_thresholds_that_are_none_are_refused(tmp_path: Path, wrong: JsonO
 async def test_what_a_summary_replaces_is_what_was_there_when_it_was_begun(tmp_path: Path) -> None:
     """A turn with tools goes on while its beginning is summed up."""
     gate = asyncio.Event()
-    held = Reply([b"", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
+    held = Reply([b" ", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
     provider = Provider(
         summaries=[held], replies=[says("answer 1"), calls_tool("c1"), calls_tool("c2"), says("done")]
     )

@@ -196,6 +196,12 @@ async def _thinking(chat: Chat, args: str) -> None:
     chat.feed.note(f"What the model thinks is shown {'whole' if chat.feed.show_thinking else 'as one line'}.")
 
 
+async def _compact(chat: Chat, args: str) -> None:
+    # What comes of it is an event, which shows.
+    wanted = {"customInstructions": args} if args else {}
+    await chat.session.request("session.history.compact", **wanted)
+
+
 async def _quit(chat: Chat, _args: str) -> None:
     chat.screen.leave()
 
@@ -206,6 +212,7 @@ COMMANDS: Final = {
     "resume": Command("go on with another session", _resume, "[ID]"),
     "new": Command("begin a new session", _new),
     "clear": Command("empty the screen and begin a new session", _clear),
+    "compact": Command("sum up the conversation, to free up context", _compact, "[WHAT TO KEEP]"),
     "usage": Command("what this session has used", _usage),
     "tools": Command("what the model can call", _tools),
     "thinking": Command("show what the model thinks, or fold it", _thinking, "[on|off]"),

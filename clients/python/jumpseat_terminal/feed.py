@@ -229,13 +229,13 @@ class Feed:
 
     def _compacted(self, end: SessionCompactionComplete) -> None:
         self.compacting = None
-        if end.trigger == "manual":
-            # The command for it says what came of it.
-            return
         if end.success:
             before, after = end.pre_compaction_tokens or 0, end.post_compaction_tokens or 0
             self.note(f"The conversation was summed up: about {after:,} tokens of context instead of {before:,}.")
-        elif end.error != COMPACTION_CANCELLED:
+        elif end.error == COMPACTION_CANCELLED:
+            if not self.busy:
+                self.note("cancelled", "yellow")
+        else:
             text = f"The conversation could not be summed up: {one_line(end.error or 'no reason given')}"
             self._out("notes", self._painter().warning(text))
 

@@ -187,7 +187,7 @@ def request_headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]
     headers["Openai-Intent"] = "conversation-agent"
     # What follows a tool result is the agent's own doing, and not counted as a request of the user.
     follows_tool = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
-    headers["X-Initiator"] = "agent" if follows_tool else "user"
+    headers["X-Initiator"] = "agent" if follows_tool or request.unasked else "user"
     if request.interaction_id is not None:
         headers["X-Interaction-Id"] = request.interaction_id
     if request.vision and _has_images(request):

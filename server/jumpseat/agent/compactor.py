@@ -1,26 +1,52 @@
-"""At most one compaction of a session at a time, in a task of its own. What one does is not known here."""
+"""When a session is compacted, and that it is at most once at a time, in a task of its own.
+
+What a compaction does is not known here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
+from jumpseat_protocol.sessions import InfiniteSessionConfig
+
 LEAST_CORRECTION: Final = 0.5
 MOST_CORRECTION: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPolicy:
+    """When a conversation is compacted by itself: thresholds are shares of what the model can be given."""
+
+    enabled: bool = True
+    background: float = 0.8
+    exhaustion: float = 0.95
+
+    def with_(self, config: InfiniteSessionConfig | None) -> CompactionPolicy:
+        """This, but for what a session says otherwise."""
+        if config is None:
+            return self
+        said = {
+            "enabled": config.enabled,
+            "background": config.background_compaction_threshold,
+            "exhaustion": config.buffer_exhaustion_threshold,
+        }
+        return replace(self, **{name: value for name, value in said.items() if value is not None})
 
 
 class Compactor:
     """``trigger`` tells why one runs; ``None`` while none does.
 
-    ``not_below`` is what the conversation has to have grown to, in estimated tokens, to be compacted unasked.
+    ``size_then`` is how large the conversation was when the last one had ended, in estimated tokens.
     """
 
     def __init__(self, tasks: TaskGroup) -> None:
         self.trigger: str | None = None
-        self.not_below = 0
+        self.size_then: int | None = None
         self._tasks = tasks
         self._correction = 1.0
         self._scope = anyio.CancelScope()
@@ -51,8 +77,9 @@ class Compactor:
             return False
         self.trigger = None
         self._scope.cancel()
-        if self._on_cancel is not None:
-            self._on_cancel()
+        on_cancel, self._on_cancel = self._on_cancel, None
+        if on_cancel is not None:
+            on_cancel()
         self._over.set()
         return True
 
@@ -78,6 +105,6 @@ class Compactor:
         finally:
             # Another one may run by now, where this one was cancelled.
             if self._scope is scope:
-                self.trigger = None
+                self.trigger = self._on_cancel = None
             over.set()
             finished.set()

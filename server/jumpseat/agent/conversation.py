@@ -39,11 +39,11 @@ SUMMARY_REQUEST: Final = (
 
 SUMMARISED: Final = "Some of the conversation history has been summarized to free up context."
 
-LONGEST_PROMPT_CHARACTERS: Final = 8_000
-"""Of one prompt in a conversation that was summed up."""
-
 MOST_PROMPT_CHARACTERS: Final = 40_000
-"""Of all prompts there."""
+"""Of all prompts in a conversation that was summed up; of models with small windows, fewer."""
+
+PROMPT_SHARE: Final = 0.15
+"""What of a window these may take, at about four characters to a token."""
 
 
 @dataclass(slots=True)
@@ -54,8 +54,9 @@ class _Step:
     """
 
     message: UserMessage | AssistantMessage
-    # What the user said, as they said it.
+    # What the user said, as they said it; whether the model was told just that.
     prompt: str | None = None
+    bare: bool = False
     calls: list[ToolUseBlock] = field(default_factory=list[ToolUseBlock])
     results: list[ToolResultBlock | None] = field(default_factory=list[ToolResultBlock | None])
 
@@ -81,19 +82,23 @@ class Conversation:
         match payload:
             case events.UserMessage():
                 prompt = payload.content if payload.source is None else None
-                self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt))
+                told = payload.transformed_content or payload.content
+                bare = prompt is not None and prompt in told and not payload.attachments
+                self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
             case events.AssistantMessage():
                 blocks = _assistant_blocks(payload)
                 if blocks:
                     message = AssistantMessage(blocks)
                     calls = message.tool_uses()
-                    self._steps.append(_Step(message, None, calls, [None] * len(calls)))
+                    self._steps.append(_Step(message, calls=calls, results=[None] * len(calls)))
             case events.ToolExecutionComplete():
                 self._settle(payload)
             case events.SessionCompactionStart():
                 self._compacting = len(self._steps)
             case events.SessionCompactionComplete(success=True, summary_content=str(summary)):
-                self._compact(summary)
+                self._steps, self._compacted_prompts = self._compacted(summary, payload.token_limit)
+                self._compacting = None
+                self.compactions += 1
                 self.checkpoint = payload.checkpoint_number or self.checkpoint
             case events.SessionCompactionComplete():
                 self._compacting = None
@@ -104,9 +109,9 @@ class Conversation:
         """What to send to a model: every call is followed by its result, in the order of the calls."""
         return _messages(self._steps)
 
-    def after_compaction(self, summary: str) -> list[Message]:
+    def after_compaction(self, summary: str, limit: int | None) -> list[Message]:
         """What :meth:`messages` will be once the compaction that has begun ends with ``summary``."""
-        return _messages(self._compacted(summary)[0])
+        return _messages(self._compacted(summary, limit)[0])
 
     def open_calls(self) -> list[ToolUseBlock]:
         """Calls of the last assistant message that have no result yet."""
@@ -115,18 +120,20 @@ class Conversation:
                 return [call for call, result in zip(step.calls, step.results, strict=True) if result is None]
         return []
 
-    def _compact(self, summary: str) -> None:
-        """Put a summary in the place of what was there when the compaction began; what has come since stays."""
-        self._steps, self._compacted_prompts = self._compacted(summary)
-        self._compacting = None
-        self.compactions += 1
+    def _compacted(self, summary: str, limit: int | None) -> tuple[list[_Step], list[str]]:
+        """The steps with ``summary`` in the place of what was there when the compaction began, and the prompts that
+        are in none of them any more. ``limit`` is the model's context window, in tokens.
 
-    def _compacted(self, summary: str) -> tuple[list[_Step], list[str]]:
-        """The steps and the prompts that are in none of them, if ``summary`` stood for what was there."""
+        What has no answer yet stays as it is, unless it is nothing but a prompt that fits beside the summary.
+        """
         about = len(self._steps) if self._compacting is None else self._compacting
+        room = _room(limit)
+        asked = _unanswered(self._steps[:about], room)
+        if not all(one.bare and len(one.prompt or "") <= room // 5 for one in self._steps[asked:about]):
+            about = asked
         old, rest = self._steps[:about], self._steps[about:]
         prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
-        return [_Step(UserMessage([TextBlock(compacted(prompts, summary))])), *rest], prompts
+        return [_Step(UserMessage([TextBlock(compacted(prompts, summary, room))])), *rest], prompts
 
     def _settle(self, payload: events.ToolExecutionComplete) -> None:
         # From the end, because some providers use the same ids in every answer.
@@ -140,6 +147,21 @@ class Conversation:
                     return
 
 
+def _unanswered(steps: Sequence[_Step], room: int) -> int:
+    """From where on ``steps`` have no answer: the last prompt with what belongs to it, and those before it that fit
+    into ``room`` characters, in case they are of the same run.
+    """
+    begin, size, has_prompt = len(steps), 0, False
+    while begin and isinstance(steps[begin - 1].message, UserMessage):
+        step = steps[begin - 1]
+        size += sum(len(block.text) for block in step.message.blocks if isinstance(block, TextBlock))
+        if has_prompt and size > room:
+            break
+        has_prompt = has_prompt or step.prompt is not None
+        begin -= 1
+    return begin
+
+
 def _messages(steps: Iterable[_Step]) -> list[Message]:
     out: list[Message] = []
     for step in steps:
@@ -150,17 +172,23 @@ def _messages(steps: Iterable[_Step]) -> list[Message]:
     return out
 
 
-def compacted(prompts: Sequence[str], summary: str) -> str:
+def compacted(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_CHARACTERS) -> str:
     """What stands for a conversation that was summed up: what the user said, and the summary of the rest.
 
-    The form is fixed by the wire. Of prompts that are long together, the first and the latest are kept.
+    The form is fixed by the wire. Of prompts that have more than ``room`` characters together, the first and the
+    latest are kept, and of long ones the beginning and the end.
     """
-    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _kept(prompts))
+    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _kept(prompts, room))
     return (
         f"{SUMMARISED}\n\n"
         "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
         f"{said}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
     )
+
+
+def _room(limit: int | None) -> int:
+    """How many characters of prompts are kept beside a summary."""
+    return MOST_PROMPT_CHARACTERS if limit is None else min(MOST_PROMPT_CHARACTERS, int(PROMPT_SHARE * limit * 4))
 
 
 def last_prompt(text: str) -> str:
@@ -171,13 +199,13 @@ def last_prompt(text: str) -> str:
     return said.rpartition("<user_message>\n")[2]
 
 
-def _kept(prompts: Sequence[str]) -> list[str]:
+def _kept(prompts: Sequence[str], room: int) -> list[str]:
     """The prompts that fit, each without its middle where it is long; one line stands for those left out."""
     if not prompts:
         return []
-    first, *others = [_cut(one) for one in prompts]
+    first, *others = [shortened(one, room // 5) for one in prompts]
     latest: list[str] = []
-    room = MOST_PROMPT_CHARACTERS - len(first)
+    room -= len(first)
     while others and len(others[-1]) <= room:
         room -= len(others[-1])
         latest.insert(0, others.pop())
@@ -185,11 +213,12 @@ def _kept(prompts: Sequence[str]) -> list[str]:
     return [first, *left_out, *latest]
 
 
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST_PROMPT_CHARACTERS:
+def shortened(text: str, longest: int) -> str:
+    """``text`` without its middle where it has more than ``longest`` characters."""
+    if len(text) <= longest:
         return text
-    half = LONGEST_PROMPT_CHARACTERS // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here.]\n{text[-half:]}"
+    head, tail = longest * 2 // 3, longest // 3
+    return f"{text[:head]}\n[{len(text) - head - tail} characters are left out here.]\n{text[len(text) - tail :]}"
 
 
 def canonical_json(arguments: Any) -> str:

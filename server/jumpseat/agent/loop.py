@@ -152,7 +152,6 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
-    limits.check(session)
     resolved, request, weight, answer = await _answered(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, weight, answer, turn_id)
     prompt.run.answer = message
@@ -170,6 +169,7 @@ async def _answered(
     """The answer of the model, which may become another one on the way, and the request that it was given."""
     too_long = False
     while True:
+        limits.check(session)
         try:
             await session.tools.ready()
             resolved = await find_model(session)
@@ -180,18 +180,25 @@ async def _answered(
         weight = tokens.of_request(request)
         if await make_room(session, resolved, request, weight):
             continue
-        prompt.called = True
+        compactions = session.conversation.compactions
         _tell_portability(session, resolved, request)
         tell_missing(session, prompt, resolved, request.hosted_tools)
         _tell_capability(session, resolved, request)
         try:
-            return resolved, request, weight, await ask_model(session, prompt, resolved, request, turn_id)
+            answer = await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
             session.use_model(switch.model, None, cause=CAUSE)
         except ProviderContextError:
-            if too_long or not await make_room_for(session, resolved, request, weight):
+            # Meanwhile it may have become another conversation already.
+            if session.conversation.compactions != compactions:
+                continue
+            request = build_request(session, prompt, system, resolved)
+            if too_long or not await make_room_for(session, resolved, request):
                 raise
             too_long = True
+        else:
+            prompt.called = True
+            return resolved, request, weight, answer
 
 
 def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:

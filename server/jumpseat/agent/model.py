@@ -92,7 +92,7 @@ class ModelRequest:
 
     ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
     ``headers`` are the caller's extra headers of this prompt
-    and win over those of the endpoint. Limits are in tokens.
+    and win over those of the endpoint. Limits are in tokens. ``unasked`` is a call that no user has asked for.
     """
 
     model: str
@@ -111,6 +111,7 @@ class ModelRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     session_id: str | None = None
     interaction_id: str | None = None
+    unasked: bool = False
 
 
 CREDITS_PER_DOLLAR: Final = 100

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
 
@@ -22,6 +22,8 @@ from jumpseat.agent.tool_protocol import able_to_call, without_native_tools
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
+
+A = TypeVar("A")
 
 DELTAS_PER_BREATH: Final = 64
 """How many deltas may pass before slow clients are waited for."""
@@ -47,18 +49,70 @@ async def ask_model(
         SwitchToAutoError: the user wants another model asked instead.
         ProviderError: there is no answer.
     """
-    able = able_to_answer(able_to_call(resolved), request)
+    return await _able(
+        session, resolved, request, lambda able: _call_model(session, prompt, able, request, turn_id)
+    )
+
+
+async def ask_quietly(session: Session, resolved: ResolvedModel, request: ModelRequest) -> Completed:
+    """The same for a call that is none of a turn: nothing of its answer is shown, no hook hears of it.
+
+    Raises:
+        ProviderError: there is no answer.
+    """
+    return await _able(session, resolved, request, lambda able: _call_quietly(session, able, request))
+
+
+async def _able(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, call: Callable[[ResolvedModel], Awaitable[A]]
+) -> A:
+    """What ``call`` gives with a model that is able to do what ``request`` asks for."""
     try:
-        return await _call_model(session, prompt, able, request, turn_id)
+        return await call(able_to_answer(able_to_call(resolved), request))
     except ProviderToolsError as error:
         other = without_native_tools(resolved) if request.tools else None
         if other is None:
             raise
         text = f"{resolved.info.id} cannot call tools ({error}). From now on it calls them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
-    answer = await _call_model(session, prompt, able_to_answer(able_to_call(other), request), request, turn_id)
+    answer = await call(able_to_answer(able_to_call(other), request))
     session.around.models.refuses_tools(resolved)
     return answer
+
+
+async def _call_quietly(session: Session, resolved: ResolvedModel, request: ModelRequest) -> Completed:
+    policy = session.around.retry
+    attempt = 0
+    while True:
+        attempt += 1
+        started = time.monotonic()
+        try:
+            async with resolved.model.stream(request) as stream:
+                async for event in stream:
+                    if isinstance(event, Completed):
+                        return event
+        except ProviderError as error:
+            _tell_failure(session, resolved, error, started)
+            wait_s = policy.wait_s(error, attempt)
+            if wait_s is None:
+                raise
+        else:
+            raise AssertionError("a model stream must end in Completed or raise")
+        await anyio.sleep(wait_s)
+
+
+def _tell_failure(session: Session, resolved: ResolvedModel, error: ProviderError, started: float) -> None:
+    session.emit(
+        events.ModelCallFailure(
+            source="top_level",
+            model=resolved.wire_name,
+            status_code=error.status,
+            error_code=error.code,
+            error_type=error.error_type,
+            error_message=str(error),
+            duration_ms=_ms_since(started),
+        )
+    )
 
 
 async def _call_model(
@@ -81,17 +135,7 @@ async def _call_model(
         try:
             completed = await _stream_answer(session, resolved, request, shown, started)
         except ProviderError as error:
-            session.emit(
-                events.ModelCallFailure(
-                    source="top_level",
-                    model=resolved.wire_name,
-                    status_code=error.status,
-                    error_code=error.code,
-                    error_type=error.error_type,
-                    error_message=str(error),
-                    duration_ms=_ms_since(started),
-                )
-            )
+            _tell_failure(session, resolved, error, started)
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
                 raise
             if another_may_do(error) and not shown.anything and not asked:

@@ -21,7 +21,7 @@ from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clients import Clients
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.compactor import Compactor
+from jumpseat.agent.compactor import CompactionPolicy, Compactor
 from jumpseat.agent.conversation import Conversation
 from jumpseat.agent.feed import Feed
 from jumpseat.agent.hooks import PATIENCE_S, Hooks
@@ -40,7 +40,6 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import InfiniteSessionConfig
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +54,8 @@ class Surroundings:
     ``keep_options`` writes down how one is set up, where the session itself has changed that.
     ``keep_checkpoint`` keeps a summary under a title, and gives its number and its path.
     ``run_command`` tells whether the commands behind it are to wait for a new request. A client is given
-    ``patience_s`` for one hook, or to rewrite the system message. ``infinite_sessions`` holds for those that do not
-    say otherwise.
+    ``patience_s`` for one hook, or to rewrite the system message. ``compaction`` holds for those that do not say
+    otherwise.
     """
 
     tasks: TaskGroup
@@ -72,7 +71,7 @@ class Surroundings:
     patience_s: float = PATIENCE_S
     secrets: Secrets = field(default_factory=Secrets)
     policy: Policy = field(default_factory=Policy)
-    infinite_sessions: InfiniteSessionConfig = field(default_factory=InfiniteSessionConfig)
+    compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
     keep_options: Callable[[Session], None] = lambda _session: None
     keep_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
@@ -176,7 +175,7 @@ class Session:
 
     def rewind(self, history: Iterable[tuple[str | None, events.EventPayload | events.UnknownPayload]]) -> None:
         """Go back to where the log was cut to ``history``. Settings, metrics and what is written elsewhere stay."""
-        self.compactor.not_below = 0
+        self.compactor.size_then = None
         self.conversation = Conversation()
         self.event_count = 0
         self.last_event_id = None
@@ -348,9 +347,14 @@ class Session:
         return not self._stopped.is_set()
 
     @property
-    def infinite_sessions(self) -> InfiniteSessionConfig:
+    def compaction_policy(self) -> CompactionPolicy:
         """When the conversation is compacted by itself."""
-        return self.settings.infinite_sessions or self.around.infinite_sessions
+        return self.around.compaction.with_(self.settings.infinite_sessions)
+
+    @property
+    def closed(self) -> bool:
+        """Whether its work has ended, for good."""
+        return self._closed
 
     @property
     def prompting(self) -> bool:

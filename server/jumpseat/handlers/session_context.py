@@ -159,8 +159,8 @@ async def _limits(session: Session) -> tuple[str, int, int]:
 
 def _threshold(session: Session, limit: int) -> int:
     """From where on the conversation is compacted by itself: where the limit is, if it never is."""
-    config = session.infinite_sessions
-    return round(config.background_compaction_threshold * limit) if config.enabled else limit
+    policy = session.compaction_policy
+    return round(policy.background * limit) if policy.enabled else limit
 
 
 def _entry(kind: str, entry_id: str, label: str, weight: int) -> dict[str, Any]:

@@ -163,9 +163,17 @@ class SessionFolder:
             StoreError: it cannot be written.
         """
         checkpoint = self.checkpoints.add(title, text, after)
-        if self._workspace is not None:
-            self._change(summary_count=self._workspace.summary_count + 1)
+        self._change(summary_count=len(self.checkpoints.list()))
         return checkpoint
+
+    def drop_checkpoints(self, after: int) -> None:
+        """Remove the summaries with numbers above ``after``.
+
+        Raises:
+            StoreError: one cannot be removed.
+        """
+        self.checkpoints.drop_after(after)
+        self._change(summary_count=len(self.checkpoints.list()))
 
     def _note_time(self) -> None:
         """Note when the session has changed last, for programs that look into the folders themselves.
@@ -369,6 +377,7 @@ class SessionStore:
             if source.files.root.is_dir():
                 shutil.copytree(source.files.root, fork.files.root, symlinks=True)
             source.checkpoints.copy_to(fork.checkpoints, _last_checkpoint(records))
+            fork.drop_checkpoints(_last_checkpoint(records))
             source.database.copy_to(fork.database.path)
         except (OSError, shutil.Error) as error:
             fork.remove()
