@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import pytest
@@ -32,6 +33,7 @@ from jumpseat.agent.conversation import (
     last_prompt,
 )
 from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest
+from jumpseat.agent.prompt import wrap_prompt
 from jumpseat.agent.summary import LONGEST_TEXT, fitting
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import InfiniteSessionConfig
@@ -113,9 +115,18 @@ def test_what_does_not_fit_goes_from_the_oldest_on_and_what_is_left_can_be_sent(
 
 def test_the_summary_of_what_was_before_is_never_left_out() -> None:
     earlier = says(compacted(["one"], "What was before. " * 300))
-    kept = fitting([earlier, *LONG], 10)
+    kept = fitting([earlier, *LONG], weight([earlier]) + 10)
     assert kept[0] == earlier
     assert kept[-1] == LONG[-1]
+
+
+def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
+    earlier = says(compacted(["one"], "What was before. " * 3000))
+    kept = fitting([earlier, *LONG], 3000)
+    assert weight(kept) <= 3000 + 500
+    text = str(kept[0])
+    assert "<user_message>\\none" in text
+    assert "</summary>" in text
 
 
 def test_long_prompts_and_arguments_are_cut_before_anything_is_left_out() -> None:
@@ -169,6 +180,36 @@ def test_of_a_small_window_the_prompts_take_a_small_share() -> None:
     assert "the last" in str(kept[-1])
 
 
+def test_pictures_of_prompts_that_were_never_answered_do_not_pile_up() -> None:
+    conversation = prompts("one")
+    conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
+    picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
+    for _ in range(5):
+        conversation.apply(events.UserMessage(content="look", message_id=ID, attachments=[picture] * 20))
+    conversation.apply(events.UserMessage(content="never mind", message_id=ID))
+    kept = sum_up(conversation, limit=32_000)
+    assert kept == [says(compacted(["one", *["look"] * 5, "never mind"], "sum"))]
+
+
+def test_a_summary_is_not_taken_for_a_prompt_without_an_answer() -> None:
+    conversation = prompts("one")
+    conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
+    sum_up(conversation)
+    conversation.apply(events.UserMessage(content="from a hook", message_id=ID, source="hook"))
+    conversation.apply(events.UserMessage(content="two", message_id=ID))
+    first, *rest = sum_up(conversation)
+    assert str(first).count("<summary>") == 1
+    assert str(first).count("<user_message>") == 1
+    assert rest == [says("from a hook"), says("two")]
+    assert not conversation.has_answers
+
+
+def test_many_short_prompts_and_wide_letters_count_as_what_they_take() -> None:
+    for one in ("go on", "继续工作" * 150):
+        kept = sum_up(prompts(*[one] * 1000), limit=8192)
+        assert weight(kept) < 8192 * 0.2
+
+
 def test_prompts_that_were_never_answered_do_not_pile_up() -> None:
     kept = sum_up(prompts(*(f"{number} " + "y" * 7_000 for number in range(20))), limit=8192)
     assert len(kept) == 2
@@ -181,10 +222,11 @@ def test_prompts_that_were_never_answered_do_not_pile_up() -> None:
     [
         events.UserMessage(content="look", message_id=ID, attachments=[{"type": "file", "path": "a.txt"}]),
         events.UserMessage(content="look", message_id=ID, transformed_content="something else"),
-        events.UserMessage(content="x" * 9000, message_id=ID),
+        events.UserMessage(content="look", message_id=ID, transformed_content="look\n\nRULE: be kind"),
+        events.UserMessage(content="x" * 25_000, message_id=ID),
         events.UserMessage(content="from a hook", message_id=ID, source="hook"),
     ],
-    ids=["attachments", "rewritten", "long", "context"],
+    ids=["attachments", "rewritten", "extended", "long", "context"],
 )
 def test_what_has_no_answer_yet_stays_as_it_is(newest: events.UserMessage) -> None:
     conversation = prompts("one")
@@ -202,7 +244,7 @@ def test_what_has_no_answer_yet_stays_as_it_is(newest: events.UserMessage) -> No
 def test_a_plain_prompt_without_an_answer_is_part_of_what_is_summed_up() -> None:
     conversation = prompts("one")
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    wrapped = "<current_datetime>now</current_datetime>\n\ntwo"
+    wrapped = wrap_prompt("two", [], "now", Path("/"), look=False)
     conversation.apply(events.UserMessage(content="two", message_id=ID, transformed_content=wrapped))
     assert sum_up(conversation) == [says(compacted(["one", "two"], "sum"))]
 

@@ -18,7 +18,8 @@ from jumpseat_protocol import events
 def publish_answer(
     session: Session, prompt: Prompt, resolved: ResolvedModel, weight: tokens.Weight, answer: Answer, turn_id: str
 ) -> events.Event:
-    """Write the answer down and say what it cost. ``weight`` is that of the request."""
+    """Write the answer down and say what it cost. ``weight`` is that of the request,
+    or of the conversation where it was compacted meanwhile."""
     completed = answer.completed
     message = completed.message
     model = completed.model or resolved.wire_name
@@ -61,7 +62,6 @@ def publish_answer(
             copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
         )
     )
-    session.compactor.learn(weight.total, usage.input_tokens)
     session.emit(
         events.SessionUsageInfo(
             current_tokens=weight.total + output_tokens,

@@ -22,7 +22,7 @@ from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.queue import Prompt
 from jumpseat.agent.requests import build_request, find_model, system_message
 from jumpseat.agent.session import Session
-from jumpseat.agent.summary import Summary, SummaryTask, make_summary
+from jumpseat.agent.summary import SummaryTask, make_summary
 from jumpseat.errors import (
     InvalidRequestError,
     JumpseatError,
@@ -71,6 +71,7 @@ async def make_room(
         and compactor.trigger is None
         and used >= policy.background * limit
         and len(session.conversation) >= FEWEST_STEPS
+        and session.conversation.has_answers
         and weight.conversation >= least
     ):
         _begin(session, SummaryTask("threshold", resolved, request, weight, resolved.known.window, unasked=True))
@@ -88,7 +89,7 @@ async def make_room_for(session: Session, resolved: ResolvedModel, request: Mode
     Returns:
         Whether the conversation is another one now.
     """
-    if not session.compaction_policy.enabled or len(session.conversation) < 2:
+    if not session.compaction_policy.enabled or not _would_help(session, resolved, request):
         return False
     before = session.conversation.compactions
     if session.compactor.trigger is None:
@@ -100,6 +101,15 @@ async def make_room_for(session: Session, resolved: ResolvedModel, request: Mode
         )
     await session.compactor.over()
     return session.conversation.compactions != before
+
+
+def _would_help(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:
+    """Whether there is something to sum up, or prompts that never had an answer and can be made short."""
+    conversation = session.conversation
+    if conversation.has_answers:
+        return True
+    short = replace(request, messages=conversation.after_compaction("", resolved.known.window))
+    return tokens.of_request(short).conversation < tokens.of_request(request).conversation // 2
 
 
 async def compact(
@@ -125,7 +135,8 @@ async def compact(
     try:
         await session.compactor.over()
     except anyio.get_cancelled_exc_class():
-        session.compactor.cancel()
+        if not outcome:
+            session.compactor.cancel()
         raise
     return outcome[-1]
 
@@ -137,7 +148,7 @@ def _check(session: Session) -> None:
         raise InvalidRequestError("a prompt runs: wait for it, or abort it, before the conversation is compacted")
     if session.compactor.trigger in ASKED_FOR:
         raise InvalidRequestError("the conversation is being compacted already")
-    if len(session.conversation) < 2:
+    if not session.conversation.has_answers:
         raise InvalidRequestError("there is nothing to compact yet")
     limits.check(session)
 
@@ -153,8 +164,8 @@ async def summarise(session: Session) -> str:
     resolved = await find_model(session)
     request = build_request(session, Prompt(""), await system_message(session), resolved)
     weight = tokens.of_request(request)
-    made = await make_summary(session, SummaryTask("handoff", resolved, request, weight, resolved.known.window))
-    return session.around.secrets(made.text)
+    text = await make_summary(session, SummaryTask("handoff", resolved, request, weight, resolved.known.window))
+    return session.around.secrets(text)
 
 
 # --- one compaction ---------------------------------------------------------------------------------------------
@@ -190,10 +201,10 @@ def _begin(session: Session, task: SummaryTask) -> list[events.SessionCompaction
 
 async def _run(session: Session, task: SummaryTask, outcome: list[events.SessionCompactionComplete]) -> None:
     try:
-        made = await make_summary(session, task)
+        summary = await make_summary(session, task)
         # A cancellation may come when the answer is there and has not been looked at.
         await anyio.lowlevel.checkpoint_if_cancelled()
-        _succeed(session, task, outcome, made)
+        _succeed(session, task, outcome, summary)
     except JumpseatError as error:
         log.warning("session %s: it was not compacted: %s", session.id, error)
         _fail(session, task, outcome, str(error), error.status if isinstance(error, ProviderError) else None)
@@ -203,9 +214,9 @@ async def _run(session: Session, task: SummaryTask, outcome: list[events.Session
 
 
 def _succeed(
-    session: Session, task: SummaryTask, outcome: list[events.SessionCompactionComplete], made: Summary
+    session: Session, task: SummaryTask, outcome: list[events.SessionCompactionComplete], summary: str
 ) -> None:
-    text = session.around.secrets(made.text)
+    text = session.around.secrets(summary)
     title = found.group(1).strip() if (found := _TITLE.search(text)) else UNTITLED
     conversation = session.conversation
     # With what has come since it was begun: that stays.
@@ -228,7 +239,7 @@ def _succeed(
         conversation_tokens=after.conversation,
         tool_definitions_tokens=after.tools,
         token_limit=task.limit,
-        compaction_tokens_used=made.used,
+        compaction_tokens_used=task.used,
     )
     session.emit(payload)
     outcome.append(payload)
@@ -264,9 +275,11 @@ def _fail(
         pre_compaction_tokens=task.weight.total,
         pre_compaction_messages_length=task.weight.messages,
         token_limit=task.limit,
+        compaction_tokens_used=task.used if task.used.output_tokens else None,
     )
     outcome.append(payload)
-    session.compactor.size_then = task.weight.conversation
+    if error != events.COMPACTION_CANCELLED:
+        session.compactor.size_then = task.weight.conversation
     try:
         session.emit(payload)
     except StoreError as refused:

@@ -26,7 +26,8 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
-from jumpseat.agent.media import not_shown, plain_type, shown_as, user_block
+from jumpseat.agent.media import IMAGE_TOKENS, not_shown, plain_type, shown_as, user_block
+from jumpseat.agent.prompt import is_plain
 from jumpseat.agent.provider_blocks import answer_blocks
 from jumpseat_protocol import events
 
@@ -57,6 +58,7 @@ class _Step:
     # What the user said, as they said it; whether the model was told just that.
     prompt: str | None = None
     bare: bool = False
+    is_summary: bool = False
     calls: list[ToolUseBlock] = field(default_factory=list[ToolUseBlock])
     results: list[ToolResultBlock | None] = field(default_factory=list[ToolResultBlock | None])
 
@@ -83,7 +85,7 @@ class Conversation:
             case events.UserMessage():
                 prompt = payload.content if payload.source is None else None
                 told = payload.transformed_content or payload.content
-                bare = prompt is not None and prompt in told and not payload.attachments
+                bare = prompt is not None and is_plain(told, prompt) and not payload.attachments
                 self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
             case events.AssistantMessage():
                 blocks = _assistant_blocks(payload)
@@ -113,6 +115,15 @@ class Conversation:
         """What :meth:`messages` will be once the compaction that has begun ends with ``summary``."""
         return _messages(self._compacted(summary, limit)[0])
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the model has said anything since the last compaction: else there is nothing to sum up."""
+        return any(isinstance(step.message, AssistantMessage) for step in self._steps)
+
+    @property
+    def ends_in_summary(self) -> bool:
+        return bool(self._steps) and self._steps[-1].is_summary
+
     def open_calls(self) -> list[ToolUseBlock]:
         """Calls of the last assistant message that have no result yet."""
         for step in reversed(self._steps):
@@ -129,11 +140,12 @@ class Conversation:
         about = len(self._steps) if self._compacting is None else self._compacting
         room = _room(limit)
         asked = _unanswered(self._steps[:about], room)
-        if not all(one.bare and len(one.prompt or "") <= room // 5 for one in self._steps[asked:about]):
+        if not all(one.bare and len(one.prompt or "") <= room // 2 for one in self._steps[asked:about]):
             about = asked
         old, rest = self._steps[:about], self._steps[about:]
         prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
-        return [_Step(UserMessage([TextBlock(compacted(prompts, summary, room))])), *rest], prompts
+        said = UserMessage([TextBlock(compacted(prompts, summary, room))])
+        return [_Step(said, is_summary=True), *rest], prompts
 
     def _settle(self, payload: events.ToolExecutionComplete) -> None:
         # From the end, because some providers use the same ids in every answer.
@@ -152,9 +164,11 @@ def _unanswered(steps: Sequence[_Step], room: int) -> int:
     into ``room`` characters, in case they are of the same run.
     """
     begin, size, has_prompt = len(steps), 0, False
-    while begin and isinstance(steps[begin - 1].message, UserMessage):
+    while begin and isinstance(steps[begin - 1].message, UserMessage) and not steps[begin - 1].is_summary:
         step = steps[begin - 1]
-        size += sum(len(block.text) for block in step.message.blocks if isinstance(block, TextBlock))
+        size += sum(
+            len(block.text) if isinstance(block, TextBlock) else 4 * IMAGE_TOKENS for block in step.message.blocks
+        )
         if has_prompt and size > room:
             break
         has_prompt = has_prompt or step.prompt is not None
@@ -175,8 +189,8 @@ def _messages(steps: Iterable[_Step]) -> list[Message]:
 def compacted(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_CHARACTERS) -> str:
     """What stands for a conversation that was summed up: what the user said, and the summary of the rest.
 
-    The form is fixed by the wire. Of prompts that have more than ``room`` characters together, the first and the
-    latest are kept, and of long ones the beginning and the end.
+    The form is fixed by the wire. Of prompts that have more than ``room`` characters (bytes, to be exact) together,
+    the first and the latest are kept, and of long ones the beginning and the end.
     """
     said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _kept(prompts, room))
     return (
@@ -203,14 +217,26 @@ def _kept(prompts: Sequence[str], room: int) -> list[str]:
     """The prompts that fit, each without its middle where it is long; one line stands for those left out."""
     if not prompts:
         return []
-    first, *others = [shortened(one, room // 5) for one in prompts]
+    # The latest one counts most: it may be what is being worked on.
+    longest = [room // 5] * (len(prompts) - 1) + [room // 2]
+    first, *others = [_in_bytes(one, most) for one, most in zip(prompts, longest, strict=True)]
     latest: list[str] = []
-    room -= len(first)
-    while others and len(others[-1]) <= room:
-        room -= len(others[-1])
+    room -= _size(first)
+    while others and _size(others[-1]) <= room:
+        room -= _size(others[-1])
         latest.insert(0, others.pop())
     left_out = [f"[{len(others)} earlier messages are left out here.]"] if others else []
     return [first, *left_out, *latest]
+
+
+def _size(prompt: str) -> int:
+    """What a prompt takes, with the tags around it."""
+    return len(prompt.encode()) + len("<user_message>\n\n</user_message>\n")
+
+
+def _in_bytes(text: str, longest: int) -> str:
+    size = len(text.encode())
+    return text if size <= longest else shortened(text, longest * len(text) // size)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -8,6 +8,7 @@ Functions over a session; all they do shows in its events. A prompt ends in one 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
@@ -176,7 +177,11 @@ async def _answered(
         except JumpseatError as error:
             await tell_error(session, error, recoverable=False)
             raise
+        # An abort may have come just when the model was found.
+        await anyio.lowlevel.checkpoint_if_cancelled()
         request = build_request(session, prompt, system, resolved)
+        if turn_id != "0" and session.conversation.ends_in_summary:
+            request = replace(request, unasked=True)
         weight = tokens.of_request(request)
         if await make_room(session, resolved, request, weight):
             continue
@@ -198,6 +203,10 @@ async def _answered(
             too_long = True
         else:
             prompt.called = True
+            if answer.completed.usage is not None:
+                session.compactor.learn(weight.total, answer.completed.usage.input_tokens)
+            if session.conversation.compactions != compactions:
+                weight = tokens.of_request(replace(request, messages=session.conversation.messages()))
             return resolved, request, weight, answer
 
 

@@ -41,6 +41,10 @@ _TEXTS: Final = frozenset(
 _HEAD_CHARS: Final = HEAD_BYTES * 4 // 3
 
 
+IMAGE_TOKENS: Final = 1000
+"""What a picture or a file is taken for."""
+
+
 def picture_type(head: bytes) -> str | None:
     """The media type of the formats that models take, by the first :data:`HEAD_BYTES`: extensions lie."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):

@@ -57,6 +57,13 @@ def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: P
     return "\n\n".join(parts)
 
 
+def is_plain(told: str, prompt: str) -> bool:
+    """Whether the model was told ``prompt`` and nothing else that matters."""
+    if told == prompt:
+        return True
+    return told.startswith("<current_datetime>") and told.endswith(f"</current_datetime>\n\n{prompt}\n\n{REMINDER}")
+
+
 def _selection(item: dict[str, Any]) -> str | None:
     if item.get("type") != "selection":
         return None

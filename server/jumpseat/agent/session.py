@@ -243,6 +243,7 @@ class Session:
         """
         settings = self.settings
         previous, settings.model = settings.model, model
+        self.compactor.size_then = None
         settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
         self.emit(
             events.SessionModelChange(
@@ -484,6 +485,8 @@ class Session:
         # Before the run has ended, because it may wait for just these commands.
         await self.tools.close(grace_s)
         await stopped
+        # A run may have begun one just when it was stopped.
+        self.compactor.cancel()
         await self.compactor.finished()
         self.permissions.questions.pending.close_all(CANCELLED)
         self.clients.close()

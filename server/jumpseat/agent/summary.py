@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from jumpseat.agent import limits, tokens
@@ -68,6 +68,7 @@ class SummaryTask:
 
     ``limit`` is the model's context window; ``too_long`` tells that its provider has refused the request.
     ``unasked`` tells that nobody waits for it but the server, ``instructions`` are what a user wants of it.
+    ``used`` is what all calls for it have taken so far.
     """
 
     trigger: str
@@ -78,17 +79,12 @@ class SummaryTask:
     instructions: str | None = None
     unasked: bool = False
     too_long: bool = False
+    used: events.CompactionTokensUsed = field(
+        default_factory=lambda: events.CompactionTokensUsed(input_tokens=0, output_tokens=0, duration=0)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A summary, and what all calls for it took."""
-
-    text: str
-    used: events.CompactionTokensUsed
-
-
-async def make_summary(session: Session, task: SummaryTask) -> Summary:
+async def make_summary(session: Session, task: SummaryTask) -> str:
     """Have the model sum up the request it would get; of one that is too long, as much of it as it can be given.
 
     Raises:
@@ -97,10 +93,12 @@ async def make_summary(session: Session, task: SummaryTask) -> Summary:
     asked = f"{ASKED}\n\nThe user wants of this summary: {task.instructions}" if task.instructions else ASKED
     question = UserMessage([TextBlock(asked)])
     room = _room(session, task, question)
-    used = events.CompactionTokensUsed(input_tokens=0, output_tokens=0, duration=0)
     refused: ProviderContextError | None = None
+    messages: list[Message] = []
     for share in SHARES:
-        messages = [*fitting(task.request.messages, round(share * room)), question]
+        tried, messages = messages, [*fitting(task.request.messages, round(share * room)), question]
+        if messages == tried:
+            continue
         request = replace(
             task.request,
             messages=messages,
@@ -110,7 +108,7 @@ async def make_summary(session: Session, task: SummaryTask) -> Summary:
             unasked=task.unasked,
         )
         try:
-            return Summary(await _ask(session, task, request, used), used)
+            return await _ask(session, task, request)
         except ProviderContextError as error:
             refused = error
     raise refused or AssertionError("there is at least one share")
@@ -129,19 +127,16 @@ def _room(session: Session, task: SummaryTask, question: Message) -> int:
     return round(SHARES[1] * (room if room > 0 else weight.conversation))
 
 
-async def _ask(
-    session: Session, task: SummaryTask, request: ModelRequest, used: events.CompactionTokensUsed
-) -> str:
+async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> str:
     """Ask for the summary; once more where the model goes on with its work instead, or does not come to an end.
 
     The first request has no choice of tools, because with one some providers do not use what they have cached.
-    What the calls take is added to ``used``.
     """
     for choice in (None, ToolChoice("none")):
         limits.check(session)
         started = time.monotonic()
         completed = await ask_quietly(session, task.resolved, replace(request, tool_choice=choice))
-        _count(session, task, request, completed, used, int((time.monotonic() - started) * 1000))
+        _count(session, task, request, completed, int((time.monotonic() - started) * 1000))
         text = completed.message.text().strip()
         if _is_summary(text, completed, strict=choice is None):
             return text
@@ -162,7 +157,6 @@ def _count(
     task: SummaryTask,
     request: ModelRequest,
     completed: Completed,
-    used: events.CompactionTokensUsed,
     duration_ms: int,
 ) -> None:
     usage = completed.usage or Usage()
@@ -176,14 +170,14 @@ def _count(
         copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
     )
     session.metrics.count_compaction(call)
-    used.add(call)
+    task.used.add(call)
 
 
 def fitting(messages: Sequence[Message], room: int) -> list[Message]:
     """As much of ``messages`` as fits into ``room`` tokens; all as they are where they fit.
 
     Long texts and pictures are cut first, the oldest first; then whole exchanges go, from the oldest on. The last
-    one stays, and so does the summary of what was before.
+    one stays, and so does the summary of what was before, which loses its middle where it does not fit by itself.
     """
     kept = list(messages)
     over = sum(map(tokens.of_message, kept)) - room
@@ -202,6 +196,9 @@ def fitting(messages: Sequence[Message], room: int) -> list[Message]:
             break
         over -= sum(map(tokens.of_message, kept[end:following]))
         end = following
+    if over > 0 and begin:
+        most = tokens.of_message(kept[0]) - over
+        kept[0] = _cut(kept[0], max(LONGEST_TEXT, 4 * most))
     left_out = [UserMessage([TextBlock("[What was said here is left out, because it is too long.]")])]
     return [*kept[:begin], *(left_out if end > begin else []), *kept[end:]]
 
@@ -212,16 +209,16 @@ def _is_compacted(message: Message) -> bool:
     )
 
 
-def _cut(message: Message) -> Message:
+def _cut(message: Message, longest: int = LONGEST_TEXT) -> Message:
     """``message`` with its long texts cut, and without its pictures and files."""
     match message:
         case ToolMessage():
             return ToolMessage(
-                [replace(one, text=shortened(one.text, LONGEST_TEXT), images=[]) for one in message.results]
+                [replace(one, text=shortened(one.text, longest), images=[]) for one in message.results]
             )
         case UserMessage():
             said = [
-                replace(block, text=shortened(block.text, LONGEST_TEXT)) if isinstance(block, TextBlock) else _GONE
+                replace(block, text=shortened(block.text, longest)) if isinstance(block, TextBlock) else _GONE
                 for block in message.blocks
             ]
             return UserMessage([*said])

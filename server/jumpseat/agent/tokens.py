@@ -16,9 +16,8 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.media import IMAGE_TOKENS
 from jumpseat.agent.model import ModelRequest, ToolSpec
-
-IMAGE_TOKENS = 1000
 
 
 @dataclass(frozen=True, slots=True)
