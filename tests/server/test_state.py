@@ -198,10 +198,8 @@ async def test_a_missing_file_and_a_folder_are_named_in_the_refusal(tmp_path: Pa
         assert await at.refused("workspaces.createFile", path="x" * 300, content="")
 
 
-@pytest.mark.parametrize(
-    "path", ["../x", "../../x", "a/../../x", "/etc/passwd", ".", "", "a/..", "x\0y", "out/x", "alias", "circle"]
-)
-async def test_no_path_leads_out_of_the_workspace(tmp_path: Path, path: str) -> None:
+async def test_no_path_leads_out_of_the_workspace(tmp_path: Path) -> None:
+    out = ["../x", "../../x", "a/../../x", "/etc/passwd", ".", "", "a/..", "x\0y", "out/x", "alias", "circle"]
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("workspaces.createFile", path="a/inside", content="")
@@ -211,8 +209,9 @@ async def test_no_path_leads_out_of_the_workspace(tmp_path: Path, path: str) -> 
         (files / "alias").symlink_to(tmp_path / "secret")
         (files / "circle").symlink_to("circle")
         before = everything_in(tmp_path)
-        assert "workspace files directory" in await at.refused("workspaces.readFile", path=path)
-        assert "workspace files directory" in await at.refused("workspaces.createFile", path=path, content="x")
+        for path in out:
+            assert "workspace files directory" in await at.refused("workspaces.readFile", path=path)
+            assert "workspace files directory" in await at.refused("workspaces.createFile", path=path, content="x")
         assert await at.call("workspaces.listFiles") == {"files": ["a/inside"]}
         assert everything_in(tmp_path) == before
         assert (tmp_path / "secret").read_text() == "hidden"
