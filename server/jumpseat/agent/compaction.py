@@ -22,7 +22,7 @@ from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.queue import Prompt
 from jumpseat.agent.requests import build_request, find_model, system_message
 from jumpseat.agent.session import Session
-from jumpseat.agent.summary import SummaryTask, make_summary
+from jumpseat.agent.summary import TOO_LONG, SummaryTask, make_summary
 from jumpseat.errors import (
     InvalidRequestError,
     JumpseatError,
@@ -33,9 +33,6 @@ from jumpseat.errors import (
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
-
-UNASKED: Final = ("threshold", "context_limit_retry")
-"""The triggers of compactions that begin by themselves."""
 
 ASKED_FOR: Final = ("manual", "model_switch")
 """Those of compactions that somebody waits for: prompts wait for them too."""
@@ -74,7 +71,7 @@ async def make_room(
         and session.conversation.has_answers
         and weight.conversation >= least
     ):
-        _begin(session, SummaryTask("threshold", resolved, request, weight, resolved.known.window, unasked=True))
+        _begin(session, SummaryTask("threshold", resolved, request, weight, resolved.known.window))
     full = used >= policy.exhaustion * limit
     if compactor.trigger is None or not (full or compactor.trigger in ASKED_FOR):
         return False
@@ -93,12 +90,8 @@ async def make_room_for(session: Session, resolved: ResolvedModel, request: Mode
         return False
     before = session.conversation.compactions
     if session.compactor.trigger is None:
-        window = resolved.known.window
         weight = tokens.of_request(request)
-        _begin(
-            session,
-            SummaryTask("context_limit_retry", resolved, request, weight, window, unasked=True, too_long=True),
-        )
+        _begin(session, SummaryTask(TOO_LONG, resolved, request, weight, resolved.known.window))
     await session.compactor.over()
     return session.conversation.compactions != before
 
@@ -138,7 +131,7 @@ async def compact(
         if not outcome:
             session.compactor.cancel()
         raise
-    return outcome[-1]
+    return outcome[0]
 
 
 def _check(session: Session) -> None:
@@ -264,7 +257,7 @@ def _fail(
     status: int | None = None,
 ) -> None:
     if outcome:
-        # It was cancelled before.
+        # It has ended already: cancelled, or well.
         return
     payload = events.SessionCompactionComplete(
         success=False,

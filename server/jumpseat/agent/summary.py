@@ -17,6 +17,12 @@ from jumpseat.agent.session import Session
 from jumpseat.errors import ProviderContextError, ProviderError
 from jumpseat_protocol import events
 
+TOO_LONG: Final = "context_limit_retry"
+"""The trigger of a compaction that a provider's refusal has begun."""
+
+UNASKED: Final = ("threshold", TOO_LONG)
+"""The triggers of compactions that begin by themselves."""
+
 SHARES: Final = (1.0, 0.6, 0.3)
 """How much of what fits the model is asked to sum up, where it says that more is too long."""
 
@@ -66,9 +72,8 @@ What is to be done next; for work that was interrupted, where exactly it stands.
 class SummaryTask:
     """A summary that is to be made: why (the trigger on the wire), of what, and by whom.
 
-    ``limit`` is the model's context window; ``too_long`` tells that its provider has refused the request.
-    ``unasked`` tells that nobody waits for it but the server, ``instructions`` are what a user wants of it.
-    ``used`` is what all calls for it have taken so far.
+    ``limit`` is the model's context window, ``instructions`` are what a user wants of it, and ``used`` is what all
+    calls for it have taken so far.
     """
 
     trigger: str
@@ -77,11 +82,19 @@ class SummaryTask:
     weight: tokens.Weight
     limit: int
     instructions: str | None = None
-    unasked: bool = False
-    too_long: bool = False
     used: events.CompactionTokensUsed = field(
         default_factory=lambda: events.CompactionTokensUsed(input_tokens=0, output_tokens=0, duration=0)
     )
+
+    @property
+    def unasked(self) -> bool:
+        """Whether nobody but the server wants it."""
+        return self.trigger in UNASKED
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the provider has refused the request."""
+        return self.trigger == TOO_LONG
 
 
 async def make_summary(session: Session, task: SummaryTask) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.agent import compaction
+from jumpseat.agent.summary import UNASKED
 from jumpseat.errors import StoreError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionSnapshotRewind
@@ -62,7 +63,7 @@ async def compact(ctx: Context, params: CompactParams) -> CompactResult:
 def cancel_background_compaction(ctx: Context, params: SessionParams) -> CompactionCancelledResult:
     """Stop a compaction that has begun by itself."""
     compactor = ctx.registry.live(params.session_id).compactor
-    own = compactor.trigger in compaction.UNASKED
+    own = compactor.trigger in UNASKED
     return CompactionCancelledResult(cancelled=own and compactor.cancel())
 
 
