@@ -296,10 +296,10 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
 def run(options: Options) -> int:
     """Serve until it is time to end; returns the exit code."""
     _log_to_stderr(options.log_level)
-    # Before anything can print: on stdio, fd 1 belongs to the protocol.
-    pipes = take_stdio() if options.port is None else None
     code = 1
     try:
+        # Before anything can print: on stdio, fd 1 belongs to the protocol.
+        pipes = take_stdio() if options.port is None else None
         code = anyio.run(_serve, options, pipes)
     except* JumpseatError as group:
         for error in group.exceptions:

@@ -469,11 +469,23 @@ def _marked(mark: str) -> list[int]:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
-        # A process may end at any time, and a zombie has an empty environment.
+        # A process may end at any time.
         with suppress(OSError):
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+            if wanted in _environ(entry).split(b"\0"):
                 found.append(int(entry.name))
     return found
+
+
+def _environ(process: Path) -> bytes:
+    """The environment of a process. It is empty for a moment while a program takes another's place in it."""
+    while not (environ := (process / "environ").read_bytes()):
+        state, parent = (process / "stat").read_bytes().rpartition(b") ")[2].split()[:2]
+        # It stays empty of what has ended, and of what belongs to the kernel: all of that has one parent.
+        if state in b"ZX" or parent in (b"0", b"2"):
+            break
+        if (process / "cmdline").read_bytes():
+            return (process / "environ").read_bytes()
+    return environ
 
 
 def _short(message: JsonObject) -> str:

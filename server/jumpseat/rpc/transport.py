@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Final, Protocol
 import anyio
 import anyio.to_thread
 
+from jumpseat.errors import JumpseatError
 from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, encode_frame, encode_line
 
 log = logging.getLogger(__name__)
@@ -158,9 +160,15 @@ def take_stdio() -> tuple[int, int]:
 
     Returns:
         The file descriptors to read from and to write to.
+
+    Raises:
+        JumpseatError: there is nothing to read from, or to write to.
     """
+    try:
+        stdin, stdout = os.dup(0), os.dup(1)
+    except OSError:
+        raise JumpseatError("stdin and stdout must be open, because the protocol is spoken there") from None
     sys.stdout.flush()
-    stdin, stdout = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
@@ -169,12 +177,16 @@ def take_stdio() -> tuple[int, int]:
 
 
 async def open_stdio(wire: Wire, stdin: int, stdout: int) -> None:
-    """Connect ``wire`` to two file descriptors: pipes, sockets, terminals, and for scripts also plain files."""
+    """Connect ``wire`` to two file descriptors: pipes, sockets, terminals, and also files and the null device."""
     loop = asyncio.get_running_loop()
     try:
         await loop.connect_write_pipe(lambda: wire, os.fdopen(stdout, "wb", buffering=0))
     except (ValueError, OSError):
         wire.connection_made(_FileWriter(stdout))
+    # asyncio takes every device for a pipe, and fails where nobody hears it when the device cannot be waited for.
+    if stat.S_ISCHR(os.fstat(stdin).st_mode) and not os.isatty(stdin):
+        await _read_file(wire, stdin)
+        return
     try:
         await loop.connect_read_pipe(lambda: wire, os.fdopen(stdin, "rb", buffering=0))
     except (ValueError, OSError):
