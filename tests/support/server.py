@@ -10,10 +10,11 @@
     async with running_server(tmp_path, tcp=True) as server, server.connect() as wire:
         await wire.send(b"anything at all")
 
-Nothing here is shared with the product: frames are cut by hand and checked strictly, so that a fault in the
-framing code cannot hide itself. Every wait is bounded. Leaving :func:`running_server` ends the server (stdin is
-closed, or SIGTERM over TCP) and fails where it takes longer than half a second, exits with another code than
-expected, shows a traceback on stderr, or leaves a process behind.
+The process is forked from one that has imported the server already, because hundreds of tests start one; how the
+executable itself begins is tested with the SDKs, the editors and the terminal. Nothing here is shared with the
+product: frames are cut by hand and checked strictly, so that a fault in the framing code cannot hide itself. Every
+wait is bounded. Leaving :func:`running_server` ends the server (stdin is closed, or SIGTERM over TCP) and fails
+where it hangs, exits with another code than expected, shows a traceback on stderr, or leaves a process behind.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.stapled import StapledByteStream
+
+from tests.support.forked import ForkedProcess, fork_server
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -236,7 +239,7 @@ class Wire:
 class RunningServer:
     """A server process. ``expect_exit`` is the exit code that leaving :func:`running_server` asks for."""
 
-    def __init__(self, process: Process, home: Path, mark: str) -> None:
+    def __init__(self, process: Process | ForkedProcess, home: Path, mark: str) -> None:
         self.home = home
         self.port: int | None = None
         """Where a TCP server listens; none over stdio."""
@@ -398,16 +401,12 @@ async def running_server(
     environ |= {"HOME": str(folder), "COPILOT_HOME": str(home), _MARK: mark}
     environ |= {"COPILOT_CONNECTION_TOKEN": token} if token else {}
     environ |= env or {}
-    executable = str(Path(sys.executable).with_name("jumpseat"))
-    command = [executable, "--headless", *(["--port", "0"] if tcp else ["--stdio"]), *args]
-    if file_limit_blocks is not None:
-        # Python 3.11 does not notice that it wrote half of a module's bytecode, and cannot start from then on.
-        environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        command = ["sh", "-c", f'ulimit -f {file_limit_blocks}; exec "$@"', "sh", *command]
+    argv = ["--headless", *(["--port", "0"] if tcp else ["--stdio"]), *args]
     with anyio.fail_after(limit_s):
-        process = await anyio.open_process(
-            command, stdin=DEVNULL if tcp else PIPE, stdout=PIPE, stderr=PIPE, env=environ, cwd=folder
-        )
+        if file_limit_blocks is not None or any(name.startswith("PYTHON") for name in environ):
+            process = await _start(argv, environ, folder, stdin=not tcp, file_limit_blocks=file_limit_blocks)
+        else:
+            process = await fork_server(argv, environ, folder, stdin=not tcp)
         failure: Exception | None = None
         async with RunningServer(process, home, mark) as server, anyio.create_task_group() as tasks:
             tasks.start_soon(server.read_stderr)
@@ -434,7 +433,20 @@ async def running_server(
         assert "Traceback" not in server.stderr, server.stderr
 
 
-async def _port(process: Process) -> int:
+async def _start(
+    argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, stdin: bool, file_limit_blocks: int | None
+) -> Process:
+    command = [str(Path(sys.executable).with_name("jumpseat")), *argv]
+    if file_limit_blocks is not None:
+        # Python 3.11 does not notice that it wrote half of a module's bytecode, and cannot start from then on.
+        environ = {**environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = ["sh", "-c", f'ulimit -f {file_limit_blocks}; exec "$@"', "sh", *command]
+    return await anyio.open_process(
+        command, stdin=PIPE if stdin else DEVNULL, stdout=PIPE, stderr=PIPE, env=environ, cwd=cwd
+    )
+
+
+async def _port(process: Process | ForkedProcess) -> int:
     assert process.stdout is not None
     stdout = BufferedByteReceiveStream(process.stdout)
     with anyio.fail_after(WAIT_S):

@@ -1,0 +1,149 @@
+"""Servers that are forked from a process which has imported them already: see :mod:`tests.support.preloaded`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import ByteReceiveStream, ByteSendStream
+
+_CHUNK_BYTES: Final = 1 << 16
+
+
+class PipeReader(ByteReceiveStream):
+    """The end of a pipe to read from."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+        os.set_blocking(descriptor, False)
+
+    async def receive(self, max_bytes: int = _CHUNK_BYTES) -> bytes:
+        while True:
+            await anyio.lowlevel.checkpoint()
+            if self._descriptor is None:
+                raise anyio.ClosedResourceError
+            with suppress(BlockingIOError):
+                if data := os.read(self._descriptor, max_bytes):
+                    return data
+                raise anyio.EndOfStream
+            await anyio.wait_readable(self._descriptor)
+
+    async def aclose(self) -> None:
+        if self._descriptor is not None:
+            anyio.notify_closing(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+        await anyio.lowlevel.checkpoint()
+
+
+class PipeWriter(ByteSendStream):
+    """The end of a pipe to write to."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+        os.set_blocking(descriptor, False)
+
+    async def send(self, item: bytes) -> None:
+        rest = memoryview(item)
+        while rest:
+            await anyio.lowlevel.checkpoint()
+            if self._descriptor is None:
+                raise anyio.ClosedResourceError
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._descriptor)
+            except BrokenPipeError as error:
+                raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        if self._descriptor is not None:
+            anyio.notify_closing(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+        await anyio.lowlevel.checkpoint()
+
+
+class ForkedProcess:
+    """A server, with what tests use of ``anyio.abc.Process``. It is no child of this process."""
+
+    def __init__(
+        self, stdin: PipeWriter | None, stdout: PipeReader, stderr: PipeReader, status: PipeReader
+    ) -> None:
+        self.pid = 0
+        self.returncode: int | None = None
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self._status = status
+        self._told = b""
+        self._turn = anyio.Lock()
+
+    async def begun(self) -> None:
+        """Wait until there is a process."""
+        self.pid = await self._number()
+
+    async def wait(self) -> int:
+        """Wait for the end; returns the exit code, or minus the number of the signal."""
+        async with self._turn:
+            if self.returncode is None:
+                self.returncode = await self._number()
+        return self.returncode
+
+    async def aclose(self) -> None:
+        """Close the pipes and wait for the end."""
+        with anyio.CancelScope(shield=True):
+            for stream in (self.stdin, self.stdout, self.stderr):
+                if stream is not None:
+                    await stream.aclose()
+            await self.wait()
+            await self._status.aclose()
+
+    async def _number(self) -> int:
+        while b"\n" not in self._told:
+            self._told += await self._status.receive()
+        line, _, self._told = self._told.partition(b"\n")
+        return int(line)
+
+
+async def fork_server(argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, stdin: bool) -> ForkedProcess:
+    """Run ``jumpseat`` with these arguments; without ``stdin`` it reads from the null device."""
+    (out, their_out), (err, their_err), (status, their_status) = os.pipe(), os.pipe(), os.pipe()
+    their_in, into = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)
+    theirs = [their_in, their_out, their_err, their_status]
+    message = json.dumps({"argv": ["jumpseat", *argv], "env": dict(environ), "cwd": str(cwd)})
+    socket.send_fds(_preloaded(), [message.encode()], theirs)
+    for descriptor in theirs:
+        os.close(descriptor)
+    process = ForkedProcess(
+        None if into is None else PipeWriter(into), PipeReader(out), PipeReader(err), PipeReader(status)
+    )
+    await process.begun()
+    return process
+
+
+@cache
+def _preloaded() -> socket.socket:
+    """The socket of the one process that all servers of this one are forked from; it ends with us."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, str(Path(__file__).with_name("preloaded.py"))]
+    with theirs:
+        process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
+    atexit.register(_end, process, ours)
+    return ours
+
+
+def _end(process: subprocess.Popen[bytes], ours: socket.socket) -> None:
+    ours.close()
+    process.wait()
