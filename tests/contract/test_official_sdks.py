@@ -1,7 +1,7 @@
 """The official SDKs, as published, drive our server: what an application sees and what the model is sent.
 
-Every test runs once per SDK version and transport; see ``hosts.py`` for how, and ``support/toolchains.py`` for the
-versions.
+Every test runs once per SDK version, and where it matters once per transport; see ``hosts.py`` for how, and
+``support/toolchains.py`` for the versions.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 # The first test of a version installs it, which takes longer than a test may.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+# What differs by the transport is how a connection begins and ends, and how what crosses it is told apart: that is
+# tried with turns, calls of both sides, an abort and a new process.
+over_pipes = pytest.mark.parametrize("transport", ["stdio"])
 
 
 async def test_a_plain_turn_brings_the_answer_and_ends_idle(host: Host) -> None:
@@ -45,6 +49,7 @@ async def test_a_plain_turn_brings_the_answer_and_ends_idle(host: Host) -> None:
     assert model.authorizations == [f"Bearer {HOSTS_KEY}"]
 
 
+@over_pipes
 async def test_streamed_deltas_joined_equal_the_final_message(host: Host) -> None:
     async with fake_openai({"Count": [says("one, ", "two, ", "thr", "ee")]}) as model:
         seen = await host.run("converse", "Count to three", model=model, streaming=True)
@@ -90,6 +95,7 @@ async def test_a_tool_of_the_client_is_called_and_its_result_reaches_the_model(h
     assert [texts(request, "tool") for request in model.requests] == [[], ["HELLO"]]
 
 
+@over_pipes
 async def test_an_approved_tool_runs(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("Done.")]}
@@ -107,6 +113,7 @@ async def test_an_approved_tool_runs(host: Host) -> None:
     assert len(model.requests) == 2
 
 
+@over_pipes
 async def test_a_rejected_tool_does_not_run_and_ends_the_turn(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello")]}
@@ -122,7 +129,7 @@ async def test_a_rejected_tool_does_not_run_and_ends_the_turn(host: Host) -> Non
     assert len(model.requests) == 1
 
 
-@pytest.mark.parametrize("transport", ["stdio"])
+@over_pipes
 async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host: Host) -> None:
     (host.workspace / "note.txt").write_text("one\ntwo\n")
     selection = {
@@ -164,7 +171,7 @@ async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host
     assert all("contract-host" in one["user-agent"] for one in model.headers)
 
 
-@pytest.mark.parametrize("transport", ["stdio"])
+@over_pipes
 async def test_a_rejection_with_feedback_is_told_to_the_model(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("As you wish.")]}
@@ -224,7 +231,7 @@ HOOKS = ("userPromptSubmitted", "sessionStart", "preToolUse", "postToolUse", "se
 """Those that all the SDKs of ``SDKS`` know."""
 
 
-@pytest.mark.parametrize("transport", ["stdio"])
+@over_pipes
 @pytest.mark.parametrize("resumed", [False, True], ids=["created", "resumed"])
 async def test_the_handlers_of_a_host_are_heard(host: Host, resumed: bool) -> None:
     note, moved = host.workspace / "note.txt", host.workspace / "moved.txt"
@@ -280,7 +287,7 @@ async def test_the_handlers_of_a_host_are_heard(host: Host, resumed: bool) -> No
     assert texts(final, "user").count("Mind the gap.") == 2
 
 
-@pytest.mark.parametrize("transport", ["stdio"])
+@over_pipes
 async def test_handlers_that_throw_have_no_say(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {
@@ -316,6 +323,7 @@ async def test_handlers_that_throw_have_no_say(host: Host) -> None:
     assert "the handler is broken" not in str(model.requests)
 
 
+@over_pipes
 async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: Host) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)
@@ -337,7 +345,7 @@ async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: H
     }
 
 
-@pytest.mark.parametrize("transport", ["stdio"])
+@over_pipes
 @pytest.mark.parametrize("choice", [None, f"local/{MODEL}"], ids=["default-model", "listed-model"])
 async def test_a_host_without_a_provider_gets_that_of_the_configuration_file(
     host: Host, choice: str | None
