@@ -364,7 +364,7 @@ class SessionRegistry:
             InvalidRequestError: the session is at work, there is no such event, or it is the first.
             StoreError: the log cannot be changed.
         """
-        if session.running:
+        if session.queue.running:
             raise InvalidRequestError("the session is at work: abort it before its history is changed")
         # A summary of what is not there any more would be none of the rest.
         session.compactor.cancel()

@@ -81,7 +81,7 @@ async def run_queued(session: Session, command: QueuedCommand) -> bool:
             return await _offer(session, command)
         shown = await invoke(session, *split(command.text))
         if isinstance(shown, AgentPrompt):
-            session.send_next(Prompt(shown.text))
+            session.queue.add_next(Prompt(shown.text))
         elif shown is not None:
             session.emit(events.SessionInfo(info_type="command", message=shown))
     except anyio.get_cancelled_exc_class():

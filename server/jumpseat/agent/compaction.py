@@ -135,9 +135,9 @@ async def compact(
 
 
 def _check(session: Session) -> None:
-    if session.closed:
+    if session.queue.closed:
         raise SessionNotFoundError(session.id)
-    if session.prompting:
+    if session.queue.prompting:
         raise InvalidRequestError("a prompt runs: wait for it, or abort it, before the conversation is compacted")
     if session.compactor.trigger in ASKED_FOR:
         raise InvalidRequestError("the conversation is being compacted already")

@@ -53,7 +53,7 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
-                for steering in session.take_steering():
+                for steering in session.queue.take_steering():
                     await _say(session, steering, turn_id=turn_id)
                     _join(prompt, steering)
             if agent is not (agent := session.settings.custom_agent):
@@ -62,14 +62,14 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
-            if outcome == "done" and not session.has_steering():
+            if outcome == "done" and not session.queue.has_steering():
                 said = await session.hooks.agent_stop(session.transcript_path, again=stopped_before)
                 if said.decision == "block":
                     stopped_before = True
                     session.add_context(said.reason or "Go on.")
-                elif not session.has_steering():
+                elif not session.queue.has_steering():
                     return
-            elif outcome == "refused" and not session.has_steering():
+            elif outcome == "refused" and not session.queue.has_steering():
                 return
             turn += 1
             # Where model and tools answer at once, nobody else would ever run, not even who wants to abort this.

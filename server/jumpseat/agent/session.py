@@ -1,8 +1,7 @@
 """One session: its settings, its events, its clients, and the prompts that wait for their turn.
 
 A session outlives connections. It publishes every event in one place (:meth:`Session.emit`): persisted ones are
-written to the log first and announced second. Prompts run one after the other in one task; what running one means
-is the loop's business.
+written to the log first and announced second. What running a prompt means is the loop's business.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.blocks import ToolUseBlock
@@ -33,12 +31,12 @@ from jumpseat.agent.permission_judge import MOST_PROMPTS, PermissionJudge
 from jumpseat.agent.permission_questions import CANCELLED
 from jumpseat.agent.permissions import Permissions, Policy
 from jumpseat.agent.portability import Portability
-from jumpseat.agent.queue import Prompt, QueuedCommand, QueueItem, forget
+from jumpseat.agent.queue import Prompt, Queue, QueuedCommand, Running
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
-from jumpseat.errors import SessionNotFoundError, StoreError
+from jumpseat.errors import StoreError
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
@@ -110,6 +108,16 @@ class Session:
         self.tools: ToolRunner = around.make_tools(self)
         self.metrics = Metrics()
         self.compactor = Compactor(around.tasks)
+        self.queue = Queue(
+            session_id,
+            around.tasks,
+            Running(
+                prompt=lambda prompt: around.run_prompt(self, prompt),
+                command=lambda command: around.run_command(self, command),
+                changed=lambda: self.emit(events.PendingMessagesModified()),
+                ended=self._idle,
+            ),
+        )
         # The provider of the last call, and what it could not be given as it was; the client has been told.
         self.portability: tuple[str, Portability] = ("", Portability())
         # The tools that its provider does not have; the client has been told.
@@ -129,18 +137,7 @@ class Session:
         self.limits_told: str | None = None
         self.last_event_id: str | None = None
         self._log = event_log
-        self._queue: deque[QueueItem] = deque()
-        # Set where commands are to wait until something new is asked for.
-        self._commands_wait = False
-        self._steering: list[Prompt] = []
-        # The scope of the prompt that runs; made before its task starts, so that an early abort is not lost.
-        self._scope = anyio.CancelScope()
-        self._current: QueueItem | None = None
-        self._stopped = anyio.Event()
-        self._stopped.set()
-        self._abort_reason = "user_initiated"
         self._changed = False
-        self._closed = False
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -163,7 +160,7 @@ class Session:
         else:
             self.metrics.apply(payload)
         self._announce(event)
-        if self._changed and not self.running:
+        if self._changed and not self.queue.running:
             self._report_change()
             self._log.sync_soon()
         return event
@@ -344,132 +341,45 @@ class Session:
     # --- prompts ------------------------------------------------------------------------------------------------
 
     @property
-    def running(self) -> bool:
-        return not self._stopped.is_set()
-
-    @property
     def compaction_policy(self) -> CompactionPolicy:
         """When the conversation is compacted by itself."""
         return self.around.compaction.with_(self.settings.infinite_sessions)
 
     @property
-    def closed(self) -> bool:
-        """Whether its work has ended, for good."""
-        return self._closed
-
-    @property
-    def prompting(self) -> bool:
-        """Whether a prompt runs, or is about to; a command may run where none does."""
-        return self.running and not isinstance(self._current, QueuedCommand)
-
-    @property
     def agent_mode(self) -> events.AgentMode:
         """How the prompt that runs is to be worked on: as it says itself, else as the session does."""
-        asked = self._current.agent_mode if isinstance(self._current, Prompt) else None
-        return asked or self.settings.mode
+        prompt = self.queue.prompt
+        return (prompt.agent_mode if prompt is not None else None) or self.settings.mode
 
     def change_mode(self, mode: events.SessionMode) -> None:
         """Work on in another mode, the prompt that runs included."""
-        if isinstance(self._current, Prompt):
-            self._current.agent_mode = mode
+        if self.queue.prompt is not None:
+            self.queue.prompt.agent_mode = mode
         previous, self.settings.mode = self.settings.mode, mode
         if mode != previous:
             self.emit(events.SessionModeChanged(new_mode=mode, previous_mode=previous))
 
     def send(self, prompt: Prompt, mode: Literal["enqueue", "immediate"] = "enqueue") -> None:
-        """Queue a prompt and return at once. ``immediate`` slips it into the prompt that runs now."""
-        if self._closed:
-            raise SessionNotFoundError(self.id)
-        if mode == "immediate" and self._current is not None and not self._scope.cancel_called:
-            prompt.delivery = "steering"
-            self._steering.append(prompt)
-            self.emit(events.PendingMessagesModified())
-            return
-        prompt.delivery = "queued" if self.running else "idle"
-        self._append(prompt)
+        """Queue a prompt and return at once. ``immediate`` slips it into the prompt that runs now.
 
-    def send_next(self, prompt: Prompt) -> None:
-        """Have a prompt run before all that waits."""
-        if self._closed:
-            raise SessionNotFoundError(self.id)
-        prompt.delivery = "queued" if self.running else "idle"
-        self._queue.appendleft(prompt)
-        if not self.running:
-            self._start()
-        self.emit(events.PendingMessagesModified())
-
-    def enqueue(self, command: QueuedCommand) -> None:
-        """Have a command run when all that was sent before it is done."""
-        if self._closed:
-            raise SessionNotFoundError(self.id)
-        self._append(command)
-
-    def _append(self, item: QueueItem) -> None:
-        self._queue.append(item)
-        self._commands_wait = False
-        if not self.running:
-            self._start()
-        self.emit(events.PendingMessagesModified())
-
-    def take_steering(self) -> list[Prompt]:
-        """The prompts to slip in before the next model call."""
-        taken, self._steering = self._steering, []
-        return taken
-
-    def has_steering(self) -> bool:
-        return bool(self._steering)
-
-    def waiting(self) -> tuple[list[QueueItem], list[Prompt]]:
-        """What waits for its turn, and the prompts that will be slipped into the one that runs."""
-        return list(self._queue), list(self._steering)
-
-    def forget_latest(self) -> bool:
-        """Forget the prompt or command that was queued last; ``False`` where none waits."""
-        source = self._queue or self._steering
-        if not source:
-            return False
-        forget([source.pop()])
-        self.emit(events.PendingMessagesModified())
-        return True
-
-    def take_back(self, prompt: Prompt) -> Awaitable[None]:
-        """Forget a prompt that waits, or stop it where it runs; what else waits is not touched.
-
-        Returns:
-            What to await for it to have ended.
+        Raises:
+            SessionNotFoundError: the session is closed.
         """
-        if prompt in self._queue:
-            self._queue.remove(prompt)
-            forget([prompt])
-            self.emit(events.PendingMessagesModified())
-        elif self._current is prompt and not self._scope.cancel_called:
-            self._abort_reason = "user_initiated"
-            self._scope.cancel()
-        return prompt.run.done.wait()
-
-    def forget_waiting(self) -> None:
-        """Forget all that waits; the one that runs goes on."""
-        if self._queue or self._steering:
-            self._drop_waiting()
-            self.emit(events.PendingMessagesModified())
+        if mode == "immediate":
+            self.queue.slip_in(prompt)
+        else:
+            self.queue.add(prompt)
 
     def abort(self, reason: str) -> Awaitable[None]:
-        """Stop what runs and forget what waits, at once: a prompt sent after this call is not touched.
+        """Stop what runs, a compaction too, and forget what waits: a prompt sent after this call is not touched.
 
         Returns:
-            What to await for all to be quiet. When idle, nothing is stopped but a compaction.
+            What to await for all to be quiet.
         """
-        if self.running:
-            if not self._scope.cancel_called:
-                self._abort_reason = reason
-            # A run that has not begun yet has its first prompt still in the queue: it ends as any aborted one.
-            first = [self._queue.popleft()] if self._current is None else []
-            self._drop_waiting()
-            self._queue.extend(first)
-            self._scope.cancel()
+        stopped = self.queue.abort(reason)
         # Behind what may wait for it, which is not to go on now.
         self.compactor.cancel()
-        return self._stopped.wait()
+        return stopped
 
     def flush(self) -> None:
         """Have the log brought to the disk."""
@@ -480,8 +390,8 @@ class Session:
 
         ``grace_s`` is how long commands may take to end by themselves, where it is not to be the usual time.
         """
-        self._closed = True
-        stopped = self.abort("user_initiated")
+        stopped = self.queue.close()
+        self.compactor.cancel()
         # Before the run has ended, because it may wait for just these commands.
         await self.tools.close(grace_s)
         await stopped
@@ -494,67 +404,15 @@ class Session:
         if self._feed is not None:
             self._feed.close()
 
-    def _start(self) -> None:
-        self._stopped = anyio.Event()
-        self._scope = anyio.CancelScope()
-        self.around.tasks.start_soon(self._run_queue)
-
-    async def _run_queue(self) -> None:
-        """Run what is queued until nothing is left, then say so. Nothing that goes wrong in one stops the next.
-
-        An abort ends the run; prompts that were sent after it are run in another one.
-        """
-        aborted = False
-        last: QueueItem | None = None
-        try:
-            while self._due():
-                item = last = self._current = self._queue.popleft()
-                with self._scope:
-                    if isinstance(item, Prompt):
-                        await self.around.run_prompt(self, item)
-                    else:
-                        self._commands_wait = await self.around.run_command(self, item)
-                aborted = item.run.aborted = self._scope.cancelled_caught
-                if self._scope.cancel_called:
-                    break
-                # What was to be slipped into a run that has failed gets a run of its own.
-                for late in reversed(self.take_steering()):
-                    late.delivery = "queued"
-                    self._queue.appendleft(late)
-                if self._due():
-                    item.run.end()
-                    self._scope = anyio.CancelScope()
-        finally:
-            self._current = None
-            self._drop_steering()
-            self._stopped.set()
-            self._finish(last, aborted)
-        if self._due():
-            self._start()
-
-    def _due(self) -> bool:
-        """Whether something is to be run now."""
-        return bool(self._queue) and not (self._commands_wait and isinstance(self._queue[0], QueuedCommand))
-
-    def _finish(self, last: QueueItem | None, aborted: bool) -> None:
+    def _idle(self, aborted: bool) -> events.Event:
         """The end of a run: `session.idle` is its last word."""
         if self._changed:
             self._report_change()
         flag = True if aborted else None
         self._announce_ephemeral(events.AssistantIdle(aborted=flag))
         idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=flag))
-        if last is not None:
-            last.run.idle = idle
-            last.run.end()
         self._log.sync_soon()
-
-    def _drop_waiting(self) -> None:
-        waiting, self._queue = self._queue, deque()
-        forget(waiting)
-        self._drop_steering()
-
-    def _drop_steering(self) -> None:
-        forget(self.take_steering())
+        return idle
 
     def _tell(self, client: Client, payload: events.EventPayload) -> None:
         self._announce_ephemeral(payload, client)
@@ -567,7 +425,7 @@ class Session:
 
     def record_abort(self) -> None:
         """Write down that the user stopped the run. Called by the loop on its way out."""
-        self.emit(events.Abort(reason=self._abort_reason))
+        self.emit(events.Abort(reason=self.queue.abort_reason))
         self.emit(events.PendingMessagesModified())
 
     def fail(self, payload: events.SessionError) -> events.Event:

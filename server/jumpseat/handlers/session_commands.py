@@ -62,7 +62,7 @@ def enqueue(ctx: Context, params: CommandEnqueueParams) -> CommandEnqueueResult:
     text = params.command.strip()
     commands.split(text)
     command = QueuedCommand(text, params.display_text or text)
-    session.enqueue(command)
+    session.queue.add(command)
     return CommandEnqueueResult(queue_id=command.id)
 
 

@@ -25,12 +25,12 @@ from jumpseat_protocol.state import (
 
 def is_processing(ctx: Context, params: SessionParams) -> ProcessingResult:
     """Whether a prompt runs."""
-    return ProcessingResult(processing=ctx.registry.live(params.session_id).running)
+    return ProcessingResult(processing=ctx.registry.live(params.session_id).queue.running)
 
 
 def activity(ctx: Context, params: SessionParams) -> ActivityResult:
     """Whether there is something to wait for, or to abort."""
-    running = ctx.registry.live(params.session_id).running
+    running = ctx.registry.live(params.session_id).queue.running
     return ActivityResult(has_active_work=running, abortable=running)
 
 

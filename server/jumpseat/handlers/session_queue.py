@@ -10,7 +10,7 @@ from jumpseat_protocol.state import QueueItemsResult, RemovedResult
 
 def pending_items(ctx: Context, params: SessionParams) -> QueueItemsResult:
     """What waits, and what will be slipped into the prompt that runs."""
-    waiting, steering = ctx.registry.live(params.session_id).waiting()
+    waiting, steering = ctx.registry.live(params.session_id).queue.waiting()
     return QueueItemsResult(
         items=[_shown(item) for item in waiting],
         steering_messages=[prompt.text for prompt in steering],
@@ -26,9 +26,9 @@ def _shown(item: QueueItem) -> dict[str, str]:
 
 def remove_most_recent(ctx: Context, params: SessionParams) -> RemovedResult:
     """Forget what was queued last."""
-    return RemovedResult(removed=ctx.registry.live(params.session_id).forget_latest())
+    return RemovedResult(removed=ctx.registry.live(params.session_id).queue.forget_latest())
 
 
 def clear(ctx: Context, params: SessionParams) -> None:
     """Forget all that wait; the one that runs goes on."""
-    ctx.registry.live(params.session_id).forget_waiting()
+    ctx.registry.live(params.session_id).queue.forget_waiting()

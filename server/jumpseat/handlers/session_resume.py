@@ -35,7 +35,7 @@ async def session_resume(ctx: Context, params: SessionResumeParams) -> SessionOp
         await session.abort("user_initiated")
         session = await registry.settled(params.session_id)
     # From here to the attachment nothing waits, so that two clients cannot bring one session back twice.
-    was_active = session is not None and session.running and len(session.clients) > 0
+    was_active = session is not None and session.queue.running and len(session.clients) > 0
     if session is not None:
         tried = replace(session.settings)
         apply_options(tried, params)

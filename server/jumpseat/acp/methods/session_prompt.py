@@ -31,7 +31,7 @@ def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:
     if name.startswith("/") and any(name[1:] == one.name and one.kind != "skill" for one in view.commands()):
         return _command(view, name[1:], args.strip())
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
-    if not session.running:
+    if not session.queue.running:
         view.translator.spent.begin()
     session.send(sent)
     return _answer(view, sent)
@@ -58,7 +58,7 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     except anyio.get_cancelled_exc_class():
         # The request was taken back, and with it what it has set going; what others have asked for goes on.
         with anyio.CancelScope(shield=True):
-            await view.session.take_back(prompt)
+            await view.session.queue.take_back(prompt)
         raise
     # An answer is the last word of its turn.
     await view.tell_plan()
