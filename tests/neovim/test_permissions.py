@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.neovim import running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S
 
@@ -321,6 +323,31 @@ def test_a_plan_is_carried_out_in_the_way_that_is_chosen(tmp_path: Path) -> None
             "Reject, and tell why",
         ]
         nvim.until(f"not {title}:find(' · plan', 1, true)")
+
+
+@pytest.mark.parametrize(
+    ("answer", "called"),
+    [("Yes, for now", ["by-chat", "auto"]), ("No, try it again", ["by-chat"])],
+)
+def test_a_model_that_is_rate_limited_gives_way_where_the_user_says_so(
+    tmp_path: Path, answer: str, called: list[str]
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text("[retry]\nattempts = 1\n")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(fake_copilot()) as copilot:
+        copilot.models.append({"id": "auto"})
+        copilot.limited["by-chat"] = "user_weekly_rate_limited"
+        login = {**copilot.environ, "COPILOT_GITHUB_TOKEN": ALICE}
+        with running_neovim(tmp_path, environ=login, options={"model": "by-chat"}) as nvim:
+            nvim.lua(OPEN)
+            nvim.answer(answer)
+            nvim.ask("hello")
+            (asked,) = nvim.asked()
+            assert asked["prompt"] == (
+                "The model is rate limited (user_weekly_rate_limited). Let its provider choose another?"
+            )
+            assert list(dict.fromkeys(copilot.called())) == called
+            assert nvim.lua(f"return {CHAT}.session.model_shown") == called[-1]
 
 
 def test_a_plan_is_sent_back_with_a_reason(tmp_path: Path) -> None:

@@ -244,11 +244,12 @@ def running_neovim(
     real_ui: bool = False,
     before: str = "",
     program: str | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Generator[Neovim]:
     """A Neovim whose working directory is ``folder / "project"``.
 
     ``options`` go to ``setup``; ``script`` is the script of the model, its turns or the whole; ``before`` is Lua
-    that runs in the place of the user's configuration, before ``setup``.
+    that runs in the place of the user's configuration, before ``setup``; ``environ`` is inherited by the server.
     """
     program = program or require_neovim()
     project = folder / "project"
@@ -279,6 +280,7 @@ def running_neovim(
         "TEST_OPTIONS": str(folder / "options.json"),
         "TEST_REAL_UI": "1" if real_ui else "",
     }
+    env |= environ or {}
     (folder / "options.json").write_text(json.dumps(settings))
     log = (folder / "nvim.log").open("wb")
     command = [program, "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]

@@ -41,6 +41,9 @@ function handlers.requested(method, params, reply)
   elseif method == "exitPlanMode.request" and session then
     session:ask_plan(params, reply)
     return true
+  elseif method == "autoModeSwitch.request" and session then
+    session:ask_auto_mode(params, reply)
+    return true
   end
 end
 

@@ -3,6 +3,7 @@
 
 local config = require("jumpseat.config")
 local forms = require("jumpseat.forms")
+local limits = require("jumpseat.limits")
 local permissions = require("jumpseat.permissions")
 local plans = require("jumpseat.plans")
 local questions = require("jumpseat.questions")
@@ -67,6 +68,7 @@ function Session:settings()
     requestUserInput = true,
     requestElicitation = true,
     requestExitPlanMode = true,
+    requestAutoModeSwitch = true,
     tools = tools.declarations(),
   }, options.session)
   settings.provider = options.provider
@@ -307,6 +309,9 @@ local REACTIONS = {
       server.request("session.ui.handlePendingElicitation", params)
     end)
   end,
+  ["auto_mode_switch.completed"] = function(self)
+    questions.withdraw(self, limits.ID)
+  end,
   ["elicitation.completed"] = function(self, data)
     questions.withdraw(self, data.requestId)
   end,
@@ -368,6 +373,11 @@ end
 --- The model has a plan and wants to carry it out.
 function Session:ask_plan(params, reply)
   plans.ask(self, params, reply)
+end
+
+--- The model is rate limited, and its provider could choose another.
+function Session:ask_auto_mode(params, reply)
+  limits.ask(self, params, reply)
 end
 
 --- The server has died; the next prompt starts another one and resumes the session there.
