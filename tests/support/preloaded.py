@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 
@@ -42,7 +43,7 @@ def main() -> None:
         ready, _, _ = select.select([asked, ended], [], [])
         if ended in ready:
             os.read(ended, 4096)
-            _tell(told)
+            _reap(told)
             continue
         body, descriptors, _, _ = socket.recv_fds(asked, _MESSAGE_BYTES, 4)
         if not body:
@@ -59,7 +60,7 @@ def main() -> None:
             _become(**json.loads(body))
             jumpseat()
         *streams, told[pid] = descriptors
-        os.write(told[pid], b"%d\n" % pid)
+        _tell(told[pid], pid)
         for stream in streams:
             os.close(stream)
 
@@ -75,20 +76,21 @@ def _become(argv: list[str], env: dict[str, str], cwd: str) -> None:
     sys.argv[:] = argv
 
 
-def _tell(told: dict[int, int]) -> None:
-    """Write the exit codes of those that have ended."""
+def _reap(told: dict[int, int]) -> None:
+    """Tell the exit codes of those that have ended."""
     while told:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
         descriptor = told.pop(pid)
-        try:
-            os.write(descriptor, b"%d\n" % os.waitstatus_to_exitcode(status))
-        except BrokenPipeError:
-            # The test has gone before.
-            pass
-        finally:
-            os.close(descriptor)
+        _tell(descriptor, os.waitstatus_to_exitcode(status))
+        os.close(descriptor)
+
+
+def _tell(descriptor: int, number: int) -> None:
+    # A test may be gone before its server.
+    with suppress(BrokenPipeError):
+        os.write(descriptor, b"%d\n" % number)
 
 
 if __name__ == "__main__":

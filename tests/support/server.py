@@ -46,6 +46,8 @@ WAIT_S: Final = 10.0
 
 _MARK: Final = "SERVER_UNDER_TEST"
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
+_MOMENT: Final = 10_000
+"""How often a process is looked at that seems to begin another program."""
 _MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -490,14 +492,17 @@ def _marked(mark: str) -> list[int]:
 
 def _environ(process: Path) -> bytes:
     """The environment of a process. It is empty for a moment while a program takes another's place in it."""
-    while not (environ := (process / "environ").read_bytes()):
+    for _ in range(_MOMENT):
+        if environ := (process / "environ").read_bytes():
+            return environ
         state, parent = (process / "stat").read_bytes().rpartition(b") ")[2].split()[:2]
         # It stays empty of what has ended, and of what belongs to the kernel: all of that has one parent.
         if state in b"ZX" or parent in (b"0", b"2"):
             break
+        # It was empty before.
         if (process / "cmdline").read_bytes():
             return (process / "environ").read_bytes()
-    return environ
+    return b""
 
 
 def _short(message: JsonObject) -> str:
