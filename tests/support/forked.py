@@ -16,17 +16,26 @@ from typing import Final
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import ByteReceiveStream, ByteSendStream
+from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 
 _CHUNK_BYTES: Final = 1 << 16
 
 
-class PipeReader(ByteReceiveStream):
-    """The end of a pipe to read from."""
-
+class _PipeEnd(AsyncResource):
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
         os.set_blocking(descriptor, False)
+
+    async def aclose(self) -> None:
+        if self._descriptor is not None:
+            anyio.notify_closing(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+        await anyio.lowlevel.checkpoint()
+
+
+class PipeReader(_PipeEnd, ByteReceiveStream):
+    """The end of a pipe to read from."""
 
     async def receive(self, max_bytes: int = _CHUNK_BYTES) -> bytes:
         while True:
@@ -39,20 +48,9 @@ class PipeReader(ByteReceiveStream):
                 raise anyio.EndOfStream
             await anyio.wait_readable(self._descriptor)
 
-    async def aclose(self) -> None:
-        if self._descriptor is not None:
-            anyio.notify_closing(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = None
-        await anyio.lowlevel.checkpoint()
 
-
-class PipeWriter(ByteSendStream):
+class PipeWriter(_PipeEnd, ByteSendStream):
     """The end of a pipe to write to."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
-        os.set_blocking(descriptor, False)
 
     async def send(self, item: bytes) -> None:
         rest = memoryview(item)
@@ -66,13 +64,6 @@ class PipeWriter(ByteSendStream):
                 await anyio.wait_writable(self._descriptor)
             except BrokenPipeError as error:
                 raise anyio.BrokenResourceError from error
-
-    async def aclose(self) -> None:
-        if self._descriptor is not None:
-            anyio.notify_closing(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = None
-        await anyio.lowlevel.checkpoint()
 
 
 class ForkedProcess:

@@ -272,10 +272,11 @@ def plain_offer(name: str, config: ModelConfig) -> Offer:
     return Offer(config.id, config.wire_model or config.id, info)
 
 
-def nothing_configured() -> ConfigError:
-    """What to say where there is no model at all."""
+def nothing_configured(asked_for: str | None = None) -> ConfigError:
+    """What to say where there is no model at all, to somebody who may have ``asked_for`` one."""
     return ConfigError(
-        "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
+        (f"unknown model {asked_for!r}: " if asked_for is not None else "")
+        + "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
         " or name an adapter in config.toml"
     )
 

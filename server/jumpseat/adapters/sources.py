@@ -300,7 +300,7 @@ class Models:
         if len(left) == 1:
             return await self._from(*next(iter(left.items())), name, settings)
         if not left:
-            raise nothing_configured()
+            raise nothing_configured(name)
         raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(left)}")
 
     async def _usual(self, adapter: str, config: AdapterConfig) -> str | None:
