@@ -36,7 +36,7 @@ permission: shell echo 18 degrees in Berlin | tr a-z A-Z
 The shell says: 18 DEGREES IN BERLIN
 <exited with exit code 0>
 """
-BUILD_LIMIT_S = 600
+BUILD_LIMIT_S = 900
 RUN_LIMIT_S = 60
 
 
