@@ -29,7 +29,7 @@ from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, Mod
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.catalogue import Known
+    from jumpseat.adapters.declared.known import Known
 
 COPILOT: Final = "copilot"
 ANSWER_TOKENS: Final = 256

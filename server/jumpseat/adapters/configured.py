@@ -37,7 +37,8 @@ from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.catalogue import Catalogue, Known
+    from jumpseat.adapters.declared.catalogue import Catalogue
+    from jumpseat.adapters.declared.known import Known
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Endpoint
-    from jumpseat.adapters.declared.catalogue import Known
+    from jumpseat.adapters.declared.known import Known
     from jumpseat.adapters.http import Detour, HttpTransport
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.tunnel import Tunnel

@@ -24,11 +24,10 @@ address does not get its key along.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias, cast
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -36,17 +35,12 @@ import anyio.to_thread
 from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.caller import signing_as
-from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaration, read_declaration
+from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
 from jumpseat.adapters.declared.handlers import RESOLVE
-from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
-from jumpseat.adapters.declared.view import AdapterView
-from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.declared.known import WITHHELD, Known, leaves_key_behind, usual_key
+from jumpseat.adapters.declared.short_form import PROTOCOLS, written_out
 from jumpseat.adapters.settings import settings_of
-from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
-from jumpseat.agent.model import ModelInfo, Price
-from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.files import (
-    ENDING,
     as_mapping,
     declaration_files,
     entry_points,
@@ -68,23 +62,11 @@ FOLDER: Final = "adapters"
 CONFIGURATION: Final = "configuration"
 BUILT_IN: Final = "built-in"
 
-PROTOCOLS: Final = ("http", "acp")
-"""What ``type`` means in a declaration."""
-
-
-WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional": True}
-"""An entry of ``env`` that never has a value."""
-
 KEEP_CHOICES_S: Final = 1800.0
 """How long a list of models that a function gave is good."""
 
 CHOICES_WITHIN_S: Final = 5.0
 """How long such a function may take."""
-
-TOOL_PROTOCOL: Final = "tool_protocol"
-"""In ``opts``: how models call tools."""
-
-_SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
 
 Layer: TypeAlias = Callable[[str], "Found | None"]
 
@@ -98,90 +80,6 @@ class Found:
     raw: Mapping[str, Any]
     where: str
     origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """An adapter with everything that it extends.
-
-    ``wire`` is ``None`` where handlers do everything; ``kind`` is the name by which it comes with the server.
-    """
-
-    declaration: Declaration
-    wire: Adapter | None
-    origin: str
-    kind: str | None = None
-
-    def check_callable(self) -> None:
-        """Say why its models cannot be called.
-
-        Raises:
-            ConfigError: they cannot.
-        """
-        name, declaration = self.declaration.name, self.declaration
-        if declaration.type != "http":
-            raise ConfigError(f"adapter {name!r} is of type {declaration.type!r}, expected 'http'")
-        if self.wire is None and declaration.handler("parse_chat") is None:
-            raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
-
-    def withholding_secrets(self) -> Known:
-        """The same without its key, and without all else that is called like a secret."""
-        declaration = self.declaration
-        env = {name: WITHHELD if SECRET_NAME.search(name) else raw for name, raw in declaration.env.items()}
-        headers = {
-            name: value
-            for name, value in declaration.headers.items()
-            if not SECRET_NAME.search(name) or (isinstance(value, str) and "${" in value)
-        }
-        update = {"env": {**env, API_KEY: WITHHELD}, "headers": headers}
-        return replace(self, declaration=declaration.model_copy(update=update))
-
-    def is_at(self, url: str) -> bool:
-        """Whether its declared address is on the same server as ``url``."""
-        return _same_server(_address(self.declaration), url)
-
-    def offers(self) -> list[Offer]:
-        """The models it declares, in their order. Calls the function that gives them, where it is one.
-
-        Raises:
-            ConfigError: they are not of the expected form, or the function failed.
-        """
-        declaration = self.declaration
-        entry = declaration.settings.get(MODEL)
-        if entry is None:
-            return []
-        choices, default = _choices(declaration, entry)
-        if isinstance(default, str) and all(one.id != default for one in choices):
-            choices = [Choice(id=default), *choices]
-        # The default is first: a session that names none gets the first.
-        choices.sort(key=lambda one: one.id != default)
-        return [self._offer(choice) for choice in choices]
-
-    def unlisted(self, name: str) -> Offer:
-        """A model that it does not declare: a list lags behind its provider."""
-        return self._offer(Choice(id=name))
-
-    def _offer(self, choice: Choice) -> Offer:
-        meta, opts = {**self.declaration.meta, **choice.meta}, {**self.declaration.opts, **choice.opts}
-        if (protocol := opts.get(TOOL_PROTOCOL)) not in (None, "native", "xml"):
-            raise ConfigError(
-                f"adapter {self.declaration.name!r}: opts.{TOOL_PROTOCOL} {protocol!r}: expected 'native' or 'xml'"
-            )
-        name = str(choice.meta.get(WIRE_MODEL) or choice.id)
-        info = ModelInfo(
-            id=f"{self.declaration.name}/{choice.id}",
-            name=choice.formatted_name or choice.id,
-            vendor=self.declaration.vendor,
-            vision=as_flag(opts.get("has_vision", opts.get("vision"))),
-            tools=as_flag(opts.get("can_use_tools", opts.get("tools"))),
-            tool_protocol=protocol,
-            reasoning=as_flag(opts.get("can_reason")),
-            context_window=as_limit(meta.get("context_window")),
-            max_prompt_tokens=as_limit(meta.get("max_prompt_tokens")),
-            max_output_tokens=as_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
-            price=_price(as_object(meta.get("price"))),
-        )
-        return Offer(choice.id, name, info)
 
 
 def _nowhere(_folder: Path) -> bool:
@@ -265,8 +163,7 @@ class Catalogue:
     def settled(self, name: str) -> Known | None:
         """The adapter of that name if nothing has to be fetched for it, else ``None``."""
         known = self.get(name)
-        entry = known.declaration.settings.get(MODEL)
-        if entry is None or not (callable(entry.choices) or callable(entry.default)):
+        if not known.asks:
             return known
         kept = self._ready.get(known.declaration.name)
         return kept[1] if kept is not None else None
@@ -279,9 +176,8 @@ class Catalogue:
         """
         known = self.get(name)
         declaration = known.declaration
-        entry = declaration.settings.get(MODEL)
         resolve = declaration.handler(RESOLVE)
-        if resolve is None and (entry is None or not (callable(entry.choices) or callable(entry.default))):
+        if resolve is None and not known.asks:
             return known
         kept = self._ready.get(declaration.name)
         if kept is not None and monotonic() < kept[0]:
@@ -289,7 +185,7 @@ class Catalogue:
         try:
             with anyio.fail_after(CHOICES_WITHIN_S):
                 # They may ask over the network.
-                ready = await anyio.to_thread.run_sync(_fetched, known, resolve, abandon_on_cancel=True)
+                ready = await anyio.to_thread.run_sync(known.fetched, resolve, abandon_on_cancel=True)
         except TimeoutError:
             raise ConfigError(
                 f"adapter {declaration.name!r}: its list of models took longer than {CHOICES_WITHIN_S:g} s"
@@ -354,12 +250,12 @@ class Catalogue:
                 raise ConfigError(f"{found.where}: it extends itself: {' -> '.join(names)}")
             base = self._resolve(extends, below, (*path, step))
         wire = raw.get("wire")
-        own = _written_out(found.where, raw, base) if found.origin == CONFIGURATION else dict(raw)
+        own = written_out(raw, base) if found.origin == CONFIGURATION else dict(raw)
         own.pop("wire", None)
         own.setdefault("name", name)
         if base is not None:
             own["name"] = name
-            if _leaves_key_behind(own, base):
+            if leaves_key_behind(own, base):
                 own["env"] = {**own.get("env", {}), API_KEY: WITHHELD}
         declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
@@ -447,7 +343,7 @@ def _from_package(name: str) -> Found | None:
     if name not in ADAPTERS:
         return None
     adapter = load_adapter(name)
-    env: dict[str, Any] = {API_KEY: _usual_key(adapter)}
+    env: dict[str, Any] = {API_KEY: usual_key(adapter)}
     if adapter.default_base_url is not None:
         env["base_url"] = adapter.default_base_url
     raw: dict[str, Any] = {"name": name, "env": env, "schema": settings_of(name), "wire": adapter}
@@ -460,13 +356,6 @@ def _from_entry_points(name: str) -> Found | None:
             value = as_mapping(point.value, load_entry_point(point, "adapter"), "ADAPTER")
             return Found(value, f"adapter {name!r} of {point.value}", "package")
     return None
-
-
-def _price(raw: Mapping[str, Any]) -> Price | None:
-    asked, said = as_amount(raw.get("input")), as_amount(raw.get("output"))
-    if asked is None or said is None:
-        return None
-    return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
 
 
 def _read_file(path: Path) -> Mapping[str, Any]:
@@ -486,124 +375,3 @@ def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | Non
     else:
         found = cast("Adapter", wire() if isinstance(wire, type) else wire)
     return found if found is None else signing_as(found, name)
-
-
-def _written_out(where: str, raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:
-    """A table of the configuration with its short keys as a declaration has them."""
-    own = {key: value for key, value in raw.items() if key not in _SHORT and value is not None}
-    if raw.get("type") in PROTOCOLS:
-        own["type"] = raw["type"]
-    env: dict[str, Any] = dict(own.get("env") or {})
-    if raw.get("base_url"):
-        env[BASE_URL] = {"value": raw["base_url"], "literal": True}
-        if base is not None and base.declaration.url is not None and base.wire is not None:
-            own.setdefault("url", None)
-    if raw.get("api_key_env"):
-        env[API_KEY] = {"value": raw["api_key_env"], "variable": True}
-    if env:
-        own["env"] = env
-    if raw.get(TOOL_PROTOCOL):
-        own["opts"] = {**dict(own.get("opts") or {}), TOOL_PROTOCOL: raw[TOOL_PROTOCOL]}
-    if raw.get("models"):
-        schema = dict(own.get("schema") or {})
-        schema[MODEL] = {**dict(schema.get(MODEL) or {}), "choices": [_choice(one) for one in raw["models"]]}
-        schema[MODEL].setdefault("default", schema[MODEL]["choices"][0]["id"])
-        own["schema"] = schema
-    return own
-
-
-def _choice(model: Any) -> dict[str, Any]:
-    """A model of the short form as a choice."""
-    if isinstance(model, str):
-        return {"id": model}
-    meta = {
-        "context_window": model.get("context_window"),
-        "max_tokens": model.get("max_output_tokens"),
-        "price": model.get("price"),
-        WIRE_MODEL: model.get("wire_model"),
-    }
-    choice: dict[str, Any] = {"id": model["id"], "meta": {k: v for k, v in meta.items() if v is not None}}
-    if model.get("name"):
-        choice["formatted_name"] = model["name"]
-    able = {
-        "has_vision": model.get("vision"),
-        "can_use_tools": model.get("tools"),
-        "can_reason": model.get("reasoning"),
-        TOOL_PROTOCOL: model.get(TOOL_PROTOCOL),
-    }
-    choice["opts"] = {key: value for key, value in able.items() if value is not None}
-    return choice
-
-
-def _usual_key(adapter: Adapter) -> dict[str, Any]:
-    """Where the users of an adapter that comes with the server keep their key."""
-    return {"value": adapter.key_env or "", "variable": True, "optional": True}
-
-
-def _leaves_key_behind(own: Mapping[str, Any], base: Known) -> bool:
-    """Whether ``own`` leads to another server than the one that the usual key of ``base`` is for."""
-    env: Mapping[str, Any] = as_object(own.get("env"))
-    key = base.declaration.env.get(API_KEY)
-    if API_KEY in env or base.wire is None or key != _usual_key(base.wire):
-        return False
-    for address in (own.get("url"), env.get(BASE_URL)):
-        if address is None or (isinstance(address, str) and address.startswith(f"${{{BASE_URL}}}")):
-            continue
-        text = cast("Mapping[str, Any]", address).get("value") if isinstance(address, Mapping) else address
-        if not _same_server(_address(base.declaration), text):
-            return True
-    return False
-
-
-def _address(declaration: Declaration) -> Any:
-    entry = declaration.env.get(BASE_URL)
-    return cast("Mapping[str, Any]", entry).get("value") if isinstance(entry, Mapping) else entry
-
-
-def _same_server(one: Any, other: Any) -> bool:
-    if not isinstance(one, str) or not isinstance(other, str):
-        return False
-    try:
-        first, second = urlsplit(one), urlsplit(other)
-        same = (first.scheme, first.hostname, first.port) == (second.scheme, second.hostname, second.port)
-    except ValueError:
-        return False
-    return same and bool(first.hostname)
-
-
-def _fetched(known: Known, resolve: Callable[..., Any] | None) -> Known:
-    """``known`` with the answers of its functions in their place."""
-    declaration = known.declaration
-    if resolve is not None:
-        try:
-            resolve(AdapterView(declaration.model_copy(update={"settings": {}})))
-        except (Exception, *ENDING) as error:
-            raise ConfigError(
-                f"adapter {declaration.name!r}: its handler resolve failed ({type(error).__name__})"
-            ) from error
-    entry = declaration.settings.get(MODEL)
-    if entry is None:
-        return known
-    choices, default = _choices(declaration, entry)
-    fetched = entry.model_copy(update={"choices": [one.model_dump() for one in choices], "default": default})
-    settings = {**declaration.settings, MODEL: fetched}
-    return replace(known, declaration=declaration.model_copy(update={"settings": settings}))
-
-
-def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice], Any]:
-    """The models of an adapter and which is the default, worked out.
-
-    Raises:
-        ConfigError: they are not of the expected form, or the function failed.
-    """
-    # Without the entry at first: a view looks up its model in it.
-    view = AdapterView(declaration.model_copy(update={"settings": {}}))
-    view.schema = dict(declaration.settings)
-    try:
-        return choices_of(f"adapter {declaration.name!r}: schema.model", entry, view), default_of(entry, view)
-    except ConfigError:
-        raise
-    except (Exception, *ENDING) as error:
-        raise ConfigError(
-            f"adapter {declaration.name!r}: schema.model: its function failed ({type(error).__name__})"
-        ) from error

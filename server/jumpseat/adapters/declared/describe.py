@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from jumpseat.adapters.declared.catalogue import Known
 from jumpseat.adapters.declared.declaration import BASE_URL
+from jumpseat.adapters.declared.known import Known
 from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.declared.env import SECRET_NAME, read_entry

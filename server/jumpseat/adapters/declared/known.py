@@ -1,0 +1,199 @@
+"""One adapter that can be named, with everything that it extends: its models, and whom its key is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from jumpseat.adapters.adapter import Adapter
+from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaration
+from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
+from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
+from jumpseat.agent.model import ModelInfo, Price
+from jumpseat.declared.env import SECRET_NAME
+from jumpseat.declared.files import ENDING
+from jumpseat.errors import ConfigError
+
+TOOL_PROTOCOL: Final = "tool_protocol"
+"""In ``opts``: how models call tools."""
+
+WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional": True}
+"""An entry of ``env`` that never has a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An adapter with everything that it extends.
+
+    ``wire`` is ``None`` where handlers do everything; ``kind`` is the name by which it comes with the server.
+    """
+
+    declaration: Declaration
+    wire: Adapter | None
+    origin: str
+    kind: str | None = None
+
+    def check_callable(self) -> None:
+        """Say why its models cannot be called.
+
+        Raises:
+            ConfigError: they cannot.
+        """
+        name, declaration = self.declaration.name, self.declaration
+        if declaration.type != "http":
+            raise ConfigError(f"adapter {name!r} is of type {declaration.type!r}, expected 'http'")
+        if self.wire is None and declaration.handler("parse_chat") is None:
+            raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
+
+    def withholding_secrets(self) -> Known:
+        """The same without its key, and without all else that is called like a secret."""
+        declaration = self.declaration
+        env = {name: WITHHELD if SECRET_NAME.search(name) else raw for name, raw in declaration.env.items()}
+        headers = {
+            name: value
+            for name, value in declaration.headers.items()
+            if not SECRET_NAME.search(name) or (isinstance(value, str) and "${" in value)
+        }
+        update = {"env": {**env, API_KEY: WITHHELD}, "headers": headers}
+        return replace(self, declaration=declaration.model_copy(update=update))
+
+    def is_at(self, url: str) -> bool:
+        """Whether its declared address is on the same server as ``url``."""
+        return _same_server(_address(self.declaration), url)
+
+    def offers(self) -> list[Offer]:
+        """The models it declares, in their order. Calls the function that gives them, where it is one.
+
+        Raises:
+            ConfigError: they are not of the expected form, or the function failed.
+        """
+        declaration = self.declaration
+        entry = declaration.settings.get(MODEL)
+        if entry is None:
+            return []
+        choices, default = _choices(declaration, entry)
+        if isinstance(default, str) and all(one.id != default for one in choices):
+            choices = [Choice(id=default), *choices]
+        # The default is first: a session that names none gets the first.
+        choices.sort(key=lambda one: one.id != default)
+        return [self._offer(choice) for choice in choices]
+
+    @property
+    def asks(self) -> bool:
+        """Whether a function gives its models, or says which is the default: it may ask over the network."""
+        entry = self.declaration.settings.get(MODEL)
+        return entry is not None and (callable(entry.choices) or callable(entry.default))
+
+    def fetched(self, resolve: Callable[..., Any] | None) -> Known:
+        """The same with the answers of its functions in their place; ``resolve`` is called first.
+
+        Raises:
+            ConfigError: a function failed, or its answer is not of the expected form.
+        """
+        declaration = self.declaration
+        if resolve is not None:
+            try:
+                resolve(AdapterView(declaration.model_copy(update={"settings": {}})))
+            except (Exception, *ENDING) as error:
+                raise ConfigError(
+                    f"adapter {declaration.name!r}: its handler resolve failed ({type(error).__name__})"
+                ) from error
+        entry = declaration.settings.get(MODEL)
+        if entry is None:
+            return self
+        choices, default = _choices(declaration, entry)
+        answered = entry.model_copy(update={"choices": [one.model_dump() for one in choices], "default": default})
+        settings = {**declaration.settings, MODEL: answered}
+        return replace(self, declaration=declaration.model_copy(update={"settings": settings}))
+
+    def unlisted(self, name: str) -> Offer:
+        """A model that it does not declare: a list lags behind its provider."""
+        return self._offer(Choice(id=name))
+
+    def _offer(self, choice: Choice) -> Offer:
+        meta, opts = {**self.declaration.meta, **choice.meta}, {**self.declaration.opts, **choice.opts}
+        if (protocol := opts.get(TOOL_PROTOCOL)) not in (None, "native", "xml"):
+            raise ConfigError(
+                f"adapter {self.declaration.name!r}: opts.{TOOL_PROTOCOL} {protocol!r}: expected 'native' or 'xml'"
+            )
+        name = str(choice.meta.get(WIRE_MODEL) or choice.id)
+        info = ModelInfo(
+            id=f"{self.declaration.name}/{choice.id}",
+            name=choice.formatted_name or choice.id,
+            vendor=self.declaration.vendor,
+            vision=as_flag(opts.get("has_vision", opts.get("vision"))),
+            tools=as_flag(opts.get("can_use_tools", opts.get("tools"))),
+            tool_protocol=protocol,
+            reasoning=as_flag(opts.get("can_reason")),
+            context_window=as_limit(meta.get("context_window")),
+            max_prompt_tokens=as_limit(meta.get("max_prompt_tokens")),
+            max_output_tokens=as_limit(meta.get("max_tokens", meta.get("max_output_tokens"))),
+            price=_price(as_object(meta.get("price"))),
+        )
+        return Offer(choice.id, name, info)
+
+
+def _price(raw: Mapping[str, Any]) -> Price | None:
+    asked, said = as_amount(raw.get("input")), as_amount(raw.get("output"))
+    if asked is None or said is None:
+        return None
+    return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
+
+
+def usual_key(adapter: Adapter) -> dict[str, Any]:
+    """Where the users of an adapter that comes with the server keep their key."""
+    return {"value": adapter.key_env or "", "variable": True, "optional": True}
+
+
+def leaves_key_behind(own: Mapping[str, Any], base: Known) -> bool:
+    """Whether ``own`` leads to another server than the one that the usual key of ``base`` is for."""
+    env: Mapping[str, Any] = as_object(own.get("env"))
+    key = base.declaration.env.get(API_KEY)
+    if API_KEY in env or base.wire is None or key != usual_key(base.wire):
+        return False
+    for address in (own.get("url"), env.get(BASE_URL)):
+        if address is None or (isinstance(address, str) and address.startswith(f"${{{BASE_URL}}}")):
+            continue
+        text = cast("Mapping[str, Any]", address).get("value") if isinstance(address, Mapping) else address
+        if not _same_server(_address(base.declaration), text):
+            return True
+    return False
+
+
+def _address(declaration: Declaration) -> Any:
+    entry = declaration.env.get(BASE_URL)
+    return cast("Mapping[str, Any]", entry).get("value") if isinstance(entry, Mapping) else entry
+
+
+def _same_server(one: Any, other: Any) -> bool:
+    if not isinstance(one, str) or not isinstance(other, str):
+        return False
+    try:
+        first, second = urlsplit(one), urlsplit(other)
+        same = (first.scheme, first.hostname, first.port) == (second.scheme, second.hostname, second.port)
+    except ValueError:
+        return False
+    return same and bool(first.hostname)
+
+
+def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice], Any]:
+    """The models of an adapter and which is the default, worked out.
+
+    Raises:
+        ConfigError: they are not of the expected form, or the function failed.
+    """
+    # Without the entry at first: a view looks up its model in it.
+    view = AdapterView(declaration.model_copy(update={"settings": {}}))
+    view.schema = dict(declaration.settings)
+    try:
+        return choices_of(f"adapter {declaration.name!r}: schema.model", entry, view), default_of(entry, view)
+    except ConfigError:
+        raise
+    except (Exception, *ENDING) as error:
+        raise ConfigError(
+            f"adapter {declaration.name!r}: schema.model: its function failed ({type(error).__name__})"
+        ) from error

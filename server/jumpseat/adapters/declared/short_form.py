@@ -1,0 +1,62 @@
+"""Tables of the configuration that use its short keys, written out as declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL
+from jumpseat.adapters.declared.known import TOOL_PROTOCOL, Known
+from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL
+
+PROTOCOLS: Final = ("http", "acp")
+"""What ``type`` means in a declaration."""
+
+_SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
+
+
+def written_out(raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:
+    """A table of the configuration with its short keys as a declaration has them."""
+    own = {key: value for key, value in raw.items() if key not in _SHORT and value is not None}
+    if raw.get("type") in PROTOCOLS:
+        own["type"] = raw["type"]
+    env: dict[str, Any] = dict(own.get("env") or {})
+    if raw.get("base_url"):
+        env[BASE_URL] = {"value": raw["base_url"], "literal": True}
+        if base is not None and base.declaration.url is not None and base.wire is not None:
+            own.setdefault("url", None)
+    if raw.get("api_key_env"):
+        env[API_KEY] = {"value": raw["api_key_env"], "variable": True}
+    if env:
+        own["env"] = env
+    if raw.get(TOOL_PROTOCOL):
+        own["opts"] = {**dict(own.get("opts") or {}), TOOL_PROTOCOL: raw[TOOL_PROTOCOL]}
+    if raw.get("models"):
+        schema = dict(own.get("schema") or {})
+        schema[MODEL] = {**dict(schema.get(MODEL) or {}), "choices": [_choice(one) for one in raw["models"]]}
+        schema[MODEL].setdefault("default", schema[MODEL]["choices"][0]["id"])
+        own["schema"] = schema
+    return own
+
+
+def _choice(model: Any) -> dict[str, Any]:
+    """A model of the short form as a choice."""
+    if isinstance(model, str):
+        return {"id": model}
+    meta = {
+        "context_window": model.get("context_window"),
+        "max_tokens": model.get("max_output_tokens"),
+        "price": model.get("price"),
+        WIRE_MODEL: model.get("wire_model"),
+    }
+    choice: dict[str, Any] = {"id": model["id"], "meta": {k: v for k, v in meta.items() if v is not None}}
+    if model.get("name"):
+        choice["formatted_name"] = model["name"]
+    able = {
+        "has_vision": model.get("vision"),
+        "can_use_tools": model.get("tools"),
+        "can_reason": model.get("reasoning"),
+        TOOL_PROTOCOL: model.get(TOOL_PROTOCOL),
+    }
+    choice["opts"] = {key: value for key, value in able.items() if value is not None}
+    return choice
