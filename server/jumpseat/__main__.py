@@ -6,12 +6,16 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from types import ModuleType
+from typing import cast
 
 
 def main() -> None:
     """Do what the arguments say, and end with the exit code of that."""
     # What is imported stays to the end: looking through it for garbage, again and again, is a tenth of the start.
     gc.disable()
+    # httpx brings a command along that loads rich and pygments: more than twice its own weight, for nothing here.
+    cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     command = _command(sys.argv[1:])
     gc.freeze()
     gc.enable()

@@ -21,6 +21,7 @@ import anyio.to_thread
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolved
+from jumpseat.mcp.loading import spare_server_side
 from jumpseat.mcp.tokens import Login, login_of
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
@@ -182,6 +183,7 @@ def _place(url: str) -> str:
 async def _login(
     known: Any, url: str, config: McpServerConfig | None, tokens: McpTokenFile, environ: Mapping[str, str]
 ) -> int:
+    spare_server_side()
     from jumpseat.mcp.login import log_in
 
     secret: str | None = None

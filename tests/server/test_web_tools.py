@@ -155,6 +155,18 @@ async def test_the_first_request_stays_small_with_every_tool_there_is(tmp_path: 
         assert "<memories>" in request.json["messages"][0]["content"]
 
 
+async def test_a_model_that_is_called_over_http_loads_nothing_that_is_for_terminals(tmp_path: Path) -> None:
+    async with running_server(tmp_path, env={"PYTHONPROFILEIMPORTTIME": "1"}) as server:
+        session = await server.wire.create({"type": "openai", "baseUrl": "http://127.0.0.1:1/v1"}, model="none")
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await server.wire.event("session.idle", session=session)
+    loaded = {
+        line.rpartition("|")[2].strip() for line in server.stderr.splitlines() if line.startswith("import time")
+    }
+    assert "httpx" in loaded
+    assert not {name.partition(".")[0] for name in loaded} & {"rich", "pygments", "click", "prompt_toolkit"}
+
+
 async def test_nothing_heavy_is_loaded_for_tools_that_nobody_calls(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import Final
+from importlib.util import find_spec, module_from_spec
+from typing import Any, Final
 
 import anyio.to_thread
 
+_PACKAGE: Final = "mcp"
 _FIRST: Final = "jumpseat.mcp.connection"
 
 
@@ -24,4 +27,26 @@ async def load(*modules: str) -> None:
         for module in (_FIRST, *modules):
             import_module(module)
 
+    spare_server_side()
     await anyio.to_thread.run_sync(all_of_it, abandon_on_cancel=True)
+
+
+def spare_server_side() -> None:
+    """Let what is imported of the package not bring its ``__init__`` along, unless somebody asks for what is there.
+
+    That loads what it takes to be a server, uvicorn and starlette among it: half of the time and of the memory. Not
+    for use in threads, of which another may be at it.
+    """
+    if _PACKAGE in sys.modules or (spec := find_spec(_PACKAGE)) is None:
+        return
+    package, loader = module_from_spec(spec), spec.loader
+
+    def whole(name: str) -> Any:
+        if name.startswith("__") or loader is None:
+            raise AttributeError(name)
+        del vars(package)["__getattr__"]
+        loader.exec_module(package)
+        return getattr(package, name)
+
+    vars(package)["__getattr__"] = whole
+    sys.modules[_PACKAGE] = package
