@@ -278,7 +278,8 @@ async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(
         (event_stream(ending="hang"), Timeouts(idle=0.05), "sent nothing more within 0.05 s"),
         (event_stream(delta("a"), ending="hang"), Timeouts(idle=0.05), "sent nothing more within 0.05 s"),
         (Reply([b"{"], length=9, ending="hang"), Timeouts(idle=0.05), "sent nothing more within 0.05 s"),
-        (event_stream(delta("a"), ending="hang"), Timeouts(total=0.05), "sent nothing more within 0.05 s"),
+        # Its answer has begun by then, also where the machine has much else to do.
+        (event_stream(delta("a"), ending="hang"), Timeouts(total=1), "sent nothing more within 1 s"),
     ],
 )
 async def test_silence_beyond_a_limit_is_a_transport_error(

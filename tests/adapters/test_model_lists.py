@@ -284,12 +284,12 @@ async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTra
         anyio.create_task_group() as tasks,
     ):
         clock = Clock()
-        lists = ModelLists(lambda: transport, tasks, patience_s=0.5, clock=clock)
+        lists = ModelLists(lambda: transport, tasks, patience_s=2, clock=clock)
         providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
         with anyio.fail_after(5):
             assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
             # It is not waited for again, unless somebody wants to.
-            clock.now += 0.5
+            clock.now += 2
             lists.patience_s = 60
             assert (await lists.get(providers))["slow"] == []
             gate.set()

@@ -57,7 +57,7 @@ def model_at(
     url: str, transport: HttpTransport, *, kind: str = "openai", key: str = KEY, **headers: str
 ) -> HttpModel:
     made = Endpoint(url, api_key=key, headers=headers)
-    return HttpModel(WireCaller(load_adapter(kind), made), transport, timeouts=Timeouts(first_byte=0.2, idle=0.2))
+    return HttpModel(WireCaller(load_adapter(kind), made), transport, timeouts=Timeouts(first_byte=1, idle=1))
 
 
 async def ask(model: HttpModel, text: str = "hi") -> list[ModelEvent]:
