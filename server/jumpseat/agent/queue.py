@@ -79,7 +79,7 @@ QueueItem: TypeAlias = Prompt | QueuedCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class Callbacks:
     """What a queue calls: for a prompt, for a command (which tells whether the commands behind it are to wait for
     something new), when what waits has changed, and at the end of a run, for the event that says so. The last is
     told whether the run was aborted."""
@@ -93,10 +93,10 @@ class Running:
 class Queue:
     """The prompts and commands of one session. A *run* goes on until nothing waits any more."""
 
-    def __init__(self, session_id: str, tasks: TaskGroup, running: Running) -> None:
+    def __init__(self, session_id: str, tasks: TaskGroup, callbacks: Callbacks) -> None:
         self._session_id = session_id
         self._tasks = tasks
-        self._call = running
+        self._call = callbacks
         self.closed = False
         """Whether all has ended, for good."""
         self.abort_reason = "user_initiated"

@@ -31,7 +31,7 @@ from jumpseat.agent.permission_judge import MOST_PROMPTS, PermissionJudge
 from jumpseat.agent.permission_questions import CANCELLED
 from jumpseat.agent.permissions import Permissions, Policy
 from jumpseat.agent.portability import Portability
-from jumpseat.agent.queue import Prompt, Queue, QueuedCommand, Running
+from jumpseat.agent.queue import Callbacks, Prompt, Queue, QueuedCommand
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
@@ -111,7 +111,7 @@ class Session:
         self.queue = Queue(
             session_id,
             around.tasks,
-            Running(
+            Callbacks(
                 prompt=lambda prompt: around.run_prompt(self, prompt),
                 command=lambda command: around.run_command(self, command),
                 changed=lambda: self.emit(events.PendingMessagesModified()),

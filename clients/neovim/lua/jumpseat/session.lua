@@ -1,9 +1,9 @@
 --- One session of the server: prompts out, events in, and the answers to what the server asks meanwhile.
 --- Shows nothing itself: events go to `on_event`, changes of `state` to `on_change`.
 
+local auto_mode = require("jumpseat.auto_mode")
 local config = require("jumpseat.config")
 local forms = require("jumpseat.forms")
-local limits = require("jumpseat.limits")
 local permissions = require("jumpseat.permissions")
 local plans = require("jumpseat.plans")
 local questions = require("jumpseat.questions")
@@ -310,7 +310,7 @@ local REACTIONS = {
     end)
   end,
   ["auto_mode_switch.completed"] = function(self)
-    questions.withdraw(self, limits.ID)
+    questions.withdraw(self, auto_mode.ID)
   end,
   ["elicitation.completed"] = function(self, data)
     questions.withdraw(self, data.requestId)
@@ -377,7 +377,7 @@ end
 
 --- The model is rate limited, and its provider could choose another.
 function Session:ask_auto_mode(params, reply)
-  limits.ask(self, params, reply)
+  auto_mode.ask(self, params, reply)
 end
 
 --- The server has died; the next prompt starts another one and resumes the session there.

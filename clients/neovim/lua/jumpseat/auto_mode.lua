@@ -38,7 +38,7 @@ function M.ask(session, params, reply)
     local code = params.errorCode and (" (%s)"):format(questions.one_line(params.errorCode)) or ""
     vim.ui.select(CHOICES, {
       prompt = ("%sThe model is rate limited%s. Let its provider choose another?"):format(session.prefix(), code),
-      kind = "jumpseat_limit",
+      kind = "jumpseat_auto_mode",
       format_item = function(choice)
         return WORDS[choice]
       end,
