@@ -19,7 +19,7 @@ from typing import Any, Final
 import orjson
 
 from jumpseat.adapters import ADAPTERS, load_adapter
-from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder
+from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
 from jumpseat.agent.model import Completed, ModelRequest
 
 LIMIT: Final = 1.5

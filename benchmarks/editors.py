@@ -27,7 +27,7 @@ SESSION_MS: Final = 30.0
 EXIT_MS: Final = 500.0
 
 
-class Door:
+class AcpContext:
     """A server process, the moment it was started, and the two ends of its wire."""
 
     def __init__(self, home: str, *flags: str) -> None:
@@ -63,7 +63,7 @@ class Door:
 
 
 def ping(home: str) -> dict[str, float]:
-    door = Door(home, "--headless", "--stdio")
+    door = AcpContext(home, "--headless", "--stdio")
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"message": "there?"}}).encode()
     door.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
     door.stdin.flush()
@@ -74,7 +74,7 @@ def ping(home: str) -> dict[str, float]:
 
 
 def editor(home: str) -> dict[str, float]:
-    door = Door(home, "--acp")
+    door = AcpContext(home, "--acp")
     door.call("initialize", {"protocolVersion": 1})
     taken = {"start to initialize": door.age_ms()}
     opening: dict[str, Any] = {"cwd": home, "mcpServers": []}

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.adapters.sources import Models
+from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
-from jumpseat.agent.compactor import CompactionPolicy
-from jumpseat.agent.hooks import PATIENCE_S
-from jumpseat.agent.permission_judge import PATIENCE_S as PERMISSION_PATIENCE_S
-from jumpseat.agent.permission_judge import JudgeConfig
-from jumpseat.agent.permissions import Policy
+from jumpseat.agent.permissions.judge import PATIENCE_S as PERMISSION_PATIENCE_S
+from jumpseat.agent.permissions.judge import JudgeConfig
+from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.session.compactor import CompactionPolicy
+from jumpseat.agent.session.hooks import PATIENCE_S
 from jumpseat.cli import Options
 from jumpseat.config import CompactionConfig, Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
@@ -52,14 +52,14 @@ from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_NAMES, BUILTIN_TOOLS
-from jumpseat.tools.builtin import FixedTools
-from jumpseat.tools.declarations import Declarations
-from jumpseat.tools.exit_plan_mode import PlanTools
-from jumpseat.tools.memory import MemoryTools, remembered
-from jumpseat.tools.orchestrator import Environment
-from jumpseat.tools.skills import SkillTools
-from jumpseat.tools.sql import sql
-from jumpseat.tools.web_tools import web_tools
+from jumpseat.tools.builtin.exit_plan_mode import PlanTools
+from jumpseat.tools.builtin.memory import MemoryTools, remembered
+from jumpseat.tools.builtin.skills import SkillTools
+from jumpseat.tools.builtin.sql import sql
+from jumpseat.tools.builtin.web_tools import web_tools
+from jumpseat.tools.orchestrator.builtin_tools import FixedTools
+from jumpseat.tools.orchestrator.declarations import Declarations
+from jumpseat.tools.orchestrator.orchestrator import Environment
 from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Answer calls of models from the recordings in ``folder``; see ``adapters/replayer.py``."""
+    """Answer calls of models from the recordings in ``folder``; see ``adapters/recording/replayer.py``."""
 
     folder: str
     in_order: bool = False

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import anyio
 
 from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
-from jumpseat.adapters.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
-from jumpseat.adapters.sources import Models
+from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
+from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
@@ -377,7 +377,7 @@ async def _ask(resolved: ResolvedModel) -> str:
 async def _facts(
     name: str, resolved: ResolvedModel, known: list[KnownAdapter], environ: Mapping[str, str]
 ) -> Facts:
-    from jumpseat.adapters.http import HttpModel
+    from jumpseat.adapters.transport.http import HttpModel
 
     model = resolved.model
     key, address = None, name

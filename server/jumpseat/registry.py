@@ -21,21 +21,21 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.compactor import CompactionPolicy
-from jumpseat.agent.conversation import INTERRUPTED
-from jumpseat.agent.hooks import PATIENCE_S
+from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ModelSource
-from jumpseat.agent.limits import limits_of
-from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import ToolSpec
-from jumpseat.agent.permissions import Policy
-from jumpseat.agent.queue import QueuedCommand
+from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session import Session, Surroundings
+from jumpseat.agent.session.compactor import CompactionPolicy
+from jumpseat.agent.session.hooks import PATIENCE_S
+from jumpseat.agent.session.limits import limits_of
+from jumpseat.agent.session.queue import QueuedCommand
+from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
-from jumpseat.agent.tool_choice import check_choice
+from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.store.event_log import cut_log, repair_log
 from jumpseat.store.git import working_directory_context
@@ -43,7 +43,7 @@ from jumpseat.store.instructions import read_instructions
 from jumpseat.store.options import write_options
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
 from jumpseat.tools import SESSION_TOOLS
-from jumpseat.tools.orchestrator import Environment, ToolOrchestrator
+from jumpseat.tools.orchestrator.orchestrator import Environment, ToolOrchestrator
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
@@ -91,7 +91,7 @@ class SessionRegistry:
         self._folders: dict[str, SessionFolder] = {}
         # Live sessions that were on the disk before: those are never removed unasked, whatever their logs say.
         self._loaded: set[str] = set()
-        self._around = Surroundings(
+        self._around = SessionServices(
             tasks=tasks,
             models=models,
             make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
@@ -454,7 +454,7 @@ class SessionRegistry:
 
 async def _run_command(session: Session, command: QueuedCommand) -> bool:
     # Loaded late: most sessions never see a command.
-    from jumpseat.agent.commands import run_queued
+    from jumpseat.agent.turns.commands import run_queued
 
     return await run_queued(session, command)
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from jumpseat.acp import tool_calls
-from jumpseat.acp.content import blocks_of, path_of, prompt_of
-from jumpseat.acp.diffs import diffs_of
-from jumpseat.acp.options import State, mode_of, options_of
-from jumpseat.acp.params import ResourceLinkBlock, TextBlock
-from jumpseat.acp.permissions import options_for
-from jumpseat.acp.plans import entries_of, entries_of_todos
-from jumpseat.acp.updates import Notice, OptionsChanged, Translator, Update, Withdraw
+from jumpseat.acp.translation import tool_calls
+from jumpseat.acp.translation.content import blocks_of, path_of, prompt_of
+from jumpseat.acp.translation.diffs import diffs_of
+from jumpseat.acp.translation.options import State, mode_of, options_of
+from jumpseat.acp.translation.params import ResourceLinkBlock, TextBlock
+from jumpseat.acp.translation.permissions import options_for
+from jumpseat.acp.translation.plans import entries_of, entries_of_todos
+from jumpseat.acp.translation.updates import Notice, OptionsChanged, Translator, Update, Withdraw
 from jumpseat.agent.model import ModelInfo
 from jumpseat.tools.files import unified_diff
 from jumpseat_protocol import events

@@ -24,7 +24,7 @@ from typing import Any
 
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Adapter
-from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder
+from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.errors import ProviderError
 

@@ -23,7 +23,7 @@ from typing import Any, cast
 import anyio
 
 from jumpseat.adapters import ADAPTERS, load_adapter
-from jumpseat.adapters.adapter import Endpoint, Exchange
+from jumpseat.adapters.adapter import Endpoint, PreparedCall
 from jumpseat.adapters.caller import Caller, WireCaller, signature
 from jumpseat.adapters.declared.catalogue import Catalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
@@ -64,7 +64,7 @@ class Subject:
         resolver = EnvResolver({"PATH": os.environ["PATH"]})
         return DeclaredCaller(known.declaration, known.wire, resolver, given, endpoint, kind=known.kind)
 
-    def begin(self, request: ModelRequest) -> Exchange:
+    def begin(self, request: ModelRequest) -> PreparedCall:
         """One call, ready to be made."""
         return anyio.run(self.caller().begin, request)
 

@@ -9,8 +9,8 @@ import pytest
 from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.capabilities import capabilities
-from jumpseat.adapters.http import HttpModel
-from jumpseat.adapters.sources import Models
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.transport.http import HttpModel
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import HostedTool, ModelRequest
 from jumpseat.agent.settings import SessionSettings

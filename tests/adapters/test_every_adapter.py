@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from jumpseat.adapters.adapter import Decoder
-from jumpseat.adapters.http import HttpModel, HttpTransport
-from jumpseat.adapters.sse import EventSplitter, JsonLinesDecoder, SseDecoder
+from jumpseat.adapters.transport.http import HttpModel, HttpTransport
+from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
 from jumpseat.agent.blocks import (
     AssistantMessage,
     Message,

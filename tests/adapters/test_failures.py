@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters.failures import Veil, failure_of_event, failure_of_response
+from jumpseat.adapters.failures import Redactor, failure_of_event, failure_of_response
 from jumpseat.agent.secrets import MASK
 from jumpseat.errors import (
     ProviderAuthError,
@@ -338,7 +338,7 @@ def test_the_wait_may_be_in_the_body_as_gemini_has_it() -> None:
 
 
 def test_the_veil_hides_keys_header_values_and_whatever_looks_like_a_key() -> None:
-    veil = Veil(
+    veil = Redactor(
         ["key-1", None, ""],
         [{"Authorization": "Bearer abcdefgh-token", "X-Api-Key": "xyz", "X-Team": "blue-team", "X-Flag": "on"}],
     )
@@ -354,18 +354,18 @@ def test_the_veil_hides_keys_header_values_and_whatever_looks_like_a_key() -> No
 
 
 def test_the_veil_covers_the_longer_of_two_secrets_first() -> None:
-    assert Veil(["abcd", "abcd-efgh"])("abcd-efgh abcd") == f"{MASK} {MASK}"
+    assert Redactor(["abcd", "abcd-efgh"])("abcd-efgh abcd") == f"{MASK} {MASK}"
 
 
 def test_the_veil_covers_text_and_code_of_an_error() -> None:
-    error = Veil(["key-1"]).over(ProviderRequestError("key-1 bad", code="key-1"))
+    error = Redactor(["key-1"]).over(ProviderRequestError("key-1 bad", code="key-1"))
 
     assert (str(error), error.code) == (f"{MASK} bad", MASK)
 
 
 def test_a_long_message_is_cut_after_its_secrets_are_covered_so_that_no_half_of_one_is_left() -> None:
     for length in range(940, 1010):
-        error = Veil(["top-secret-key"]).over(of(503, f"{'x' * length} top-secret-key and more"))
+        error = Redactor(["top-secret-key"]).over(of(503, f"{'x' * length} top-secret-key and more"))
         assert "top" not in str(error)
         assert len(str(error)) <= 1000
 

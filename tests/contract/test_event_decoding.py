@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.agent.permission_questions import result_of
+from jumpseat.agent.permissions.questions import result_of
 from jumpseat_protocol.events import EventPayload, PermissionCompleted, UnknownPayload
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.wire import to_wire

@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.recordings import Ending, read_folder
+from jumpseat.adapters.recording.recordings import Ending, read_folder
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.permission_facts import Grounds
-from jumpseat.agent.permissions import Permissions, Policy
+from jumpseat.agent.permissions.facts import PathScope
+from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
 from jumpseat.mcp.catalogue import check_servers
@@ -31,7 +31,7 @@ from jumpseat.store.project_rules import read_rules
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.skills import Place, find_skills
 from jumpseat.tools import BUILTIN_NAMES
-from jumpseat.tools.bash import BASH, BashArgs
+from jumpseat.tools.builtin.bash import BASH, BashArgs
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.model_server import ModelServer, event_stream, json_reply
@@ -341,7 +341,7 @@ async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path)
     }
     came: dict[str, str] = {}
     for line in expected:
-        grounds = Grounds(lambda: tmp_path / "project")
+        grounds = PathScope(lambda: tmp_path / "project")
         policy = Policy(rules=lambda _cwd: (policy_rules, []))
         permissions = Permissions(lambda _event: None, lambda: False, lambda: False, grounds, policy)
         request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))

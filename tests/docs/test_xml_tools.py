@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jumpseat.agent.xml_tools.arguments import written_calls
-from jumpseat.agent.xml_tools.reader import Block
-from jumpseat.agent.xml_tools.scanner import Scanner
+from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.reader import Block
+from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.config import load_config
 from jumpseat.tools import BUILTIN_TOOLS
 from jumpseat_protocol.sessions import ProviderConfig

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.tools import search
+from jumpseat.tools.search import search
 from tests.support.server import RunningServer, calls, gone, running_server, scripted
 from tests.tools.session import call, tool_session, until
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from jumpseat.adapters.diagnosis import Facts, diagnose
+from jumpseat.adapters.models.diagnosis import Facts, diagnose
 from jumpseat.errors import ProviderTransportError
 from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.model_server import ModelServer, Reply, json_reply, text_reply

@@ -100,7 +100,7 @@ def test_a_folder_that_is_no_good_ends_the_start_with_one_line(tmp_path: Path, o
 
 
 def test_a_server_that_does_not_record_loads_nothing_for_it() -> None:
-    code = "import jumpseat.app, jumpseat.adapters.http, sys; print(sorted(sys.modules))"
+    code = "import jumpseat.app, jumpseat.adapters.transport.http, sys; print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout.replace("'", '"')) if "jumpseat." in name}
     assert not loaded & {"recorder", "recordings", "replayer", "masking"}

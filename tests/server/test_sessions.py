@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.agent.conversation import INTERRUPTED
+from jumpseat.agent.conversation.conversation import INTERRUPTED
 from tests.support.server import Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio

@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumpseat.adapters import network
+from jumpseat.adapters.transport import network
 from jumpseat.services.addresses import Guard
 from jumpseat.services.direct import DirectFetcher
 from jumpseat.tools.web import Page, WebError
-from tests.adapters.test_network import certificate as certificate
+from tests.adapters.transport.test_network import certificate as certificate
 from tests.services.test_addresses import resolver
 from tests.support.model_server import ModelServer, Reply, SeenRequest, text_reply
 

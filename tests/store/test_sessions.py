@@ -13,14 +13,14 @@ from anyio.abc import TaskGroup
 
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.client import Attachment
-from jumpseat.agent.queue import Prompt
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.registry import SessionRegistry
 from jumpseat.store.sessions import SessionFolder, SessionStore, Workspace, shorten, workspace_of
-from jumpseat.tools.orchestrator import Environment
+from jumpseat.tools.orchestrator.orchestrator import Environment
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata
 from tests.support.sessions import OneModel, RecordingClient

@@ -28,17 +28,17 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.commands import run_queued
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
-from jumpseat.agent.loop import run_prompt
 from jumpseat.agent.model import Model, ModelInfo
-from jumpseat.agent.queue import Prompt
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session import Session, Surroundings
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.turns.commands import run_queued
+from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
-from jumpseat.tools.declarations import Declarations
-from jumpseat.tools.orchestrator import Environment, MakeSource, ToolOrchestrator
+from jumpseat.tools.orchestrator.declarations import Declarations
+from jumpseat.tools.orchestrator.orchestrator import Environment, MakeSource, ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
@@ -260,7 +260,7 @@ def make_session(
     if declared is not None:
         found = Declarations(declared, None, os.environ, is_trusted=lambda _path: False)
         sources = (found.source,)
-    around = Surroundings(
+    around = SessionServices(
         tasks=tasks,
         models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),
         make_tools=lambda session: ToolOrchestrator(

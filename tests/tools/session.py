@@ -12,7 +12,7 @@ import anyio
 
 from jumpseat.errors import ClientCallError
 from jumpseat.tools import BUILTIN_TOOLS
-from jumpseat.tools.shells import Shells
+from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.permissions import PermissionRequest

@@ -10,14 +10,14 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
-from jumpseat.acp.door import Door
-from jumpseat.acp.errors import error_of
-from jumpseat.acp.questions import ask_about_auto_mode, ask_about_plan, ask_user
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
 from jumpseat.acp.routes import find_notified, find_route
+from jumpseat.acp.translation.errors import error_of
 from jumpseat.errors import ClientCallError
 from jumpseat.handlers.context import Context
 from jumpseat.rpc.connection import DELTAS, PATIENCE_S
-from jumpseat.rpc.pygls_seam import Dialect, Seam
+from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
 from jumpseat.rpc.transport import LINES, Wire
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -54,12 +54,12 @@ class AcpConnection:
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed, LINES)
         dialect = Dialect("$/cancel_request", "requestId", error_of, self._notified)
-        self.seam = Seam(self.wire.send, tasks, mask, dialect)
-        self._door: Door | None = None
+        self.seam = JsonRpcPeer(self.wire.send, tasks, mask, dialect)
+        self._door: AcpContext | None = None
 
     def serve(self, ctx: Context) -> None:
         """Serve the methods of ACP."""
-        door = self._door = Door(ctx, self)
+        door = self._door = AcpContext(ctx, self)
         self.seam.find = lambda method: find_route(door, method)
 
     # --- out ----------------------------------------------------------------------------------------------------

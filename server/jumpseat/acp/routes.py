@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from jumpseat.acp import params as p
-from jumpseat.acp.door import Door
+from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.methods import (
     authenticate,
     initialize,
@@ -20,6 +19,7 @@ from jumpseat.acp.methods import (
     session_open,
     session_prompt,
 )
+from jumpseat.acp.translation import params as p
 from jumpseat.errors import InvalidRequestError
 from jumpseat.rpc.wire_errors import InvalidParamsError
 from jumpseat_protocol.wire import WireModel
@@ -31,7 +31,7 @@ class Route(NamedTuple):
     """``serve`` may be a plain function, which is run in the order of arrival, or one that is awaited."""
 
     params: type[WireModel]
-    serve: Callable[[Door, Any], Answer | Awaitable[Answer]]
+    serve: Callable[[AcpContext, Any], Answer | Awaitable[Answer]]
 
 
 REQUESTS: Final[Mapping[str, Route]] = {
@@ -55,13 +55,13 @@ REQUESTS: Final[Mapping[str, Route]] = {
     "providers/disable": Route(p.ProviderParams, providers.disable),
 }
 
-NOTIFICATIONS: Final[Mapping[str, tuple[type[WireModel], Callable[[Door, Any], None]]]] = {
+NOTIFICATIONS: Final[Mapping[str, tuple[type[WireModel], Callable[[AcpContext, Any], None]]]] = {
     "session/cancel": (p.SessionParams, session_prompt.cancel),
 }
 """Beside ``$/cancel_request``, which takes back any request."""
 
 
-def find_route(door: Door, method: str) -> Callable[[Any], Any] | None:
+def find_route(door: AcpContext, method: str) -> Callable[[Any], Any] | None:
     """The function that serves ``method``; ``None`` for names that ACP does not have."""
     route = REQUESTS.get(method)
     if route is None:
@@ -76,7 +76,7 @@ def find_route(door: Door, method: str) -> Callable[[Any], Any] | None:
     return serve
 
 
-def find_notified(door: Door, method: str) -> Callable[[Any], None] | None:
+def find_notified(door: AcpContext, method: str) -> Callable[[Any], None] | None:
     """The function for a notification; ``None`` for those that are to be ignored."""
     found = NOTIFICATIONS.get(method)
     if found is None:

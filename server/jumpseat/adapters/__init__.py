@@ -32,26 +32,28 @@ class AdapterEntry:
 
 
 ADAPTERS: Final[Mapping[str, AdapterEntry]] = {
-    "anthropic": AdapterEntry("jumpseat.adapters.anthropic", "AnthropicAdapter", "anthropic"),
-    "azure": AdapterEntry("jumpseat.adapters.azure_openai", "AzureOpenAIAdapter", "azure"),
-    "azure_responses": AdapterEntry("jumpseat.adapters.azure_openai", "AzureResponsesAdapter", "azure"),
-    "copilot": AdapterEntry("jumpseat.adapters.copilot", "CopilotAdapter"),
-    "copilot_messages": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotMessagesAdapter", "anthropic"),
-    "copilot_responses": AdapterEntry("jumpseat.adapters.copilot_wires", "CopilotResponsesAdapter"),
-    "deepseek": AdapterEntry("jumpseat.adapters.deepseek", "DeepSeekAdapter"),
-    "gemini": AdapterEntry("jumpseat.adapters.gemini", "GeminiAdapter", None),
-    "gemini_interactions": AdapterEntry("jumpseat.adapters.gemini_interactions", "GeminiInteractionsAdapter", None),
-    "githubmodels": AdapterEntry("jumpseat.adapters.compatible", "GitHubModelsAdapter"),
-    "huggingface": AdapterEntry("jumpseat.adapters.compatible", "HuggingFaceAdapter"),
-    "kimi": AdapterEntry("jumpseat.adapters.kimi", "KimiAdapter"),
-    "mistral": AdapterEntry("jumpseat.adapters.mistral", "MistralAdapter"),
-    "novita": AdapterEntry("jumpseat.adapters.compatible", "NovitaAdapter"),
-    "ollama": AdapterEntry("jumpseat.adapters.ollama", "OllamaAdapter", None),
-    "openai": AdapterEntry("jumpseat.adapters.openai", "OpenAIAdapter"),
-    "openai_compatible": AdapterEntry("jumpseat.adapters.compatible", "OpenAICompatibleAdapter"),
-    "openai_responses": AdapterEntry("jumpseat.adapters.openai_responses", "OpenAIResponsesAdapter"),
-    "openrouter": AdapterEntry("jumpseat.adapters.openrouter", "OpenRouterAdapter"),
-    "xai": AdapterEntry("jumpseat.adapters.compatible", "XaiAdapter"),
+    "anthropic": AdapterEntry("jumpseat.adapters.wires.messages", "AnthropicAdapter", "anthropic"),
+    "azure": AdapterEntry("jumpseat.adapters.providers.azure_openai", "AzureOpenAIAdapter", "azure"),
+    "azure_responses": AdapterEntry("jumpseat.adapters.providers.azure_openai", "AzureResponsesAdapter", "azure"),
+    "copilot": AdapterEntry("jumpseat.adapters.providers.copilot", "CopilotAdapter"),
+    "copilot_messages": AdapterEntry(
+        "jumpseat.adapters.providers.copilot_wires", "CopilotMessagesAdapter", "anthropic"
+    ),
+    "copilot_responses": AdapterEntry("jumpseat.adapters.providers.copilot_wires", "CopilotResponsesAdapter"),
+    "deepseek": AdapterEntry("jumpseat.adapters.providers.deepseek", "DeepSeekAdapter"),
+    "gemini": AdapterEntry("jumpseat.adapters.wires.generate_content", "GeminiAdapter", None),
+    "gemini_interactions": AdapterEntry("jumpseat.adapters.wires.interactions", "GeminiInteractionsAdapter", None),
+    "githubmodels": AdapterEntry("jumpseat.adapters.providers.compatible", "GitHubModelsAdapter"),
+    "huggingface": AdapterEntry("jumpseat.adapters.providers.compatible", "HuggingFaceAdapter"),
+    "kimi": AdapterEntry("jumpseat.adapters.providers.kimi", "KimiAdapter"),
+    "mistral": AdapterEntry("jumpseat.adapters.providers.mistral", "MistralAdapter"),
+    "novita": AdapterEntry("jumpseat.adapters.providers.compatible", "NovitaAdapter"),
+    "ollama": AdapterEntry("jumpseat.adapters.wires.ollama_chat", "OllamaAdapter", None),
+    "openai": AdapterEntry("jumpseat.adapters.wires.chat", "OpenAIAdapter"),
+    "openai_compatible": AdapterEntry("jumpseat.adapters.providers.compatible", "OpenAICompatibleAdapter"),
+    "openai_responses": AdapterEntry("jumpseat.adapters.wires.responses", "OpenAIResponsesAdapter"),
+    "openrouter": AdapterEntry("jumpseat.adapters.providers.openrouter", "OpenRouterAdapter"),
+    "xai": AdapterEntry("jumpseat.adapters.providers.compatible", "XaiAdapter"),
 }
 
 ALIASES: Final[Mapping[str, str]] = {"azure_openai": "azure"}

@@ -1,7 +1,7 @@
 """What one provider must say: how to write a request and how to read an answer. No I/O.
 
-``adapters/http.py`` sends, times out, maps statuses and splits the stream into server-sent events, once for all.
-An adapter is stateless; everything that belongs to one answer lives in its decoder.
+``adapters/transport/http.py`` sends, times out, maps statuses and splits the stream into server-sent events, once
+for all adapters. An adapter is stateless; everything that belongs to one answer lives in its decoder.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Detached(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class PreparedCall:
     """One call that is ready to be made, and what reads its answer.
 
     ``secrets`` must not appear in any error. ``ended`` is told how it went, after the answer, in every case.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Exchange, Network, Wire
+from jumpseat.adapters.adapter import Adapter, Endpoint, Network, PreparedCall, Wire
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
@@ -57,7 +57,7 @@ class Caller(Protocol):
         """The same for calls that want a text and nothing else."""
         ...
 
-    async def begin(self, request: ModelRequest) -> Exchange:
+    async def begin(self, request: ModelRequest) -> PreparedCall:
         """Make one call ready. May look secrets up, and ask clients for them.
 
         Raises:
@@ -106,7 +106,7 @@ class WireCaller:
     def for_text(self) -> Caller:
         return self
 
-    async def begin(self, request: ModelRequest) -> Exchange:
+    async def begin(self, request: ModelRequest) -> PreparedCall:
         endpoint = self.endpoint
         if self.token is not None:
             endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
@@ -114,12 +114,12 @@ class WireCaller:
             endpoint = replace(endpoint, api_key=await self.key())
         secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
         if request.settings:
-            from jumpseat.adapters.declared.settings import written_with_settings
+            from jumpseat.adapters.declared_settings import written_with_settings
 
             call = written_with_settings(self.wire, endpoint, request)
         else:
             call = self.wire.request(endpoint, request)
-        return Exchange(
+        return PreparedCall(
             replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
         )
 

@@ -4,7 +4,7 @@ Shapes read here: OpenAI ``{error: {message, type, code}}``; Anthropic ``{type: 
 also inside a stream; Gemini ``{error: {code, message, status, details}}``, alone or in a list; Ollama
 ``{error: "text"}``; OpenRouter ``{error: {code, message, metadata: {raw}}}``; vLLM ``{object: "error", message}``
 and ``{detail}``; Tavily ``{detail: {error}}``; GitHub ``{message}``; Responses ``{response: {error}}`` and
-``{response: {incomplete_details}}``; plain text. Secrets are taken out by the :class:`Veil` of the call.
+``{response: {incomplete_details}}``; plain text. Secrets are taken out by the :class:`Redactor` of the call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from jumpseat.errors import (
 )
 
 MESSAGE_CHARS: Final = 1000
-"""How much of a message is shown. It is cut by :meth:`Veil.over`, never before: half a key is a secret too."""
+"""How much of a message is shown. It is cut by :meth:`Redactor.over`, never before: half a key is a secret too."""
 
 
 _QUOTA_CODES: Final = frozenset(
@@ -163,7 +163,7 @@ _TOKEN_SHAPES: Final = re.compile(
 )
 
 
-class Veil:
+class Redactor:
     """Takes the secrets of one call out of any text that may reach a log or a user.
 
     Secret are ``secrets`` whatever their length, the values of ``headers`` (those of four characters and less are

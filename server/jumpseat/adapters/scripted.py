@@ -81,7 +81,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation import SUMMARISED, SUMMARY_REQUEST, last_prompt
+from jumpseat.agent.conversation.conversation import SUMMARISED, SUMMARY_REQUEST, last_prompt
 from jumpseat.agent.model import (
     Capabilities,
     Completed,

@@ -1,7 +1,7 @@
 """What the loop needs of a model: one request in, one stream of model events out.
 
-The loop talks to a :class:`Model`. HTTP providers become one through an adapter and ``adapters/http.py``; the
-scripted model is one directly. Nothing here knows JSON-RPC or HTTP.
+The loop talks to a :class:`Model`. HTTP providers become one through an adapter and ``adapters/transport/http.py``;
+the scripted model is one directly. Nothing here knows JSON-RPC or HTTP.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from jumpseat.adapters.sources import Models
+from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.mcp.hosts import McpHosts
@@ -16,7 +16,7 @@ from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trust import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
-from jumpseat.tools.declarations import Declarations
+from jumpseat.tools.orchestrator.declarations import Declarations
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pathlib import Path
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.model_calls.structured import able_to_answer, format_of
+from jumpseat.agent.model_calls.tool_protocol import able_to_call
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.structured import able_to_answer, format_of
-from jumpseat.agent.tool_protocol import able_to_call
 from jumpseat.errors import InvalidRequestError, ProviderProtocolError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.adapters import CompleteMessage, CompleteParams, CompleteResult, CompleteUsage

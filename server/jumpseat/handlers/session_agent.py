@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio.to_thread
 
 from jumpseat.agent.agent_files import AgentFile
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context

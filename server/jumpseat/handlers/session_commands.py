@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumpseat.agent import commands
-from jumpseat.agent.queue import Prompt, QueuedCommand
+from jumpseat.agent.session.queue import Prompt, QueuedCommand
+from jumpseat.agent.turns import commands
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.commands import (

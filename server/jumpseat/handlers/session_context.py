@@ -1,6 +1,6 @@
 """How full the context is: estimates of what the next model call would send.
 
-The estimates are those of ``agent/tokens.py``, whatever the provider counts.
+The estimates are those of ``agent/conversation/tokens.py``, whatever the provider counts.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jumpseat.agent import tokens
 from jumpseat.agent.blocks import AssistantMessage, Message, ToolMessage
+from jumpseat.agent.conversation import tokens
+from jumpseat.agent.conversation.system_prompt import system_prompt
 from jumpseat.agent.model import DEFAULT_CONTEXT_WINDOW
-from jumpseat.agent.session import Session
-from jumpseat.agent.system_prompt import system_prompt
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import ConfigError, ProviderError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.sessions import SessionParams

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from jumpseat.agent.client import Attachment
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context

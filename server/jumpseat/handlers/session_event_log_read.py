@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat.store.event_log import read_log

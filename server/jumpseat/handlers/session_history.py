@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumpseat.agent import compaction
-from jumpseat.agent.summary import UNASKED
+from jumpseat.agent.compaction import compaction
+from jumpseat.agent.compaction.summary import UNASKED
 from jumpseat.errors import StoreError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionSnapshotRewind

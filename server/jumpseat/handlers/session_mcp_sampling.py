@@ -8,7 +8,7 @@ import anyio
 
 from jumpseat.agent.blocks import AssistantMessage, ImageBlock, Message, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.handlers.context import Context
 from jumpseat.mcp.loading import load

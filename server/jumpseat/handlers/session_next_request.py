@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.requests import next_request as write_request
+from jumpseat.agent.model_calls.requests import next_request as write_request
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.provider import NextRequestParams, NextRequestResult
@@ -15,8 +15,8 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
         InvalidRequestError: the session's model is not called over HTTP.
         ProviderError: the request cannot be written.
     """
-    from jumpseat.adapters.http import HttpModel
-    from jumpseat.adapters.masking import ContentMask, masked_headers, masked_url
+    from jumpseat.adapters.recording.masking import ContentMask, masked_headers, masked_url
+    from jumpseat.adapters.transport.http import HttpModel
 
     session = ctx.registry.live(params.session_id)
     resolved, request = await write_request(session, params.prompt)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from jumpseat.agent.model_calls.structured import check_format
+from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.structured import check_format
-from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.server import SuccessResult

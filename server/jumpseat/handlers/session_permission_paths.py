@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.permission_methods import (

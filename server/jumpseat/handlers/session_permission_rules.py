@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jumpseat.agent.permission_approvals import Remembered
-from jumpseat.agent.permission_rules import KINDS, Rule, Rules
-from jumpseat.agent.session import Session
+from jumpseat.agent.permissions.approvals import Remembered
+from jumpseat.agent.permissions.rules import KINDS, Rule, Rules
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_permission_paths import folder_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.queue import Prompt, QueueItem
+from jumpseat.agent.session.queue import Prompt, QueueItem
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import QueueItemsResult, RemovedResult

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.limits import limits_of
+from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.tool_choice import check_choice
 from jumpseat.errors import SessionNotFoundError
 from jumpseat.handlers.context import Context
 from jumpseat.handlers.session_create import attachment_of, opened

@@ -6,9 +6,9 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
 
-from jumpseat.agent.queue import Prompt
-from jumpseat.agent.structured import check_format
-from jumpseat.agent.tool_choice import check_choice
+from jumpseat.agent.model_calls.structured import check_format
+from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.session.queue import Prompt
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionError

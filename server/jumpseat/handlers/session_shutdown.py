@@ -6,7 +6,7 @@ from datetime import datetime
 
 import anyio
 
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.events import SessionShutdown
 from jumpseat_protocol.sessions import SessionParams

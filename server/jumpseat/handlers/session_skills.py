@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import anyio.to_thread
 
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.context import Context
 from jumpseat.store.event_log import read_log

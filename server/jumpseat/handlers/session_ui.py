@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.clients import AUTO_MODE_SWITCH
-from jumpseat.agent.elicitation import elicit
+from jumpseat.agent.session.clients import AUTO_MODE_SWITCH
+from jumpseat.agent.session.elicitation import elicit
 from jumpseat.handlers.context import Context
 from jumpseat_protocol.elicitation import ElicitationParams, ElicitationResult, HandlePendingElicitationParams
 from jumpseat_protocol.server import SuccessResult

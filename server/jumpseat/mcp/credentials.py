@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from jumpseat.agent.pending import PendingRequests
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.mcp.asked import HEADERS, OAUTH
 from jumpseat_protocol import events
 from jumpseat_protocol.mcp import (

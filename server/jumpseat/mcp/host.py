@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
 from jumpseat.mcp.credentials import Credentials

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 from jumpseat.agent.plugins import Plugins
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.tools.tool import Tool
 

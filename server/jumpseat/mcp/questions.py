@@ -11,9 +11,9 @@ import mcp.types as types
 import orjson
 from pydantic import ValidationError
 
-from jumpseat.agent.elicitation import elicit
 from jumpseat.agent.pending import PendingRequests
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.elicitation import elicit
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.results import as_json
 from jumpseat_protocol import events

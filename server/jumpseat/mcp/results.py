@@ -7,7 +7,7 @@ from typing import Any, Final
 import mcp.types as types
 
 from jumpseat.agent.blocks import ImageBlock
-from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.tools.tool import ToolOutcome
 from jumpseat_protocol.events import BinaryResult
 

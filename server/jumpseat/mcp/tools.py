@@ -15,7 +15,7 @@ from jumpseat_protocol.permissions import McpPermission
 if TYPE_CHECKING:
     import mcp.types as types
 
-    from jumpseat.agent.session import Session
+    from jumpseat.agent.session.session import Session
     from jumpseat.mcp.connection import Connection
 
 MAX_DEPTH: Final = 50

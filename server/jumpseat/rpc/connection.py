@@ -12,8 +12,8 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
+from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
-from jumpseat.rpc.pygls_seam import Seam
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -80,7 +80,7 @@ class Connection:
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed)
-        self.seam = Seam(self.wire.send, tasks, mask)
+        self.seam = JsonRpcPeer(self.wire.send, tasks, mask)
 
     def serve(
         self, find: Callable[[str], Callable[[Any], Any] | None], concerns: Callable[[str, Question], bool]

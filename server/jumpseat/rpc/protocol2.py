@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
-from jumpseat.rpc.pygls_seam import Seam
+from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat_protocol.callbacks import PermissionRequestResult
 from jumpseat_protocol.events import (
     Abort,
@@ -43,7 +43,7 @@ Question: TypeAlias = ExternalToolRequested | PermissionRequested
 class Protocol2:
     """Turns the events of one connection into requests. ``concerns`` tells which questions are for this client."""
 
-    def __init__(self, seam: Seam, tasks: TaskGroup, concerns: Callable[[str, Question], bool]) -> None:
+    def __init__(self, seam: JsonRpcPeer, tasks: TaskGroup, concerns: Callable[[str, Question], bool]) -> None:
         self._seam = seam
         self._tasks = tasks
         self._concerns = concerns

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jumpseat.adapters.adapter import Timeouts
-from jumpseat.adapters.http import HttpTransport
+from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.config import ServiceConfig
 from jumpseat.declared.env import EnvResolver

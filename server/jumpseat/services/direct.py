@@ -16,9 +16,9 @@ from typing import Final
 import anyio
 import httpx
 
-from jumpseat.adapters.network import Proxies, tls_context
-from jumpseat.agent.attachments import PICTURE_BYTES
-from jumpseat.agent.media import HEAD_BYTES, picture_type
+from jumpseat.adapters.transport.network import Proxies, tls_context
+from jumpseat.agent.conversation.attachments import PICTURE_BYTES
+from jumpseat.agent.conversation.media import HEAD_BYTES, picture_type
 from jumpseat.services.addresses import Guard
 from jumpseat.tools.web import Page, WebError
 from jumpseat_protocol.version import __version__

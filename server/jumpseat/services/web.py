@@ -12,7 +12,7 @@ from jumpseat.config import Config, ServiceConfig
 from jumpseat.tools.web import Fetcher, Searcher
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.http import HttpTransport
+    from jumpseat.adapters.transport.http import HttpTransport
     from jumpseat.services.addresses import Guard
     from jumpseat.services.caller import ServiceCaller
 
@@ -71,7 +71,7 @@ class ConfiguredWeb:
     def _caller(
         self, name: Literal["jina", "tavily"], *, base_url: str, variable: str, optional: bool
     ) -> ServiceCaller:
-        from jumpseat.adapters.http import HttpTransport
+        from jumpseat.adapters.transport.http import HttpTransport
         from jumpseat.declared.env import EnvResolver
         from jumpseat.services.caller import ServiceCaller
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jumpseat.agent.permission_approvals import Kept, Remembered, remembered
-from jumpseat.agent.permission_rules import Rule
+from jumpseat.agent.permissions.approvals import Kept, Remembered, remembered
+from jumpseat.agent.permissions.rules import Rule
 from jumpseat.store.private import PrivateFile
 
 FILE: Final = "approvals.json"

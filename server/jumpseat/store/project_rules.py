@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jumpseat.agent.permission_rules import Rule, Rules, parse_rule
+from jumpseat.agent.permissions.rules import Rule, Rules, parse_rule
 from jumpseat.store.git import git_root
 from jumpseat.store.trust import TrustedFolders
 

@@ -16,7 +16,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from jumpseat.agent.plugins import Plugin, Plugins
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError

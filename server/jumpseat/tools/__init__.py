@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from jumpseat.tools.ask_user import ASK_USER
-from jumpseat.tools.bash import BASH
-from jumpseat.tools.create import CREATE
-from jumpseat.tools.edit import EDIT
-from jumpseat.tools.exit_plan_mode import EXIT_PLAN_MODE
-from jumpseat.tools.glob import GLOB
-from jumpseat.tools.grep import GREP
-from jumpseat.tools.list_bash import LIST_BASH
-from jumpseat.tools.memory import STORE_MEMORY, VOTE_MEMORY
-from jumpseat.tools.read_bash import READ_BASH
-from jumpseat.tools.skills import SKILL
-from jumpseat.tools.sql import SQL
-from jumpseat.tools.stop_bash import STOP_BASH
+from jumpseat.tools.builtin.ask_user import ASK_USER
+from jumpseat.tools.builtin.bash import BASH
+from jumpseat.tools.builtin.create import CREATE
+from jumpseat.tools.builtin.edit import EDIT
+from jumpseat.tools.builtin.exit_plan_mode import EXIT_PLAN_MODE
+from jumpseat.tools.builtin.glob import GLOB
+from jumpseat.tools.builtin.grep import GREP
+from jumpseat.tools.builtin.list_bash import LIST_BASH
+from jumpseat.tools.builtin.memory import STORE_MEMORY, VOTE_MEMORY
+from jumpseat.tools.builtin.read_bash import READ_BASH
+from jumpseat.tools.builtin.skills import SKILL
+from jumpseat.tools.builtin.sql import SQL
+from jumpseat.tools.builtin.stop_bash import STOP_BASH
+from jumpseat.tools.builtin.view import VIEW
+from jumpseat.tools.builtin.write_bash import WRITE_BASH
 from jumpseat.tools.tool import BuiltinTool, Described
-from jumpseat.tools.view import VIEW
-from jumpseat.tools.write_bash import WRITE_BASH
 
 __all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS"]
 

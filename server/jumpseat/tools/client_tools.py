@@ -15,11 +15,11 @@ import anyio
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
-from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
-from jumpseat.agent.session import Session
-from jumpseat.tools.deferral import TOOL_SEARCH
+from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import SourceName
+from jumpseat.tools.orchestrator.deferral import TOOL_SEARCH
 from jumpseat.tools.schema_check import misfits
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events

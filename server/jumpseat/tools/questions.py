@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.asking import first_answer
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.asking import first_answer
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse, UserInputResponse

@@ -21,11 +21,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
-from jumpseat.agent.permissions import UNGUARDED, Guard
+from jumpseat.agent.permissions.permissions import UNGUARDED, Guard
 from jumpseat.errors import validation_problems
+from jumpseat.tools.builtin.workspace import Files
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.shells import Shells
-from jumpseat.tools.workspace import Files
+from jumpseat.tools.shell.shells import Shells
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.permissions import PermissionRequest
@@ -70,7 +70,7 @@ def failure(text: str, *, error: str | None = None) -> ToolOutcome:
 
 
 @dataclass(slots=True)
-class Line:
+class SequentialCalls:
     """Calls of one answer that run one after the other, and what they hand on.
 
     ``following`` is the tool of the call behind this one, ``last`` the last result; ``cancelled`` tells that all
@@ -109,7 +109,7 @@ class ToolContext:
     partial: Callable[[str], None]
     progress: Callable[[str], None]
     ask_user: Callable[[str, list[str] | None, bool], Awaitable[UserInputResponse]]
-    line: Line | None = None
+    line: SequentialCalls | None = None
     files: Files = field(default_factory=Files)
 
     def resolve(self, path: str) -> Path:

@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from jumpseat.adapters import load_adapter
-from jumpseat.adapters.adapter import Endpoint, Exchange
+from jumpseat.adapters.adapter import Endpoint, PreparedCall
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
-from jumpseat.adapters.http import HttpModel, HttpTransport
+from jumpseat.adapters.transport.http import HttpModel, HttpTransport
 from jumpseat.agent.blocks import (
     AssistantMessage,
     ImageBlock,
@@ -70,7 +70,7 @@ def of_view(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 async def begun(
     declaration: Declaration, wanted: ModelRequest | None = None, *, wire: str | None = None
-) -> Exchange:
+) -> PreparedCall:
     return await caller(declaration, wire=wire, base_url="http://127.0.0.1:1/v1").begin(wanted or request())
 
 

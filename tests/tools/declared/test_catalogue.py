@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from jumpseat.declared.places import project_folder
-from jumpseat.tools.declarations import Declarations
 from jumpseat.tools.declared.catalogue import Catalogue
+from jumpseat.tools.orchestrator.declarations import Declarations
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.conversation.system_prompt import system_prompt
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.system_prompt import system_prompt
 from jumpseat_protocol.sessions import SystemMessageConfig, SystemMessageSection
 from tests.tools.declared.runs import session_of
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpseat.acp.door import Door
+from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.methods.initialize import AUTH_METHOD
-from jumpseat.acp.params import AuthenticateParams, Nothing
+from jumpseat.acp.translation.params import AuthenticateParams, Nothing
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError
 
 
-async def authenticate(door: Door, params: AuthenticateParams) -> dict[str, Any]:
+async def authenticate(door: AcpContext, params: AuthenticateParams) -> dict[str, Any]:
     """Say whether there is a model to be called.
 
     Raises:
@@ -27,7 +27,7 @@ async def authenticate(door: Door, params: AuthenticateParams) -> dict[str, Any]
     return {}
 
 
-def logout(door: Door, _params: Nothing) -> dict[str, Any]:
+def logout(door: AcpContext, _params: Nothing) -> dict[str, Any]:
     """Forget the credentials that came over this connection; those of the operator stay."""
     door.ctx.models.routes.reset()
     return {}

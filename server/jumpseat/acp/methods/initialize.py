@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from jumpseat.acp.door import Door
-from jumpseat.acp.params import InitializeParams
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.translation.params import InitializeParams
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.options import KeptOptions
 from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions
@@ -43,7 +43,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
 }
 
 
-async def _warm(door: Door) -> None:
+async def _warm(door: AcpContext) -> None:
     """Have ready what the first session is checked and kept with, while the editor reads the answer."""
     SessionCreateParams.model_rebuild()
     SessionOptions.model_rebuild()
@@ -51,7 +51,7 @@ async def _warm(door: Door) -> None:
     door.ctx.models.check(SessionSettings(cwd=Path.cwd()))
 
 
-def initialize(door: Door, params: InitializeParams) -> dict[str, Any]:
+def initialize(door: AcpContext, params: InitializeParams) -> dict[str, Any]:
     """Answered at once: nothing is loaded or asked for it."""
     door.connection.tasks.start_soon(_warm, door)
     door.capabilities = params.client_capabilities

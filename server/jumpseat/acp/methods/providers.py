@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpseat.acp.door import Door
-from jumpseat.acp.params import Nothing, ProviderParams, SetProviderParams
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.translation.params import Nothing, ProviderParams, SetProviderParams
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol.sessions import ProviderConfig
 
 
-def list_providers(door: Door, _params: Nothing) -> dict[str, Any]:
+def list_providers(door: AcpContext, _params: Nothing) -> dict[str, Any]:
     """Those there are, without any header: one that is off, or was never set up, has no ``current``."""
     return {
         "providers": [
@@ -21,7 +21,7 @@ def list_providers(door: Door, _params: Nothing) -> dict[str, Any]:
     }
 
 
-def set_provider(door: Door, params: SetProviderParams) -> dict[str, Any]:
+def set_provider(door: AcpContext, params: SetProviderParams) -> dict[str, Any]:
     """Send the requests there from the next one on, in all sessions.
 
     Raises:
@@ -42,7 +42,7 @@ def set_provider(door: Door, params: SetProviderParams) -> dict[str, Any]:
     return {}
 
 
-def disable(door: Door, params: ProviderParams) -> dict[str, Any]:
+def disable(door: AcpContext, params: ProviderParams) -> dict[str, Any]:
     """Use a provider no more; fine for one that is not there."""
     door.ctx.models.routes.switch_off(params.provider_id)
     return {}

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpseat.acp.door import Door
-from jumpseat.acp.options import DEFAULT, EFFORT, MODE, MODEL, MODES, PERMISSIONS, mode_of, values_of
-from jumpseat.acp.params import SetConfigOptionParams, SetModelParams, SetModeParams, SetTitleParams
-from jumpseat.acp.view import SessionView
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.editor.view import SessionView
+from jumpseat.acp.translation.options import DEFAULT, EFFORT, MODE, MODEL, MODES, PERMISSIONS, mode_of, values_of
+from jumpseat.acp.translation.params import SetConfigOptionParams, SetModelParams, SetModeParams, SetTitleParams
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers import session_mode, session_model
 from jumpseat_protocol.sessions import ModelSwitchParams, ModeSetParams
 
 
-def set_mode(door: Door, params: SetModeParams) -> dict[str, Any]:
+def set_mode(door: AcpContext, params: SetModeParams) -> dict[str, Any]:
     """Change the mode; the editor is told, as of any other change of it."""
     _set_mode(door, door.view(params.session_id), params.mode_id)
     return {}
 
 
-async def set_model(door: Door, params: SetModelParams) -> dict[str, Any]:
+async def set_model(door: AcpContext, params: SetModelParams) -> dict[str, Any]:
     """As editors from before the options call it."""
     await _set_model(door, door.view(params.session_id), params.model_id)
     return {}
 
 
-async def set_config_option(door: Door, params: SetConfigOptionParams) -> dict[str, Any]:
+async def set_config_option(door: AcpContext, params: SetConfigOptionParams) -> dict[str, Any]:
     """Change one option and tell all of them: one may depend on another.
 
     Raises:
@@ -50,7 +50,7 @@ async def set_config_option(door: Door, params: SetConfigOptionParams) -> dict[s
     return {"configOptions": view.options()}
 
 
-def set_title(door: Door, params: SetTitleParams) -> dict[str, Any]:
+def set_title(door: AcpContext, params: SetTitleParams) -> dict[str, Any]:
     """Name the session."""
     from jumpseat.handlers import session_name
     from jumpseat_protocol.state import NameSetParams
@@ -60,7 +60,7 @@ def set_title(door: Door, params: SetTitleParams) -> dict[str, Any]:
     return {"title": params.title.strip()}
 
 
-def _set_mode(door: Door, view: SessionView, text: str) -> None:
+def _set_mode(door: AcpContext, view: SessionView, text: str) -> None:
     mode = mode_of(text)
     if mode is None:
         known = ", ".join(one_id for one_id, *_ in MODES)
@@ -68,7 +68,7 @@ def _set_mode(door: Door, view: SessionView, text: str) -> None:
     session_mode.mode_set(door.ctx, ModeSetParams(session_id=view.session_id, mode=mode))
 
 
-async def _set_model(door: Door, view: SessionView, model: str) -> None:
+async def _set_model(door: AcpContext, view: SessionView, model: str) -> None:
     if model not in (values_of(view.options(), MODEL) or ()):
         # The list may still be on its way.
         await view.models_known.wait()
@@ -80,7 +80,7 @@ async def _set_model(door: Door, view: SessionView, model: str) -> None:
     session_model.switch_to(door.ctx, ModelSwitchParams(session_id=view.session_id, model_id=model))
 
 
-async def _set_effort(door: Door, view: SessionView, effort: str) -> None:
+async def _set_effort(door: AcpContext, view: SessionView, effort: str) -> None:
     known = values_of(view.options(), EFFORT) or []
     if effort not in known:
         raise InvalidRequestError(f"there is no level {effort[:100]!r}: expected one of {', '.join(known)}")
@@ -94,7 +94,7 @@ async def _set_effort(door: Door, view: SessionView, effort: str) -> None:
     await session_model_settings.set_reasoning_effort(door.ctx, params)
 
 
-def _allow_all(door: Door, view: SessionView, value: bool | str) -> None:
+def _allow_all(door: AcpContext, view: SessionView, value: bool | str) -> None:
     if value not in (True, False, "on", "off"):
         raise InvalidRequestError(f"{PERMISSIONS!r} is to be 'on' or 'off'")
     from jumpseat.handlers import session_permission_mode as permission_mode

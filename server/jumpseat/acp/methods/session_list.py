@@ -6,15 +6,15 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from pathlib import Path
 from typing import Any, Final
 
-from jumpseat.acp.door import Door
-from jumpseat.acp.params import ListParams
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.translation.params import ListParams
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 
 PAGE: Final = 100
 
 
-def list_sessions(door: Door, params: ListParams) -> dict[str, Any]:
+def list_sessions(door: AcpContext, params: ListParams) -> dict[str, Any]:
     """One page of them.
 
     Raises:

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 import anyio
 from pydantic import ValidationError
 
-from jumpseat.acp.content import text_of
-from jumpseat.acp.door import Door
-from jumpseat.acp.params import McpServer, NewSessionParams, OpenSessionParams, SessionSetup
-from jumpseat.acp.view import SessionView
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.editor.view import SessionView
+from jumpseat.acp.translation.content import text_of
+from jumpseat.acp.translation.params import McpServer, NewSessionParams, OpenSessionParams, SessionSetup
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.session_create import session_create
 from jumpseat.handlers.session_resume import session_resume
@@ -29,7 +29,7 @@ MODELS_WAIT_S: Final = 0.01
 """How long the answer waits for the list of models; what takes longer is told when it is there."""
 
 
-async def new(door: Door, params: NewSessionParams) -> dict[str, Any]:
+async def new(door: AcpContext, params: NewSessionParams) -> dict[str, Any]:
     """A session; nothing of it is kept unless it is prompted."""
     folders = _folders(params)
     options = _checked("session/new", SessionCreateParams, _options(door, params))
@@ -39,7 +39,7 @@ async def new(door: Door, params: NewSessionParams) -> dict[str, Any]:
     return {"sessionId": opened.session_id, **await _opened(door, view)}
 
 
-async def load(door: Door, params: OpenSessionParams) -> dict[str, Any]:
+async def load(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Bring a session back and tell all that was said in it, before the answer."""
     view = await _resume(door, params)
     log = read_log(door.ctx.registry.folder(view.session).log.path)
@@ -48,19 +48,19 @@ async def load(door: Door, params: OpenSessionParams) -> dict[str, Any]:
     return await _opened(door, view)
 
 
-async def resume(door: Door, params: OpenSessionParams) -> dict[str, Any]:
+async def resume(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Bring a session back to an editor that still has its history."""
     return await _opened(door, await _resume(door, params))
 
 
-async def fork(door: Door, params: OpenSessionParams) -> dict[str, Any]:
+async def fork(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Go on with a copy of a session."""
     new_id = door.ctx.registry.fork(params.session_id, None, None)
     view = await _resume(door, params.model_copy(update={"session_id": new_id}))
     return {"sessionId": new_id, **await _opened(door, view)}
 
 
-async def _resume(door: Door, params: OpenSessionParams) -> SessionView:
+async def _resume(door: AcpContext, params: OpenSessionParams) -> SessionView:
     folders = _folders(params)
     if (before := door.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
@@ -74,7 +74,7 @@ async def _resume(door: Door, params: OpenSessionParams) -> SessionView:
     return view
 
 
-async def _opened(door: Door, view: SessionView) -> dict[str, Any]:
+async def _opened(door: AcpContext, view: SessionView) -> dict[str, Any]:
     view.models = door.ctx.models.declared(view.session.settings)
     door.connection.tasks.start_soon(view.find_models)
     with anyio.move_on_after(MODELS_WAIT_S):
@@ -91,7 +91,7 @@ def _checked(method: str, model: type[M], options: dict[str, Any]) -> M:
         raise InvalidParamsError(method, error) from None
 
 
-def _options(door: Door, setup: SessionSetup) -> dict[str, Any]:
+def _options(door: AcpContext, setup: SessionSetup) -> dict[str, Any]:
     """What is asked for, as ``session.create`` has it.
 
     Raises:

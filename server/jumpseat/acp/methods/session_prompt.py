@@ -7,19 +7,19 @@ from typing import Any, Final
 
 import anyio
 
-from jumpseat.acp.content import prompt_of, text_block
-from jumpseat.acp.door import Door
-from jumpseat.acp.params import PromptParams, SessionParams
-from jumpseat.acp.view import SessionView
-from jumpseat.agent.commands import invoke
-from jumpseat.agent.queue import Prompt
+from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.editor.view import SessionView
+from jumpseat.acp.translation.content import prompt_of, text_block
+from jumpseat.acp.translation.params import PromptParams, SessionParams
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.turns.commands import invoke
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
 
 STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
 
 
-def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:
+def prompt(door: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
     """Send a prompt at once, in the order of arrival, and answer when its run has ended.
 
     A text that begins with the name of a slash command is that command; that of a skill is a prompt.
@@ -37,7 +37,7 @@ def prompt(door: Door, params: PromptParams) -> Awaitable[dict[str, Any]]:
     return _answer(view, sent)
 
 
-def cancel(door: Door, params: SessionParams) -> None:
+def cancel(door: AcpContext, params: SessionParams) -> None:
     """Stop what runs; the prompt is answered when all is quiet. Fine when idle."""
     door.connection.tasks.start_soon(_settle, door.view(params.session_id).cancel())
 

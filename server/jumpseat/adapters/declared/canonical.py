@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from jumpseat.adapters.tool_schema import object_parameters
 from jumpseat.adapters.wire import arguments_text, as_object, as_text, dump_json, hosted_as_text, parse_arguments
+from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
     AssistantMessage,
     DocumentBlock,

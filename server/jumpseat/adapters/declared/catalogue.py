@@ -39,7 +39,7 @@ from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.known import WITHHELD, Known, leaves_key_behind, usual_key
 from jumpseat.adapters.declared.short_form import PROTOCOLS, written_out
-from jumpseat.adapters.settings import settings_of
+from jumpseat.adapters.models.settings import settings_of
 from jumpseat.declared.files import (
     as_mapping,
     declaration_files,

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, Exchange, HttpRequest, Network, Outcome
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest, Network, Outcome, PreparedCall
 from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
@@ -34,8 +34,8 @@ from jumpseat.adapters.declared.declaration import (
     timeouts_of,
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
-from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.declared_settings import apply_settings
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
@@ -111,7 +111,7 @@ class DeclaredCaller:
         )
         return where, network_of(_said(raw, values))
 
-    async def begin(self, request: ModelRequest) -> Exchange:
+    async def begin(self, request: ModelRequest) -> PreparedCall:
         """Make the call ready.
 
         Raises:
@@ -148,7 +148,7 @@ class DeclaredCaller:
         said = _said(self.declaration.raw, values)
         # Where a server is, is no secret, and errors should tell it.
         secrets = values.secret - {str(values.values.get(BASE_URL))}
-        return Exchange(
+        return PreparedCall(
             HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
             self._decoder(view, request),
             tuple(secrets),

@@ -26,8 +26,8 @@ from typing import Any, Final, cast
 import anyio
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.conversation import canonical_json
-from jumpseat.agent.permissions import Guard
+from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.permissions.permissions import Guard
 from jumpseat.agent.secrets import SHORTEST, Secrets
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError
@@ -40,7 +40,7 @@ from jumpseat.tools.declared.functions import run_function
 from jumpseat.tools.declared.schema import problems_of
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
-from jumpseat.tools.tool import Line, Prepared, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import Prepared, SequentialCalls, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import PermissionRequest
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Call:
         self._ctx = ctx
         self._services = services
         self._always_ask = always_ask
-        self._line = ctx.line or Line()
+        self._line = ctx.line or SequentialCalls()
         self._chat = ChatView(services.session_id, ctx.cwd, services.flags, services.adapter)
         self._view = ToolView(definition, use, self._chat)
         owner = f"tool {definition.name!r}"

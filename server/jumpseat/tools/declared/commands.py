@@ -20,7 +20,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from jumpseat.tools.shell import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
+from jumpseat.tools.shell.shell import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PARTIAL_INTERVAL_S: Final = 0.1
 

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumpseat.agent.mentions import mentions
+from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.errors import ConfigError, validation_problems
 from jumpseat.tools.declared.definition import Handler
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
-from jumpseat.agent.session import Session
+from jumpseat.agent.session.session import Session
 from jumpseat.tools.declared.call import Call, Services
 from jumpseat.tools.declared.calling import HandlerError, bind, call
 from jumpseat.tools.declared.catalogue import Known
@@ -22,7 +22,7 @@ from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
 
 if TYPE_CHECKING:
-    from jumpseat.tools.declarations import Declarations
+    from jumpseat.tools.orchestrator.declarations import Declarations
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
-from jumpseat.agent.conversation import canonical_json
+from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.declared.paths import follow
 from jumpseat.tools.declared.definition import Definition
 

@@ -1,0 +1,37 @@
+"""Permission questions in the words of ACP, and the answers to them. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jumpseat.acp.translation.params import PermissionOutcome
+from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest, ShellPermission, WritePermission
+
+ONCE: Final = {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"}
+ALWAYS: Final = {"optionId": "allow_always", "name": "Allow for this session", "kind": "allow_always"}
+NEVER: Final = {"optionId": "reject_once", "name": "Reject", "kind": "reject_once"}
+
+
+def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
+    """What a person may choose from. What cannot be remembered safely is not offered to be."""
+    match request:
+        case ShellPermission() | WritePermission():
+            remember = request.can_offer_session_approval
+        case _:
+            remember = request.kind != "hook"
+    return [ONCE, ALWAYS, NEVER] if remember else [ONCE, NEVER]
+
+
+def decision_of(outcome: PermissionOutcome) -> PermissionDecision:
+    """What was chosen; anything we did not offer allows nothing."""
+    match outcome.outcome, outcome.option_id:
+        case "selected", "allow_once":
+            return PermissionDecision(kind="approve-once")
+        case "selected", "allow_always":
+            return PermissionDecision(kind="approve-for-session")
+        case "selected", "reject_once":
+            return PermissionDecision(kind="reject")
+        case "cancelled", _:
+            return PermissionDecision(kind="cancelled")
+        case _:
+            return PermissionDecision(kind="user-not-available")

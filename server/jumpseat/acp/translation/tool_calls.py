@@ -1,0 +1,180 @@
+"""How editors are shown a tool call: its kind, a title, the files it is about, what it would change. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from jumpseat.acp.translation.content import text_block
+from jumpseat.acp.translation.diffs import Diffs, Reader, diffs_of
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import (
+    CustomToolPermission,
+    HookPermission,
+    McpPermission,
+    MemoryPermission,
+    PermissionRequest,
+    ReadPermission,
+    ShellPermission,
+    UrlPermission,
+    WritePermission,
+)
+
+ToolKind: TypeAlias = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+
+KINDS: Final[Mapping[str, ToolKind]] = {
+    "view": "read",
+    "show_file": "read",
+    "edit": "edit",
+    "create": "edit",
+    "apply_patch": "edit",
+    "str_replace_editor": "edit",
+    "delete": "delete",
+    "move": "move",
+    "grep": "search",
+    "rg": "search",
+    "glob": "search",
+    "web_search": "search",
+    "bash": "execute",
+    "read_bash": "execute",
+    "write_bash": "execute",
+    "stop_bash": "execute",
+    "list_bash": "execute",
+    "web_fetch": "fetch",
+    "fetch": "fetch",
+    "report_intent": "think",
+    "think": "think",
+    "exit_plan_mode": "switch_mode",
+}
+"""Of the server's own tools. What is not here is ``other``: a name of somebody else's tool promises nothing."""
+
+TITLE_CHARS: Final = 200
+LANGUAGE: Final = "console"
+
+
+def kind_of(tool: str) -> ToolKind:
+    return KINDS.get(tool, "other")
+
+
+def title_of(tool: str, arguments: Any, intention: str | None) -> str:
+    """One line; a command is shown as it is, because that is what a person has to judge."""
+    command = _argument(arguments, "command") if kind_of(tool) == "execute" else None
+    title = f"`{command}`" if command else intention or tool
+    line = " ".join(title.split())
+    return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1]}…"
+
+
+def started(call: events.ToolExecutionStart, cwd: str, intention: str | None) -> dict[str, Any]:
+    """The ``tool_call`` of a call that begins."""
+    shown: dict[str, Any] = {
+        "toolCallId": call.tool_call_id,
+        "title": title_of(call.tool_name, call.arguments, intention),
+        "name": call.tool_name,
+        "kind": kind_of(call.tool_name),
+        "status": "in_progress",
+        "rawInput": call.arguments,
+    }
+    path = _argument(call.arguments, "path")
+    if path is not None and kind_of(call.tool_name) in ("read", "edit", "delete", "move"):
+        # Not Path.expanduser, which raises for an unknown user.
+        location: dict[str, Any] = {"path": os.path.join(cwd, os.path.expanduser(path))}
+        if (line := _first_line(call.arguments)) is not None:
+            location["line"] = line
+        shown["locations"] = [location]
+    return shown
+
+
+def output(text: str, tool: str) -> list[dict[str, Any]]:
+    """What a tool said, as content. Output of commands is set apart, so that nothing in it is taken for markup."""
+    if kind_of(tool) == "execute":
+        fence = "```"
+        while fence in text:
+            fence += "`"
+        text = f"{fence}{LANGUAGE}\n{text}\n{fence}"
+    return [{"type": "content", "content": text_block(text)}]
+
+
+def completed(
+    call: events.ToolExecutionComplete, tool: str, path: str | None, read: Reader | None = None
+) -> dict[str, Any]:
+    """The ``tool_call_update`` of a call that has ended. ``path`` is the one file it was about, if it was."""
+    shown: dict[str, Any] = {
+        "toolCallId": call.tool_call_id,
+        "status": "completed" if call.success else "failed",
+    }
+    result, error = call.result, call.error
+    text = result.content if result is not None else error.message if error is not None else ""
+    detail = result.detailed_content if result is not None else None
+    diffs = diffs_of(detail, path, read=read, applied=True) if detail else Diffs([], [])
+    if diffs.contents:
+        shown["content"], shown["locations"] = diffs.contents, diffs.locations
+    else:
+        shown["content"] = output(text, tool) if text else []
+        given = map(_given, (result.binary_results_for_llm if result is not None else None) or ())
+        shown["content"] += [{"type": "content", "content": block} for block in given if block is not None]
+    if call.effective_arguments is not None:
+        shown["rawInput"] = call.effective_arguments
+    shown["rawOutput"] = {"output": text} if error is None else {"error": error.message}
+    return shown
+
+
+def _given(result: events.BinaryResult) -> dict[str, Any] | None:
+    """What is no text as a content block; ``None`` where there is none for it."""
+    kind = result.mime_type.partition("/")[0].lower()
+    if result.type == "image" or kind in ("image", "audio"):
+        block = "audio" if kind == "audio" else "image"
+        return {"type": block, "data": result.data, "mimeType": result.mime_type}
+    if result.description and urlsplit(result.description).scheme:
+        resource = {"uri": result.description, "blob": result.data, "mimeType": result.mime_type}
+        return {"type": "resource", "resource": resource}
+    return None
+
+
+def asked(
+    request: PermissionRequest, call_id: str, title: str | None, read: Reader | None = None
+) -> dict[str, Any]:
+    """The call as a permission question shows it: what would be done, and where."""
+    shown: dict[str, Any] = {"toolCallId": call_id, "status": "pending"}
+    match request:
+        case ShellPermission():
+            shown |= {"kind": "execute", "title": title_of("bash", {"command": request.full_command_text}, None)}
+            shown["content"] = output(request.full_command_text, "bash")
+            shown["rawInput"] = {"command": request.full_command_text}
+        case WritePermission():
+            diffs = diffs_of(request.diff, request.file_name, read=read)
+            shown |= {"kind": "edit", "title": request.intention}
+            shown["content"] = diffs.contents or output(request.diff, "edit")
+            shown["locations"] = diffs.locations or [{"path": request.file_name}]
+        case ReadPermission():
+            shown |= {"kind": "read", "title": request.intention, "locations": [{"path": request.path}]}
+        case McpPermission():
+            shown |= {"kind": "other", "title": title or request.tool_title, "rawInput": request.args}
+        case UrlPermission():
+            shown |= {"kind": "fetch", "title": f"{request.intention}: {request.url}"}
+            shown["rawInput"] = {"url": request.url}
+        case MemoryPermission():
+            shown |= {"kind": "other", "title": title or f"{request.action or 'store'} a memory"}
+            shown["content"] = output(request.fact, "")
+        case CustomToolPermission():
+            shown |= {"kind": "other", "title": title or request.tool_name, "rawInput": request.args}
+        case HookPermission():
+            shown |= {"kind": kind_of(request.tool_name), "title": title or request.tool_name}
+            shown["rawInput"] = request.tool_args
+            if request.hook_message:
+                shown["content"] = output(request.hook_message, "")
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _argument(arguments: Any, name: str) -> str | None:
+    value = cast("dict[str, Any]", arguments).get(name) if isinstance(arguments, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def _first_line(arguments: Any) -> int | None:
+    view_range: Any = arguments.get("view_range")
+    first: Any = cast("list[Any]", view_range)[0] if isinstance(view_range, list) and view_range else None
+    return first if isinstance(first, int) and first > 0 else None

@@ -1,0 +1,399 @@
+"""What happens in a session, in the words of ACP. Pure: events in, steps out, and nothing is sent from here.
+
+One :class:`Translator` follows one session for one editor. It remembers what the editor has been shown, because a
+message comes in pieces and then as a whole, and what a tool call was about, because its end does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+from jumpseat.acp.translation import tool_calls
+from jumpseat.acp.translation.content import blocks_of, text_block
+from jumpseat.acp.translation.diffs import Reader
+from jumpseat.store.sessions import shorten
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import PermissionRequest
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Send a ``session/update``."""
+
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Tell the person something, where the editor shows notices."""
+
+    severity: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Send a ``session/update`` about a compaction, where the editor shows those."""
+
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsChanged:
+    """The mode, the model or another option is not what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsChanged:
+    """There are other slash commands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """The plan is to be shown anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskPermission:
+    """Ask whether a call may run; ``call`` is how it is shown."""
+
+    request_id: str
+    request: PermissionRequest
+    call: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AskForm:
+    """Show a form."""
+
+    request_id: str
+    message: str
+    schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AskToOpen:
+    """Have the person open an address and do there what is to be done."""
+
+    request_id: str
+    message: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """A question is settled, by whomever: take it back if it is still shown."""
+
+    request_id: str
+
+
+Step: TypeAlias = (
+    Update
+    | Notice
+    | Compaction
+    | OptionsChanged
+    | CommandsChanged
+    | PlanChanged
+    | AskPermission
+    | AskForm
+    | AskToOpen
+    | Withdraw
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call that runs. ``in_terminal`` where the editor shows its output by itself."""
+
+    tool: str
+    title: str
+    path: str | None
+    in_terminal: bool = False
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a prompt has used so far, in tokens, and what all of the session has cost."""
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float | None = None
+    finish_reason: str | None = None
+
+    def add(self, usage: events.AssistantUsage) -> None:
+        self.input += usage.input_tokens
+        self.output += usage.output_tokens
+        self.reasoning += usage.reasoning_tokens or 0
+        self.cache_read += usage.cache_read_tokens
+        self.cache_write += usage.cache_write_tokens
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
+        self.finish_reason = usage.finish_reason
+
+    def begin(self) -> None:
+        """A prompt begins: count anew, but for the cost."""
+        self.input = self.output = self.reasoning = self.cache_read = self.cache_write = 0
+        self.finish_reason = None
+
+    def wire(self) -> JsonObject:
+        return {
+            "totalTokens": self.input + self.output,
+            "inputTokens": self.input,
+            "outputTokens": self.output,
+            "thoughtTokens": self.reasoning,
+            "cachedReadTokens": self.cache_read,
+            "cachedWriteTokens": self.cache_write,
+        }
+
+
+@dataclass(slots=True)
+class Translator:
+    """``cwd`` is where the session works, for paths that are relative; ``read`` tells what files hold now."""
+
+    cwd: str
+    read: Reader | None = None
+    titled: bool = False
+    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    spent: Spent = field(default_factory=Spent)
+    _shown: dict[str, int] = field(default_factory=dict[str, int])
+    _held: set[str] = field(default_factory=set[str])
+    _intentions: dict[str, str] = field(default_factory=dict[str, str])
+    _compaction: str | None = None
+
+    def steps(self, event: events.Event, *, lossy: bool = False) -> Iterator[Step]:
+        """What is to be done about ``event``. To a ``lossy`` client pieces of messages are not sent: the rest of a
+        message follows with its end.
+        """
+        payload = event.payload
+        match payload:
+            case events.MessageDelta():
+                yield from self._piece("agent_message_chunk", payload.message_id, payload.delta_content, lossy)
+            case events.ReasoningDelta():
+                yield from self._piece("agent_thought_chunk", payload.reasoning_id, payload.delta_content, lossy)
+            case events.Reasoning():
+                yield from self._rest("agent_thought_chunk", payload.reasoning_id, payload.content)
+            case events.AssistantMessage():
+                self._intentions.update(
+                    (one.tool_call_id, one.intention_summary)
+                    for one in payload.tool_requests
+                    if one.intention_summary is not None
+                )
+                yield from self._rest("agent_message_chunk", payload.message_id, payload.content)
+            case events.UserMessage():
+                if not self.titled and payload.source is None and payload.content:
+                    self.titled = True
+                    yield Update(_info(shorten(payload.content), event.timestamp))
+            case events.ToolExecutionStart():
+                yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
+            case events.ToolExecutionPartialResult():
+                call = self.calls.get(payload.tool_call_id)
+                if call is not None and not call.in_terminal and not lossy:
+                    content = tool_calls.output(payload.partial_output, call.tool)
+                    yield _call_update({"toolCallId": payload.tool_call_id, "content": content})
+            case events.ToolExecutionProgress():
+                call = self.calls.get(payload.tool_call_id)
+                if call is not None and not lossy:
+                    content = tool_calls.output(payload.progress_message, "")
+                    yield _call_update({"toolCallId": payload.tool_call_id, "content": content})
+            case events.ToolExecutionComplete():
+                yield _call_update(self._end(payload, self.read))
+            case events.PermissionRequested():
+                yield from self._permission(payload)
+            case events.PermissionCompleted():
+                yield Withdraw(payload.request_id)
+                if payload.result.kind.startswith("approved") and payload.tool_call_id in self.calls:
+                    yield _call_update({"toolCallId": payload.tool_call_id, "status": "in_progress"})
+            case events.ElicitationRequested():
+                if payload.url is not None:
+                    yield AskToOpen(payload.request_id, payload.message, payload.url)
+                else:
+                    yield AskForm(payload.request_id, payload.message, payload.requested_schema or {})
+            case events.ElicitationCompleted():
+                yield Withdraw(payload.request_id)
+            case events.AssistantUsage():
+                self.spent.add(payload)
+            case events.SessionUsageInfo():
+                yield Update(self._usage(payload))
+            case events.SessionCompactionStart():
+                self._compaction = event.id
+                yield Compaction(_compaction(event.id, "in_progress"))
+            case events.SessionCompactionComplete():
+                yield Compaction(_compacted(self._compaction or event.id, payload))
+            case events.SessionTitleChanged():
+                self.titled = True
+                yield Update(_info(payload.title, event.timestamp))
+            case events.SessionModeChanged() | events.SessionModelChange() | events.SessionPermissionsChanged():
+                yield OptionsChanged()
+            case events.CommandsChanged() | events.SessionSkillsLoaded():
+                yield CommandsChanged()
+            case events.SessionPlanChanged() | events.SessionTodosChanged():
+                yield PlanChanged()
+            case events.SessionWarning():
+                yield Notice("warning", payload.message)
+            case events.SessionInfo():
+                yield Notice("info", payload.message)
+            case events.SessionContextChanged():
+                self.cwd = payload.cwd
+            case (
+                # The answer to the prompt tells of these.
+                events.SessionError()
+                | events.SessionIdle()
+                | events.Abort()
+                | events.AssistantIdle()
+                # The editor asked for these, or has asked for nothing that they tell of.
+                | events.SessionStart()
+                | events.SessionResume()
+                | events.SessionShutdown()
+                | events.SessionSnapshotRewind()
+                | events.SessionRemoteSteerableChanged()
+                | events.SessionWorkspaceFileChanged()
+                | events.PendingMessagesModified()
+                | events.CapabilitiesChanged()
+                # ACP has no word for these.
+                | events.TurnStart()
+                | events.TurnEnd()
+                | events.MessageStart()
+                | events.ToolCallDelta()
+                | events.ModelCallFailure()
+                | events.HookStart()
+                | events.HookEnd()
+                | events.SkillInvoked()
+                | events.SubagentSelected()
+                | events.SubagentDeselected()
+                | events.ToolSearchActivated()
+                | events.McpServersLoaded()
+                | events.McpServerStatusChanged()
+                | events.McpToolsListChanged()
+                | events.McpResourcesListChanged()
+                | events.McpPromptsListChanged()
+                | events.McpOauthRequired()
+                | events.McpOauthCompleted()
+                | events.McpHeadersRefreshRequired()
+                | events.McpHeadersRefreshCompleted()
+                | events.SamplingRequested()
+                | events.SamplingCompleted()
+                # An editor brings no tools, and asks its person by requests of its own.
+                | events.ExternalToolRequested()
+                | events.ExternalToolCompleted()
+                | events.UserInputRequested()
+                | events.UserInputCompleted()
+                | events.ExitPlanModeRequested()
+                | events.ExitPlanModeCompleted()
+                | events.AutoModeSwitchRequested()
+                | events.AutoModeSwitchCompleted()
+                | events.CommandQueued()
+                | events.CommandExecute()
+                | events.CommandCompleted()
+            ):
+                pass
+            case _:
+                assert_never(payload)
+
+    def replay(self, payload: events.EventPayload | events.UnknownPayload) -> Iterator[Update | Compaction]:
+        """What an editor that loads a session is shown of an event of its log."""
+        match payload:
+            case events.UserMessage():
+                if payload.source is None:
+                    for block in blocks_of(payload.content, payload.attachments):
+                        yield _chunk("user_message_chunk", block, payload.message_id)
+            case events.Reasoning():
+                yield from self._rest("agent_thought_chunk", payload.reasoning_id, payload.content)
+            case events.AssistantMessage():
+                self._intentions.update(
+                    (one.tool_call_id, one.intention_summary)
+                    for one in payload.tool_requests
+                    if one.intention_summary is not None
+                )
+                yield from self._rest("agent_message_chunk", payload.message_id, payload.content)
+            case events.ToolExecutionStart():
+                yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
+            case events.ToolExecutionComplete():
+                yield _call_update(self._end(payload))
+            case events.SessionCompactionComplete(success=True):
+                yield Compaction(_compacted(f"checkpoint-{payload.checkpoint_number}", payload))
+            case _:
+                pass
+
+    # --- messages -----------------------------------------------------------------------------------------------
+
+    def _piece(self, kind: str, message_id: str, text: str, lossy: bool) -> Iterator[Update]:
+        if lossy or message_id in self._held:
+            # From here on the message waits for its end: a piece that is left out leaves no gap.
+            self._held.add(message_id)
+        elif text:
+            self._shown[message_id] = self._shown.get(message_id, 0) + len(text)
+            yield _chunk(kind, text_block(text), message_id)
+
+    def _rest(self, kind: str, message_id: str, content: str) -> Iterator[Update]:
+        """What of a whole message has not been shown yet."""
+        self._held.discard(message_id)
+        if rest := content[self._shown.pop(message_id, 0) :]:
+            yield _chunk(kind, text_block(rest), message_id)
+
+    # --- tool calls ---------------------------------------------------------------------------------------------
+
+    def _start(self, start: events.ToolExecutionStart) -> JsonObject:
+        shown = tool_calls.started(start, self.cwd, self._intentions.pop(start.tool_call_id, None))
+        locations = shown.get("locations")
+        path = locations[0]["path"] if locations else None
+        self.calls[start.tool_call_id] = Call(start.tool_name, shown["title"], path)
+        return shown
+
+    def _end(self, end: events.ToolExecutionComplete, read: Reader | None = None) -> JsonObject:
+        call = self.calls.pop(end.tool_call_id, None)
+        shown = tool_calls.completed(end, call.tool if call else "", call.path if call else None, read)
+        if call is not None and call.in_terminal:
+            # The terminal stays, and shows what was said.
+            shown.pop("content", None)
+        return shown
+
+    def _permission(self, asked: events.PermissionRequested) -> Iterator[Step]:
+        request = asked.permission_request
+        call = self.calls.get(request.tool_call_id) if request.tool_call_id is not None else None
+        shown = tool_calls.asked(
+            request, request.tool_call_id or asked.request_id, call.title if call is not None else None, self.read
+        )
+        if call is not None:
+            yield _call_update({"toolCallId": shown["toolCallId"], "status": "pending"})
+        yield AskPermission(asked.request_id, request, shown)
+
+    def _usage(self, info: events.SessionUsageInfo) -> JsonObject:
+        shown: JsonObject = {
+            "sessionUpdate": "usage_update",
+            "used": info.current_tokens,
+            "size": info.token_limit,
+        }
+        if self.spent.cost is not None:
+            shown["cost"] = {"amount": self.spent.cost, "currency": "USD"}
+        return shown
+
+
+def _chunk(kind: str, content: JsonObject, message_id: str) -> Update:
+    return Update({"sessionUpdate": kind, "content": content, "messageId": message_id})
+
+
+def _call_update(body: JsonObject) -> Update:
+    return Update({"sessionUpdate": "tool_call_update", **body})
+
+
+def _info(title: str, time: str) -> JsonObject:
+    return {"sessionUpdate": "session_info_update", "title": title, "updatedAt": time}
+
+
+def _compaction(compaction_id: str, status: str, **more: Any) -> JsonObject:
+    return {"sessionUpdate": "compaction_update", "compactionId": compaction_id, "status": status, **more}
+
+
+def _compacted(compaction_id: str, end: events.SessionCompactionComplete) -> JsonObject:
+    if end.success:
+        return _compaction(compaction_id, "completed", summary=[text_block(end.summary_content or "")])
+    if end.error == events.COMPACTION_CANCELLED:
+        return _compaction(compaction_id, "cancelled")
+    return _compaction(compaction_id, "failed", error=end.error)

@@ -1,0 +1,91 @@
+"""Settings on their way into a request: from a ``schema`` and what users set, to where each value goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
+from jumpseat.adapters.declared.declaration import Declaration, merged, read_declaration
+from jumpseat.adapters.declared.schema import MODEL, put, values_of
+from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.models.settings import settings_of
+from jumpseat.agent.model import ModelRequest
+from jumpseat.declared.files import ENDING
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
+
+ASKED: Final = "request"
+"""The ``mapping`` to what a wire is asked for in neutral words: ``request.max_output_tokens``."""
+
+ASKABLE: Final = ("max_output_tokens", "reasoning_effort", "reasoning_summary")
+
+
+def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
+    """Judge what somebody wants to set.
+
+    Raises:
+        InvalidRequestError: something is unknown, disabled or wrong.
+    """
+    _values(AdapterView(declaration, model), settings)
+
+
+def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
+    """Put all values into ``view`` where they belong, and return the request as they want it.
+
+    Raises:
+        InvalidRequestError: something that was set is unknown, disabled or wrong.
+        ConfigError: an entry is mapped to nowhere.
+    """
+    containers: dict[str, Any] = {
+        "parameters": view.parameters,
+        "body": view.body,
+        "headers": view.headers,
+        "opts": view.opts,
+        "temp": view.temp,
+    }
+    asked: dict[str, Any] = {}
+    for key, value in _values(view, request.settings, request.model).items():
+        mapping = view.schema[key].mapping
+        if mapping is None:
+            continue
+        first, _, rest = mapping.partition(".")
+        if first == ASKED and rest in ASKABLE:
+            asked[rest] = value
+        elif first in containers:
+            put(containers, mapping, key, value)
+        else:
+            places = [*containers, *(f"{ASKED}.{field}" for field in ASKABLE)]
+            raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {places}")
+    return replace(request, **asked) if asked else request
+
+
+def wire_declaration(adapter: str) -> Declaration:
+    """What users can set of an adapter that comes with the server, and nothing else of it."""
+    return read_declaration({"name": adapter, "schema": settings_of(adapter)}, where=f"adapter {adapter!r}")
+
+
+def written_with_settings(wire: Adapter, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+    """What a wire writes, with the settings of ``request`` in their places.
+
+    Raises:
+        InvalidRequestError: something that was set is unknown or wrong.
+    """
+    view = AdapterView(wire_declaration(wire.name), request.model)
+    call = wire.request(endpoint, apply_settings(view, request))
+    return replace(call, body=merged(merged(call.body, view.body), view.parameters))
+
+
+def _values(view: AdapterView, given: Mapping[str, Any], model: str | None = None) -> dict[str, Any]:
+    if MODEL in given:
+        raise InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
+    if model is not None and MODEL in view.schema:
+        given = {**given, MODEL: model}
+    try:
+        return values_of(view.schema, view, given)
+    except JumpseatError:
+        raise
+    except (Exception, *ENDING) as error:
+        raise ConfigError(
+            f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
+        ) from error

@@ -1,0 +1,130 @@
+"""The models of adapters that can be named: from a name to a model that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.models.configured import ConfiguredAdapters, plain_offer
+from jumpseat.adapters.models.connections import Connections, user_agent
+from jumpseat.adapters.offer import Offer
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.config import GIVEN, KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, ModelConfig
+from jumpseat.errors import ConfigError
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.catalogue import Catalogue
+
+MODEL_VARIABLES: Final[Mapping[str, str]] = {
+    **{name: variables[2] for name, variables in {**WELL_KNOWN, **KNOWN_BESIDE}.items()},
+    GIVEN: "COPILOT_MODEL",
+}
+"""What says in the environment which model of an adapter is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterModels:
+    """Keys are read from ``environ`` when a model is made, and kept nowhere else."""
+
+    adapters: ConfiguredAdapters
+    connections: Connections
+    environ: Mapping[str, str]
+
+    async def of(
+        self, name: str, model: str | None, client_name: str | None = None, cwd: Path | None = None
+    ) -> ResolvedModel:
+        """A model of one adapter, its first without ``model``.
+
+        Raises:
+            ConfigError: there is no such adapter or model.
+        """
+        name = ALIASES.get(name, name)
+        if cwd is not None and self.adapters.is_brought(name, cwd):
+            return await self.brought(name, model, client_name, cwd)
+        config = self.adapters.find(name)
+        if config is None and name not in ADAPTERS:
+            return await self._of_declaration(name, model, client_name)
+        return await self.make(name, config or AdapterConfig(), model, client_name)
+
+    async def make(
+        self, name: str, config: AdapterConfig, model: str | None, client_name: str | None
+    ) -> ResolvedModel:
+        """A model of the adapter of which ``config`` is said, its first without ``model``.
+
+        Raises:
+            ConfigError: what it needs is not there.
+        """
+        if not self.adapters.is_plain(name, config):
+            return await self._of_declaration(name, model, client_name)
+        kind = ALIASES.get(config.type or name, config.type or name)
+        declared = self.adapters.models_of(name, config)
+        if model is None and declared:
+            model = declared[0].id
+        if kind == SCRIPTED:
+            model = model or SCRIPTED
+        if model is None:
+            raise _no_models(name)
+        known = next((one for one in declared if one.id == model), ModelConfig(id=model))
+        offer = plain_offer(name, known)
+        info = replace(offer.info, tool_protocol=offer.info.tool_protocol or config.tool_protocol)
+        if kind == SCRIPTED:
+            # It goes by its bare name.
+            return ResolvedModel(self.connections.scripted(config.script), model, replace(info, id=model))
+        endpoint = self._endpoint(name, kind, config, client_name)
+        return ResolvedModel(self.connections.plain(kind, endpoint, signs_as=name), offer.wire_name, info)
+
+    def _endpoint(self, name: str, kind: str, config: AdapterConfig, client_name: str | None) -> Endpoint:
+        adapter = load_adapter(kind)
+        base_url = config.base_url or adapter.default_base_url
+        if not base_url:
+            raise ConfigError(f"adapter {name!r} needs a base_url")
+        key_env = config.api_key_env or (None if config.base_url else adapter.key_env)
+        api_key = self.environ.get(key_env) if key_env else None
+        if config.api_key_env and api_key is None:
+            raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
+        return Endpoint(
+            base_url=base_url.rstrip("/"),
+            # Keys that come out of files bring their last line break along.
+            api_key=api_key.strip() if api_key else api_key,
+            headers=config.headers,
+            user_agent=user_agent(client_name),
+            options=config.options,
+        )
+
+    async def brought(self, name: str, model: str | None, client_name: str | None, cwd: Path) -> ResolvedModel:
+        """A model of an adapter as sessions in ``cwd`` have it.
+
+        Raises:
+            ConfigError: it is wrong, or declares no models.
+        """
+        return await self._of_declaration(name, model, client_name, self.adapters.catalogue_in(cwd))
+
+    async def _of_declaration(
+        self, name: str, model: str | None, client_name: str | None, catalogue: Catalogue | None = None
+    ) -> ResolvedModel:
+        known = self.adapters.callable(name, await (catalogue or self.adapters.catalogue).ready(name))
+        offer = offered(known.offers(), model)
+        if offer is None:
+            if model is None:
+                raise _no_models(name)
+            offer = known.unlisted(model)
+        endpoint = Endpoint(base_url="", user_agent=user_agent(client_name), options=known.declaration.options)
+        return ResolvedModel(self.connections.declared(known, {}, endpoint), offer.wire_name, offer.info)
+
+
+def offered(offers: list[Offer], name: str | None) -> Offer | None:
+    """The offer of that name, else the one that is called so at the provider; without a name the first."""
+    if name is None:
+        return offers[0] if offers else None
+    exact = (one for one in offers if one.id == name)
+    return next(exact, None) or next((one for one in offers if one.wire_name == name), None)
+
+
+def _no_models(name: str) -> ConfigError:
+    variable = MODEL_VARIABLES.get(name)
+    how = f"{variable} or default_model" if variable else "default_model"
+    return ConfigError(f"adapter {name!r} declares no models: name one, or set {how}")

@@ -1,0 +1,197 @@
+"""What models are called through: the connections of the process, the client that makes requests in their place,
+recordings, and the scripts that stand in for models.
+
+Nothing is opened or imported before a model needs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from jumpseat.adapters import load_adapter
+from jumpseat.errors import InvalidRequestError, validation_problems
+from jumpseat_protocol.version import __version__
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.adapter import Endpoint
+    from jumpseat.adapters.declared.known import Known
+    from jumpseat.adapters.scripted import ScriptedModel
+    from jumpseat.adapters.transport.http import HttpTransport, TransportMiddleware
+    from jumpseat.adapters.transport.tunnel import Tunnel
+    from jumpseat.agent.client import Client
+    from jumpseat.agent.interfaces import ResolvedModel
+    from jumpseat.agent.model import Model
+    from jumpseat.cli import Options
+    from jumpseat.declared.env import EnvResolver
+
+
+class Connections:
+    """Makes models that can be called. ``tunnel`` is there while a client makes all requests."""
+
+    def __init__(self, options: Options, mask: Callable[[str], str] = str) -> None:
+        """``mask`` takes out of recordings what is not to be told.
+
+        Raises:
+            ConfigError: the folder for recordings, or with them, is no good.
+        """
+        self.tunnel: Tunnel | None = None
+        self._environ = options.environ
+        self._whole_environ = options.whole_environ
+        self._make_detour = _detour(options, mask)
+        self._transport: HttpTransport | None = None
+        self._scripts: dict[str, ScriptedModel] = {}
+
+    def transport(self) -> HttpTransport:
+        """What all requests go over."""
+        from jumpseat.adapters.transport.http import HttpTransport
+
+        if self._transport is None:
+            self._transport = HttpTransport(detour=self._make_detour() if self._make_detour else None)
+        return self._transport
+
+    def plain(
+        self,
+        adapter_name: str,
+        endpoint: Endpoint,
+        token: Callable[[], Awaitable[str]] | None = None,
+        *,
+        key: Callable[[], Awaitable[str]] | None = None,
+        socket: bool = False,
+        signs_as: str | None = None,
+    ) -> Model:
+        """A model behind an adapter that comes with the server. ``signs_as`` is who made what it signs, where that
+        is not called as the adapter is."""
+        from jumpseat.adapters.caller import WireCaller, signing_as
+        from jumpseat.adapters.transport.http import HttpModel
+
+        wire = load_adapter(adapter_name)
+        wire = signing_as(wire, signs_as) if signs_as is not None else wire
+        return HttpModel(WireCaller(wire, endpoint, token, socket, key), self.transport())
+
+    def declared(
+        self,
+        known: Known,
+        given: Mapping[str, Any],
+        endpoint: Endpoint,
+        token: Callable[[], Awaitable[str]] | None = None,
+        key: Callable[[], Awaitable[str]] | None = None,
+    ) -> Model:
+        """A model behind a declared adapter; see :class:`jumpseat.adapters.declared.pipeline.DeclaredCaller`."""
+        from jumpseat.adapters.declared.pipeline import DeclaredCaller
+        from jumpseat.adapters.transport.http import HttpModel
+
+        caller = DeclaredCaller(
+            known.declaration, known.wire, self._resolver, given, endpoint, token, known.kind, key=key
+        )
+        return HttpModel(caller, self.transport())
+
+    def printed_key(self, provider: str, command: str) -> Callable[[], Awaitable[str]]:
+        """Gives the key that a command prints, anew for every call."""
+        from jumpseat.adapters.caller import PrintedKey
+
+        return PrintedKey(provider, command, self._resolver)
+
+    def scripted(self, script: dict[str, Any] | str | None) -> ScriptedModel:
+        """The model of a script, or of the file that has it. One per script: it counts the failures asked for.
+
+        Raises:
+            InvalidRequestError: there is none, or it is wrong.
+            ConfigError: the file is no good.
+        """
+        from jumpseat.adapters.scripted import Script, ScriptedModel, load_script
+
+        if script is None:
+            raise InvalidRequestError("the scripted adapter needs a script: a path, or the script itself")
+        if isinstance(script, str):
+            key, loaded = script, load_script(script)
+        else:
+            try:
+                key, loaded = repr(script), Script.model_validate(script)
+            except ValidationError as error:
+                raise InvalidRequestError(f"provider.script.{validation_problems(error)[0]}") from None
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        if digest not in self._scripts:
+            self._scripts[digest] = ScriptedModel(loaded)
+        return self._scripts[digest]
+
+    def inline(self, resolved: ResolvedModel) -> ResolvedModel:
+        """The same model for calls that want a text and nothing else."""
+        from jumpseat.adapters.transport.http import HttpModel
+
+        if not isinstance(resolved.model, HttpModel):
+            return resolved
+        return replace(resolved, model=HttpModel(resolved.model.caller.for_text(), self.transport()))
+
+    # --- the client in the place of the network -------------------------------------------------------------------
+
+    def tunnel_through(self, client: Client) -> None:
+        """Make all further model requests through ``client``.
+
+        Raises:
+            InvalidRequestError: another client makes them already.
+        """
+        from jumpseat.adapters.transport.tunnel import Tunnel
+
+        if self.tunnel is not None:
+            if self.tunnel.client is client:
+                return
+            raise InvalidRequestError("Another client is already the LLM inference provider.")
+        self.tunnel = Tunnel(client)
+        self.transport().use(self.tunnel)
+
+    def lost(self, client: Client) -> None:
+        """A client is gone; if it made the model requests, they go over the network again."""
+        if self.tunnel is not None and self.tunnel.client is client:
+            self.tunnel.close()
+            self.tunnel = None
+            self.transport().use(None)
+
+    async def close(self) -> None:
+        """Close the connections to all providers."""
+        if self._transport is not None:
+            await self._transport.aclose()
+
+    @cached_property
+    def _resolver(self) -> EnvResolver:
+        from jumpseat.declared.env import EnvResolver
+
+        return EnvResolver(self._whole_environ)
+
+
+def user_agent(client_name: str | None) -> str:
+    """What providers are told of who asks."""
+    product = f"jumpseat/{__version__}"
+    return f"{product} {client_name}" if client_name else product
+
+
+def _detour(options: Options, mask: Callable[[str], str]) -> Callable[[], TransportMiddleware] | None:
+    """Makes what records all calls, or answers them; ``None`` where nothing is to be done with them."""
+    if options.replay is not None:
+        from jumpseat.adapters.recording.recordings import open_for_replay
+
+        replay, recorded = options.replay, open_for_replay(options.replay.folder)
+
+        def replayer() -> TransportMiddleware:
+            from jumpseat.adapters.recording.replayer import Replayer
+
+            return Replayer(recorded, in_order=replay.in_order, delays=replay.delays)
+
+        return replayer
+    if options.record is not None:
+        from jumpseat.adapters.recording.recordings import open_for_recording
+
+        folder = open_for_recording(options.record)
+
+        def recorder() -> TransportMiddleware:
+            from jumpseat.adapters.recording.recorder import Recorder
+
+            return Recorder(folder, mask)
+
+        return recorder
+    return None

@@ -1,0 +1,346 @@
+"""Where a session's model comes from: its own providers, the configuration, or the Copilot API.
+
+Precedence: a model of a named provider of the session (``provider/id``); the session's one ``provider``; an alias;
+``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
+adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
+Which adapters there are, ``configured.py`` says. Nothing is imported or asked over the network before a session
+needs it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.models.configured import ConfiguredAdapters, nothing_configured, plain_offer
+from jumpseat.adapters.models.connections import Connections
+from jumpseat.adapters.models.copilot_source import CopilotSource
+from jumpseat.agent.interfaces import AskToken, ResolvedModel
+from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
+from jumpseat_protocol.server import AuthStatusResult
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from jumpseat.adapters.models.adapter_models import AdapterModels
+    from jumpseat.adapters.models.model_catalogue import ModelCatalogue
+    from jumpseat.adapters.models.routes import Routes
+    from jumpseat.adapters.models.session_providers import SessionProviders
+    from jumpseat.cli import Options
+    from jumpseat_protocol.provider import ProviderEndpointResult
+
+ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
+
+LIST_PATIENCE_S: Final = 3.0
+"""How long the list of models waits for providers; for the Copilot API, where there are other models to list."""
+
+
+class Models:
+    """The models of the process. Keys are read when a model is called and kept nowhere else."""
+
+    def __init__(
+        self,
+        config: Config,
+        options: Options,
+        home: Path | None = None,
+        mask: Callable[[str], str] = str,
+        *,
+        list_patience_s: float = LIST_PATIENCE_S,
+        tasks: TaskGroup | None = None,
+        is_trusted: Callable[[Path], bool] = lambda _: False,
+    ) -> None:
+        """``home`` is where the folder ``adapters`` of files with adapters may be; ``mask`` takes out of recordings
+        what is not to be told; ``tasks`` is where providers go on being asked for their lists when nobody waits;
+        ``is_trusted`` tells which projects may bring adapters.
+
+        Raises:
+            ConfigError: the folder for recordings, or with them, is no good.
+        """
+        self._config = config
+        self._environ = options.environ
+        self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted)
+        self.connections = Connections(options, mask)
+        # The GitHub CLI's login is borrowed only where no model could be had otherwise.
+        self.copilot = CopilotSource(
+            options, self.connections, borrows=options.auto_login and not self.adapters.main
+        )
+        self._tasks = tasks
+        self._list_patience_s = list_patience_s
+        # Adapter, address and name of each.
+        self._refusing_tools: set[tuple[str, str, str]] = set()
+
+    # Not before they are needed: a server that starts has no session yet, and the first answer is waited for.
+
+    @cached_property
+    def catalogue(self) -> ModelCatalogue:
+        """The list of all models, and what is known of each."""
+        from jumpseat.adapters.models.model_catalogue import ModelCatalogue
+
+        return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_patience_s)
+
+    @cached_property
+    def routes(self) -> Routes:
+        """Where requests go."""
+        from jumpseat.adapters.models.routes import Routes
+
+        return Routes(self.adapters)
+
+    @cached_property
+    def _models(self) -> AdapterModels:
+        from jumpseat.adapters.models.adapter_models import AdapterModels
+
+        return AdapterModels(self.adapters, self.connections, self._environ)
+
+    @cached_property
+    def _providers(self) -> SessionProviders:
+        from jumpseat.adapters.models.session_providers import SessionProviders
+
+        return SessionProviders(self.adapters, self.connections)
+
+    # --- what sessions need ---------------------------------------------------------------------------------------
+
+    def check(self, settings: SessionSettings) -> None:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.check`."""
+        self._providers.check(settings, logged_in=self._logged_in(settings))
+
+    def check_adapter_settings(self, settings: SessionSettings) -> None:
+        """See :meth:`jumpseat.adapters.session_providers.SessionProviders.check_adapter_settings`."""
+        self._providers.check_adapter_settings(settings, logged_in=self._logged_in(settings))
+
+    def unfit_settings(self, settings: SessionSettings) -> list[str]:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.unfit_settings`."""
+
+        def refused(some: dict[str, Any]) -> bool:
+            try:
+                self.check_adapter_settings(replace(settings, adapter_settings=some))
+            except JumpseatError:
+                return True
+            return False
+
+        wanted = settings.adapter_settings
+        return [key for key, value in wanted.items() if refused({key: value})] if refused(wanted) else []
+
+    def _logged_in(self, settings: SessionSettings) -> bool:
+        return settings.login is not None or self.copilot.login_of_environment is not None
+
+    async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.resolve`."""
+        found = await self._resolve(settings, ask_token)
+        if not found.wire_name:
+            raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
+        found = self._completed(found, settings)
+        if self._refusing_tools and _identity(found) in self._refusing_tools:
+            found = replace(found, info=replace(found.info, tools=False))
+        return found
+
+    def refuses_tools(self, resolved: ResolvedModel) -> None:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.refuses_tools`."""
+        self._refusing_tools.add(_identity(resolved))
+
+    async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
+        """A model of one adapter, its first without ``model``.
+
+        Raises:
+            ConfigError: there is no such adapter or model.
+        """
+        return self._completed(await self._models.of(name, model, settings.client_name, settings.cwd), settings)
+
+    async def default_name(self, settings: SessionSettings) -> str | None:
+        """The model a session without one would use; ``None`` where there is none."""
+        try:
+            return (await self._resolve(settings)).info.id or None
+        except JumpseatError:
+            return None
+
+    def default_id(self, settings: SessionSettings) -> str | None:
+        """The model a session without one would use, as far as that is known without asking anybody."""
+        if settings.provider is not None:
+            return settings.provider.model_id or settings.provider.wire_model
+        if self._config.default_model is not None:
+            return self._config.default_model
+        adapters, login = self.adapters, settings.login or self.copilot.login_of_environment
+        default = adapters.default()
+        if default is None or not (login is None or adapters.has_own_default()):
+            return None
+        name, config = default
+        declared = adapters.models_of(name, config) if adapters.is_plain(name, config) else []
+        return f"{name}/{declared[0].id}" if declared else None
+
+    def declared(self, settings: SessionSettings) -> list[ModelInfo]:
+        """What :meth:`ModelCatalogue.list` begins with, as far as that is known at once; nothing for a session with
+        a provider of its own."""
+        if settings.provider is not None:
+            return []
+        adapters = self.adapters
+        return [ModelInfo(id=name, name=name) for name in self._config.models] + [
+            plain_offer(name, one).info
+            for name, (config, models) in adapters.configured().items()
+            if adapters.is_plain(name, config)
+            for one in models
+        ]
+
+    async def of_session(self, settings: SessionSettings) -> list[ModelInfo]:
+        """The models that the session brings of its own: that of its one provider, then the others'."""
+        offers = await self._providers.offers(settings)
+        return [self.catalogue.completed(one.info, one.wire_name, wire) for one, wire in offers]
+
+    async def auth_status(self) -> AuthStatusResult:
+        """Who is logged in; without a login, whether there are configured providers."""
+        login = await self.copilot.own_login()
+        if login is not None:
+            status = await self.copilot.status(login)
+            return AuthStatusResult(
+                is_authenticated=status.is_authenticated,
+                auth_type=status.auth_type,
+                host=status.host,
+                login=status.login,
+                status_message=status.status_message,
+            )
+        if names := [*self.adapters.main, *self.adapters.beside]:
+            return AuthStatusResult(
+                is_authenticated=True,
+                auth_type="api-key",
+                status_message=f"Configured providers: {', '.join(names)}",
+            )
+        return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
+
+    async def endpoint(self, settings: SessionSettings, name: str | None = None) -> ProviderEndpointResult:
+        """Where and as whom a session's model is called, or the one it would get by ``name``.
+
+        Raises:
+            InvalidRequestError: the operator has not allowed to hand this out, or the model has no endpoint.
+        """
+        from jumpseat.adapters.models.session_providers import DEFAULT_PROVIDER, named
+        from jumpseat.adapters.transport.http import HttpModel
+        from jumpseat_protocol.provider import ProviderEndpointResult
+
+        if self._environ.get(ALLOW_ENDPOINT) != "true":
+            raise InvalidRequestError(f"session.provider.getEndpoint is off: {ALLOW_ENDPOINT}=true turns it on")
+        settings = replace(settings, model=name or settings.model)
+        byok, wire_name = True, ""
+        if settings.provider is not None and named(settings, settings.model) is None:
+            # Where it is, a provider knows without a model.
+            model = await self._providers.model(settings.provider, DEFAULT_PROVIDER, settings)
+        else:
+            resolved = await self._resolve(settings)
+            model, byok, wire_name = resolved.model, resolved.byok, resolved.wire_name
+        if not isinstance(model, HttpModel):
+            raise InvalidRequestError("the session's model has no endpoint")
+        endpoint, _ = await model.caller.whereabouts()
+        wire = model.caller.wire_name
+        family = ADAPTERS[wire].family if wire in ADAPTERS else None
+        if family is None:
+            raise InvalidRequestError(
+                f"the session's model is behind the wire of {wire}, which is no endpoint for clients"
+            )
+        wire_api = "responses" if wire.endswith("_responses") else "completions"
+        headers = dict(endpoint.headers)
+        if not byok:
+            # An account's endpoint answers only to the headers that the adapter sends.
+            wanted = ModelRequest(wire_name, "", [], interaction_id=str(uuid.uuid4()))
+            headers = dict(load_adapter(wire).request(endpoint, wanted).headers)
+        return ProviderEndpointResult(
+            type=family,
+            wire_api=None if family == "anthropic" else wire_api,
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key or endpoint.bearer_token,
+            headers=headers,
+        )
+
+    # --- finding one --------------------------------------------------------------------------------------------
+
+    async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
+        from jumpseat.adapters.models.session_providers import named
+
+        if (model := named(settings, settings.model)) is not None:
+            return await self._providers.of_named(model, settings, ask_token)
+        if settings.provider is not None:
+            return await self._providers.of_own(settings.provider, settings, ask_token)
+        adapters, name = self.adapters, settings.model or self._config.default_model
+        login = settings.login or self.copilot.login_of_environment
+        if name is None and login is None and settings.provider_models and not adapters.main:
+            return await self._providers.of_named(settings.provider_models[0], settings, ask_token)
+        login = login or await self.copilot.own_login()
+        if name is None:
+            if login is not None and not adapters.has_own_default():
+                return await self.copilot.resolve(login, None, settings)
+            if (default := adapters.default()) is None:
+                raise nothing_configured()
+            return await self._from(*default, await self._usual(*default), settings)
+        alias = self._config.models.get(name)
+        if alias is not None:
+            config = adapters.main.get(alias.adapter) or adapters.beside.get(alias.adapter)
+            if config is None:
+                key = {**WELL_KNOWN, **KNOWN_BESIDE}[alias.adapter][0]
+                raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
+            return await self._from(alias.adapter, config, alias.model, settings)
+        prefix, slash, model_id = name.partition("/")
+        if slash and adapters.is_brought(prefix, settings.cwd):
+            return await self._models.brought(prefix, model_id, settings.client_name, settings.cwd)
+        if slash and (config := adapters.main.get(prefix) or adapters.registered.get(prefix)) is not None:
+            return await self._from(prefix, config, model_id, settings)
+        for adapter, config in adapters.main.items():
+            if any(one.id == name for one in (await adapters.offered(adapter, config)).offers):
+                return await self._from(adapter, config, name, settings)
+        if slash and not (login is None and adapters.is_gateway()):
+            config = adapters.beside.get(prefix) or adapters.installed().get(prefix)
+            if config is not None:
+                return await self._from(prefix, config, model_id, settings)
+        if login is not None:
+            return await self.copilot.resolve(login, name, settings)
+        left = adapters.main or adapters.beside
+        if len(left) == 1:
+            return await self._from(*next(iter(left.items())), name, settings)
+        if not left:
+            raise nothing_configured(name)
+        raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(left)}")
+
+    async def _usual(self, adapter: str, config: AdapterConfig) -> str | None:
+        """The model to use of an adapter that names none, from its provider's list; ``None`` where it names one, or
+        there is no list."""
+        if (await self.adapters.offered(adapter, config)).offers:
+            return None
+        from jumpseat.adapters.models.usual_model import usual_model
+
+        return usual_model(adapter, await self.catalogue.of_adapter(adapter))
+
+    async def _from(
+        self, adapter: str, config: AdapterConfig, model: str | None, settings: SessionSettings
+    ) -> ResolvedModel:
+        found = await self._models.make(adapter, config, model, settings.client_name)
+        return replace(found, filled=self.catalogue.with_list(found.info, found.wire_name, adapter))
+
+    def _completed(self, found: ResolvedModel, settings: SessionSettings) -> ResolvedModel:
+        """``found`` with what the client knows better, and in the gaps what is known."""
+        from jumpseat.adapters.models.session_providers import overridden
+        from jumpseat.adapters.transport.http import HttpModel
+
+        info = overridden(found.info, settings.model_capabilities)
+        if not found.byok or not isinstance(found.model, HttpModel):
+            # Of its models the Copilot API says what there is to say.
+            return replace(found, info=info)
+        told = overridden(found.known, settings.model_capabilities)
+        return replace(
+            found,
+            info=info,
+            filled=self.catalogue.completed(told, found.wire_name, found.model.caller.wire_name),
+        )
+
+
+def _identity(resolved: ResolvedModel) -> tuple[str, str, str]:
+    """What tells a model from those of the same name elsewhere."""
+    from jumpseat.adapters.transport.http import HttpModel
+
+    address = ""
+    if isinstance(resolved.model, HttpModel):
+        caller = resolved.model.caller
+        address = caller.endpoint.base_url or str(getattr(caller, "given", {}).get("base_url", ""))
+    return resolved.model.adapter_name, address, resolved.wire_name

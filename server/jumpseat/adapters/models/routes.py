@@ -1,0 +1,65 @@
+"""Where the requests for configured providers go, which clients may change for as long as the process runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
+from jumpseat.adapters.models.configured import WEB_ADDRESS, ConfiguredAdapters
+from jumpseat.config import WELL_KNOWN, AdapterConfig
+from jumpseat.errors import InvalidRequestError
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRoute:
+    """Where the requests for a provider's models go; ``base_url`` is ``None`` where it is not used."""
+
+    name: str
+    api_type: str
+    base_url: str | None
+
+
+class Routes:
+    """Those of all configured adapters."""
+
+    def __init__(self, adapters: ConfiguredAdapters) -> None:
+        self._adapters = adapters
+        self._configured = adapters.main
+
+    def list(self) -> list[ProviderRoute]:
+        """The providers that clients can send elsewhere: those that speak a protocol of which clients know."""
+        names = dict.fromkeys([*self._configured, *WELL_KNOWN, *self._adapters.main])
+        return [route for name in names if (route := self._of(name)) is not None]
+
+    def set(self, name: str, base_url: str, headers: Mapping[str, str]) -> None:
+        """Send the requests of a provider to ``base_url``, with these headers and no key of ours.
+
+        Raises:
+            InvalidRequestError: it is no address.
+        """
+        if not WEB_ADDRESS.match(base_url):
+            # Not the text: it may hold a password.
+            raise InvalidRequestError("baseUrl is no address, expected http://... or https://...")
+        main = self._adapters.main
+        old = main.get(name) or self._configured.get(name) or AdapterConfig()
+        new = old.model_copy(update={"base_url": base_url, "api_key_env": None, "headers": dict(headers)})
+        self._adapters.main = {**main, name: new}
+
+    def switch_off(self, name: str) -> None:
+        """Use a provider no more; fine for one that is not there."""
+        self._adapters.main = {other: one for other, one in self._adapters.main.items() if other != name}
+
+    def reset(self) -> None:
+        """Send all requests again to where the operator wants them."""
+        self._adapters.main = self._configured
+
+    def _of(self, name: str) -> ProviderRoute | None:
+        adapter = self._adapters.main.get(name)
+        known = adapter or self._configured.get(name) or AdapterConfig()
+        kind = ALIASES.get(known.type or name, known.type or name)
+        family = ADAPTERS[kind].family if kind in ADAPTERS else None
+        if family is None or not self._adapters.is_plain(name, known):
+            return None
+        base_url = adapter and (adapter.base_url or load_adapter(kind).default_base_url)
+        return ProviderRoute(name, family, base_url or None)

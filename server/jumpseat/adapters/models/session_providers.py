@@ -1,0 +1,272 @@
+"""The models that a session brings of its own: those of its one ``provider``, and of its named ``providers``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import AskedToken
+from jumpseat.adapters.models.adapter_models import offered
+from jumpseat.adapters.models.configured import WEB_ADDRESS, ConfiguredAdapters
+from jumpseat.adapters.models.connections import Connections, user_agent
+from jumpseat.adapters.offer import Offer
+from jumpseat.agent.interfaces import AskToken, ResolvedModel
+from jumpseat.agent.model import Model, ModelInfo
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
+
+DEFAULT_PROVIDER: Final = "default"
+"""What a session's one ``provider`` is called where its token is asked for."""
+
+RESPONSES: Final[Mapping[str, str]] = {
+    "openai": "openai_responses",
+    "openai_responses": "openai_responses",
+    "azure": "azure_responses",
+    "azure_responses": "azure_responses",
+    "copilot": "copilot_responses",
+    "copilot_responses": "copilot_responses",
+}
+"""The adapter for ``wireApi: responses`` of each type that has such a wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionProviders:
+    """Judges what a session brings, and makes models of it."""
+
+    adapters: ConfiguredAdapters
+    connections: Connections
+
+    # --- judging --------------------------------------------------------------------------------------------------
+
+    def check(self, settings: SessionSettings, *, logged_in: bool = False) -> None:
+        """Say at once what is wrong, without any I/O. ``logged_in`` tells that models may be those of Copilot.
+
+        Raises:
+            InvalidRequestError: something cannot work.
+            ConfigError: a declared adapter that is wanted is wrong.
+        """
+        if settings.provider is not None:
+            self._check_provider(settings.provider, "provider", settings.cwd)
+        names: set[str] = set()
+        for provider in settings.providers:
+            if provider.name in names:
+                raise InvalidRequestError(f"providers: the name {provider.name!r} is given twice")
+            names.add(provider.name)
+            self._check_provider(provider, f"providers.{provider.name}", settings.cwd)
+        ids: set[str] = set()
+        for model in settings.provider_models:
+            if model.provider not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise InvalidRequestError(
+                    f"models.{model.id}: there is no provider {model.provider!r}, providers: {known}"
+                )
+            if (selection := _selection_id(model)) in ids:
+                raise InvalidRequestError(f"models: {selection!r} is given twice")
+            ids.add(selection)
+        if settings.adapter_settings:
+            self.check_adapter_settings(settings, logged_in=logged_in)
+
+    def check_adapter_settings(self, settings: SessionSettings, *, logged_in: bool) -> None:
+        """Judge them where it is known without asking anybody which adapter they are for.
+
+        Raises:
+            InvalidRequestError: something is unknown, disabled or wrong.
+        """
+        wanted = settings.adapter_settings
+        chosen = named(settings, settings.model)
+        if chosen is not None:
+            provider = next((one for one in settings.providers if one.name == chosen.provider), None)
+        else:
+            provider = settings.provider
+        if provider is not None:
+            name = ALIASES.get(provider.type, provider.type)
+            if provider.wire_api == "responses":
+                name = RESPONSES.get(name, name)
+            plain = name in ADAPTERS
+            model = settings.model or provider.model_id or provider.wire_model
+        else:
+            settled = self.adapters.settled(settings.model, settings.cwd, logged_in=logged_in)
+            if settled is None:
+                return
+            prefix, config, model = settled
+            plain = self.adapters.is_plain(prefix, config)
+            name = ALIASES.get(config.type or prefix, config.type or prefix) if plain else prefix
+        if name == SCRIPTED:
+            return
+        from jumpseat.adapters.declared_settings import check_settings, wire_declaration
+
+        if plain:
+            check_settings(wire_declaration(name), model or None, wanted)
+            return
+        catalogue = self.adapters.catalogue_in(settings.cwd)
+        self.adapters.callable(name, catalogue.get(name))
+        if (known := catalogue.settled(name)) is not None:
+            check_settings(known.declaration, model or None, wanted)
+
+    def _check_provider(self, provider: ProviderConfig, where: str, cwd: Path) -> None:
+        kind = ALIASES.get(provider.type, provider.type)
+        if kind == SCRIPTED:
+            self.connections.scripted(provider.script)
+            return
+        if kind not in ADAPTERS:
+            catalogue = self.adapters.catalogue_in(cwd)
+            if not catalogue.has(kind):
+                names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
+                raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
+            self.adapters.callable(kind, catalogue.get(kind))
+        if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
+            # Not the text: it may hold a password.
+            raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
+        if provider.wire_api == "responses" and kind not in RESPONSES:
+            raise InvalidRequestError(f"{where}.wireApi 'responses' is no wire of provider type {provider.type!r}")
+        if kind in ADAPTERS and not provider.base_url and load_adapter(kind).default_base_url is None:
+            raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
+
+    # --- finding --------------------------------------------------------------------------------------------------
+
+    async def of_own(
+        self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
+    ) -> ResolvedModel:
+        """The model of the session's one provider; without any name it can be looked at, but not called."""
+        offer = await self._own_offer(provider, settings)
+        model = await self.model(provider, DEFAULT_PROVIDER, settings, ask_token)
+        return ResolvedModel(model, offer.wire_name, offer.info)
+
+    async def _own_offer(self, provider: ProviderConfig, settings: SessionSettings) -> Offer:
+        wire_name = provider.wire_model or provider.model_id or settings.model or ""
+        if provider.type == SCRIPTED:
+            wire_name = wire_name or SCRIPTED
+        known = ModelInfo(id="")
+        if ALIASES.get(provider.type, provider.type) not in (*ADAPTERS, SCRIPTED):
+            declared = await self.adapters.catalogue_in(settings.cwd).ready(provider.type)
+            offer = offered(declared.offers(), wire_name or None)
+            if offer is None and wire_name:
+                offer = declared.unlisted(wire_name)
+            if offer is not None:
+                known, wire_name = offer.info, offer.wire_name
+        info = replace(
+            known,
+            id=settings.model or wire_name,
+            tool_protocol=provider.tool_protocol or known.tool_protocol,
+            context_window=provider.max_context_window_tokens or known.context_window,
+            max_prompt_tokens=provider.max_prompt_tokens or known.max_prompt_tokens,
+            max_output_tokens=provider.max_output_tokens or known.max_output_tokens,
+        )
+        return Offer(info.id, wire_name, overridden(info, provider.model_capabilities))
+
+    async def of_named(
+        self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
+    ) -> ResolvedModel:
+        """A model of one of the session's named providers."""
+        provider = next((one for one in settings.providers if one.name == model.provider), None)
+        if provider is None:
+            raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
+        offer = _named_offer(model)
+        info = replace(offer.info, tool_protocol=offer.info.tool_protocol or provider.tool_protocol)
+        return ResolvedModel(await self.model(provider, provider.name, settings, ask_token), offer.wire_name, info)
+
+    async def offers(self, settings: SessionSettings) -> list[tuple[Offer, str]]:
+        """The models that a session brings: that of its one provider, then the others' as ``provider/id``; each
+        with the adapter that calls it. Nothing is made ready for a call."""
+        found: list[tuple[Offer, str]] = []
+        if settings.provider is not None:
+            own = await self._own_offer(settings.provider, settings)
+            if own.id and all(_selection_id(one) != own.id for one in settings.provider_models):
+                found.append((own, self._wire_name(settings.provider, settings.cwd)))
+        wires = {one.name: self._wire_name(one, settings.cwd) for one in settings.providers}
+        return found + [(_named_offer(one), wires[one.provider]) for one in settings.provider_models]
+
+    def _wire_name(self, provider: ProviderConfig, cwd: Path) -> str:
+        kind = ALIASES.get(provider.type, provider.type)
+        return kind if kind in (*ADAPTERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
+
+    async def model(
+        self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None = None
+    ) -> Model:
+        """What calls the models of ``provider``, whose token is asked for as that of ``name``."""
+        kind = ALIASES.get(provider.type, provider.type)
+        if kind == SCRIPTED:
+            return self.connections.scripted(provider.script)
+        token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
+        command = provider.api_key_command if token is None and provider.bearer_token is None else None
+        key = self.connections.printed_key(name, command) if command is not None else None
+        endpoint = Endpoint(
+            base_url="",
+            api_key=provider.api_key,
+            bearer_token=provider.bearer_token,
+            headers=provider.headers,
+            user_agent=user_agent(settings.client_name),
+            options={"api_version": provider.azure.api_version} if provider.azure else {},
+        )
+        if kind in ADAPTERS:
+            if provider.wire_api == "responses":
+                kind = RESPONSES.get(kind, kind)
+            base_url = (provider.base_url or load_adapter(kind).default_base_url or "").rstrip("/")
+            # What one named provider has signed is not for another one behind the same wire.
+            signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
+            endpoint = replace(endpoint, base_url=base_url)
+            return self.connections.plain(kind, endpoint, token, key=key, signs_as=signs_as)
+        # A declared adapter, of which the session says what it wants otherwise.
+        known = self.adapters.callable(kind, await self.adapters.catalogue_in(settings.cwd).ready(kind))
+        given: dict[str, Any] = {}
+        if provider.base_url:
+            given["base_url"] = provider.base_url.rstrip("/")
+            if not known.is_at(provider.base_url):
+                # They are for the declared server.
+                known = known.withholding_secrets()
+        if provider.api_key:
+            given["api_key"] = provider.api_key
+        endpoint = replace(endpoint, options={**known.declaration.options, **endpoint.options})
+        return self.connections.declared(known, given, endpoint, token, key)
+
+
+def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | None:
+    """The model that ``name`` selects among those of the session's named providers.
+
+    One that is not declared is tried under its own name.
+    """
+    if name is None:
+        return None
+    for model in settings.provider_models:
+        if _selection_id(model) == name:
+            return model
+    provider, slash, model_id = name.partition("/")
+    if slash and model_id and any(one.name == provider for one in settings.providers):
+        return ProviderModelConfig(id=model_id, provider=provider)
+    return None
+
+
+def overridden(info: ModelInfo, capabilities: ModelCapabilities | None) -> ModelInfo:
+    """``info`` with what the client knows better."""
+    if capabilities is None:
+        return info
+    supports, limits = capabilities.supports, capabilities.limits
+    return replace(
+        info,
+        vision=supports.vision if supports and supports.vision is not None else info.vision,
+        context_window=(limits.max_context_window_tokens if limits else None) or info.context_window,
+        max_prompt_tokens=(limits.max_prompt_tokens if limits else None) or info.max_prompt_tokens,
+        max_output_tokens=(limits.max_output_tokens if limits else None) or info.max_output_tokens,
+    )
+
+
+def _selection_id(model: ProviderModelConfig) -> str:
+    return f"{model.provider}/{model.id}"
+
+
+def _named_offer(model: ProviderModelConfig) -> Offer:
+    selection = _selection_id(model)
+    info = ModelInfo(
+        id=selection,
+        name=model.name or selection,
+        tool_protocol=model.tool_protocol,
+        context_window=model.max_context_window_tokens,
+        max_prompt_tokens=model.max_prompt_tokens,
+        max_output_tokens=model.max_output_tokens,
+    )
+    return Offer(selection, model.wire_model or model.model_id or model.id, overridden(info, model.capabilities))

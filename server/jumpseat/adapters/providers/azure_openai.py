@@ -1,0 +1,74 @@
+"""OpenAI's wires at Azure: another address, another header for the key.
+
+The base URL is the bare host of the resource (``https://NAME.openai.azure.com``), or one that ends in
+``/openai/v1`` already. With the option ``api_version`` chat goes by the route of a deployment, which has the name
+of the model; without it, by the route without versions. The other options are those of the wire.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
+
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.wires.chat import BearerAdapter, OpenAIAdapter
+from jumpseat.adapters.wires.responses import OpenAIResponsesAdapter
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelRequest
+
+_V1: Final = "/openai/v1"
+
+# Before this version there was neither a limit that counts reasoning nor usage in a stream.
+_FIRST_MODERN: Final = "2024-09-01"
+
+
+class _AtAzure(BearerAdapter):
+    """Addresses and keys of Azure. A bearer token is one of its directory and wins over the key."""
+
+    default_base_url: ClassVar[str | None] = None
+    key_env: ClassVar[str | None] = "AZURE_OPENAI_API_KEY"
+
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
+        base = endpoint.base_url.rstrip("/")
+        version = endpoint.options.get("api_version")
+        query = f"?api-version={quote(str(version), safe='')}" if version else ""
+        if base.endswith(_V1) or "/openai/deployments/" in base:
+            return f"{base}{self.path}{query}"
+        root = base.removesuffix("/openai")
+        return f"{root}{self.route(request) if version else _V1}{self.path}{query}"
+
+    def route(self, request: ModelRequest) -> str:
+        """What stands before the path where there is a version."""
+        return f"/openai/deployments/{quote(request.model, safe='')}"
+
+    def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
+        if endpoint.bearer_token or not endpoint.api_key:
+            return super().auth_headers(endpoint)
+        return {"api-key": endpoint.api_key}
+
+
+class AzureOpenAIAdapter(_AtAzure, OpenAIAdapter):
+    """Chat completions at Azure."""
+
+    name: ClassVar[str] = "azure"
+
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        version = str(endpoint.options.get("api_version") or "")
+        modern = not re.match(r"\d{4}-", version) or version >= _FIRST_MODERN
+        defaults: dict[str, Any] = {
+            "max_tokens_field": "max_completion_tokens" if modern else "max_tokens",
+            "stream_usage": modern,
+            "replay_reasoning": False,
+        }
+        return super().body(replace(endpoint, options={**defaults, **endpoint.options}), request)
+
+
+class AzureResponsesAdapter(_AtAzure, OpenAIResponsesAdapter):
+    """Responses at Azure, where the deployment is named in the body alone."""
+
+    name: ClassVar[str] = "azure_responses"
+
+    def route(self, request: ModelRequest) -> str:
+        return "/openai"

@@ -1,0 +1,331 @@
+"""OpenAI chat completions, and everything that calls itself compatible with them.
+
+The request is strict, for the strictest servers; the decoder is tolerant, for the loosest. Adapters for relatives
+of this wire subclass :class:`OpenAIAdapter` and override what differs.
+
+Options of the endpoint (``Endpoint.options``), for servers that need them:
+
+====================== ===================== ==========================================================
+option                 default               meaning
+====================== ===================== ==========================================================
+``system_role``        ``"system"``          role of the system message (``developer``, ``user``)
+``max_tokens_field``   by host               name of the field that limits the output
+``stream_usage``       true                  whether to ask for usage in a stream
+``reasoning_effort``   true                  whether the server knows ``reasoning_effort``
+``replay_reasoning``   true                  whether to send reasoning back to the server that gave it
+``body``               ``{}``                more fields for the body; they win
+====================== ===================== ==========================================================
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, cast
+from urllib.parse import urlsplit
+
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.wire import (
+    arguments_text,
+    as_object,
+    data_url,
+    decode_text,
+    hosted_as_text,
+    merge_headers,
+)
+from jumpseat.adapters.wires.chat_decoder import ChatDecoder
+from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    ModelRequest,
+    ResponseFormat,
+    ToolChoice,
+    ToolSpec,
+)
+
+_OWN_HOST: Final = "api.openai.com"
+_OWN_HOSTS: Final = ".openai.azure.com"
+
+
+class BearerAdapter(Wire, ABC):
+    """What OpenAI's two wires share: one POST of JSON, the key as a bearer token. No key is fine too."""
+
+    name: ClassVar[str]
+    path: ClassVar[str]
+    default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
+    key_env: ClassVar[str | None] = "OPENAI_API_KEY"
+    cites_as: ClassVar[str] = "openai"
+    """Relatives give citations in this form too, whoever made them."""
+
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        return HttpRequest(
+            url=self.url(endpoint, request),
+            headers=merge_headers(
+                {
+                    "Content-Type": "application/json",
+                    "Accept": "text/event-stream" if request.stream else "application/json",
+                    "User-Agent": endpoint.user_agent,
+                },
+                self.auth_headers(endpoint),
+                self.extra_headers(endpoint, request),
+                endpoint.headers,
+                request.headers,
+            ),
+            body=self.body(endpoint, request),
+        )
+
+    @abstractmethod
+    def decoder(self, request: ModelRequest) -> Decoder: ...
+
+    @abstractmethod
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject: ...
+
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
+        return f"{endpoint.base_url.rstrip('/')}{self.path}"
+
+    def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
+        token = endpoint.bearer_token or endpoint.api_key
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
+        return {}
+
+
+class OpenAIAdapter(BearerAdapter):
+    """Chat completions at ``<base_url>/chat/completions``."""
+
+    name: ClassVar[str] = "openai"
+    path: ClassVar[str] = "/chat/completions"
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Options that a relative of this wire has unless the endpoint says otherwise."""
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return ChatDecoder(self.signature, request)
+
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        options = self.options(endpoint)
+        body: JsonObject = {"model": request.model, "messages": self.messages(endpoint, request)}
+        if tools := self.tools(endpoint, request):
+            body["tools"] = tools
+        if request.tools and request.tool_choice is not None:
+            body |= self.tool_choice_fields(request.tool_choice)
+        body["stream"] = request.stream
+        if request.stream and options.get("stream_usage", True):
+            body["stream_options"] = {"include_usage": True}
+        body |= self.reasoning_fields(endpoint, request)
+        if request.max_output_tokens is not None:
+            default = "max_completion_tokens" if is_openai(endpoint.base_url) else "max_tokens"
+            body[str(options.get("max_tokens_field", default))] = request.max_output_tokens
+        if request.response_format is not None:
+            body["response_format"] = self.response_format_to_wire(request.response_format)
+        body |= self.extra_fields(endpoint, request)
+        body.update(as_object(options.get("body")))
+        return body
+
+    def options(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        """The options of the endpoint over those of the relative."""
+        return {**self.defaults, **endpoint.options} if self.defaults else endpoint.options
+
+    def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
+        return [tool_to_wire(tool) for tool in request.tools]
+
+    def tool_choice_fields(self, choice: ToolChoice) -> JsonObject:
+        fields: JsonObject = {"tool_choice": tool_choice_to_wire(choice)}
+        if choice.parallel is not None:
+            fields["parallel_tool_calls"] = choice.parallel
+        return fields
+
+    def reasoning_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        if request.reasoning_effort is None or not self.options(endpoint).get("reasoning_effort", True):
+            return {}
+        return {"reasoning_effort": request.reasoning_effort}
+
+    def response_format_to_wire(self, wanted: ResponseFormat) -> JsonObject:
+        """Structured output."""
+        return {"type": "json_schema", "json_schema": named_schema(wanted)}
+
+    def extra_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        """Fields that only a relative of this wire has; those of the option ``body`` win over them."""
+        return {}
+
+    def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
+        """The whole conversation. The system message is first, and there is one only."""
+        options = self.options(endpoint)
+        wire: list[JsonObject] = []
+        if request.system:
+            wire.append({"role": str(options.get("system_role", "system")), "content": request.system})
+        # OpenAI itself refuses fields it does not know, and never sends the reasoning that they would carry.
+        replay = bool(options.get("replay_reasoning", True)) and not is_openai(endpoint.base_url)
+        last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
+        for position, message in enumerate(request.messages):
+            match message:
+                case UserMessage():
+                    wire += user_to_wire(message, vision=request.vision)
+                case AssistantMessage():
+                    entry = self.assistant_to_wire(message)
+                    if replay:
+                        entry |= self.reasoning_to_wire(message, current=position > last_prompt)
+                    wire.append(entry)
+                case ToolMessage():
+                    wire += self.results_to_wire(message, vision=request.vision)
+        return wire
+
+    def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
+        text = message.text()
+        if any(hosted_as_text(block) for block in message.blocks):
+            said = (
+                block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks
+            )
+            text = "\n\n".join(part for part in said if part)
+        calls = [self.tool_use_to_wire(block) for block in message.tool_uses()]
+        # Null content goes with calls only; some servers insist on the field itself being there.
+        entry: JsonObject = {"role": "assistant", "content": text or (None if calls else "")}
+        if calls:
+            entry["tool_calls"] = calls
+        return entry
+
+    def results_to_wire(self, message: ToolMessage, *, vision: bool) -> list[JsonObject]:
+        """The results in call order, then one user message for every result that carries images."""
+        wire: list[JsonObject] = [
+            {"role": "tool", "tool_call_id": result.tool_use_id, "content": result.text}
+            for result in message.results
+        ]
+        if vision:
+            for result in message.results:
+                parts = [part for image in result.images for part in image_parts(image)]
+                if parts:
+                    wire.append({"role": "user", "content": parts})
+        return wire
+
+    def tool_use_to_wire(self, block: ToolUseBlock) -> JsonObject:
+        call: JsonObject = {
+            "id": block.id,
+            "type": "function",
+            "function": {"name": block.name, "arguments": arguments_text(block)},
+        }
+        if block.provider == self.signature:
+            # Signatures that a call must carry on its way back (Gemini behind this wire).
+            call |= as_object(block.provider_data)
+        return call
+
+    def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
+        """The fields that give a message's reasoning back to the server it came from.
+
+        ``current`` tells that the message belongs to the tool loop under way. Plain text is wanted there only:
+        servers that read it at all drop or refuse it for finished turns. Signed and encrypted forms always go.
+        """
+        fields: JsonObject = {}
+        for block in message.blocks:
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature:
+                data = as_object(block.provider_data)
+                fields |= {key: data[key] for key in ("reasoning_details", "reasoning_opaque") if key in data}
+                name = data.get("field")
+                if isinstance(name, str) and block.text and (current or "reasoning_opaque" in data):
+                    fields[name] = block.text
+        return fields
+
+
+def is_openai(base_url: str) -> bool:
+    """Whether OpenAI itself serves ``base_url``, at home or at Azure."""
+    host = urlsplit(base_url).hostname or ""
+    return host == _OWN_HOST or host.endswith(_OWN_HOSTS)
+
+
+def tool_to_wire(tool: ToolSpec) -> JsonObject:
+    """One function definition."""
+    parameters = object_parameters(tool.parameters)
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
+
+
+def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
+    """How freely the model may call tools."""
+    if choice.mode == "specific":
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice.mode
+
+
+def named_schema(wanted: ResponseFormat) -> JsonObject:
+    """The schema of an answer. ``strict`` needs one of a certain form, which is made here on a copy."""
+    schema: JsonObject = {"name": re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "answer"}
+    if wanted.description is not None:
+        schema["description"] = wanted.description
+    schema["schema"] = strict_schema(wanted.schema) if wanted.strict else wanted.schema
+    if wanted.strict is not None:
+        schema["strict"] = wanted.strict
+    return schema
+
+
+def strict_schema(schema: Any) -> Any:
+    """A copy of a JSON Schema in which every object requires all its properties and allows no others."""
+    if isinstance(schema, list):
+        return [strict_schema(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    node = cast("JsonObject", schema)
+    copy: JsonObject = {}
+    for key, value in node.items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            copy[key] = {name: strict_schema(item) for name, item in cast("JsonObject", value).items()}
+        elif key in ("items", "anyOf", "oneOf", "allOf"):
+            copy[key] = strict_schema(value)
+        else:
+            copy[key] = value
+    if "properties" in node or node.get("type") == "object":
+        copy["required"] = list(as_object(node.get("properties")))
+        copy["additionalProperties"] = False
+    return copy
+
+
+def user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
+    """One user message, or none where it carried images only and the model sees none."""
+    parts: list[JsonObject] = []
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                parts.append({"type": "text", "text": block.text})
+            case ImageBlock():
+                if vision:
+                    parts += image_parts(block)
+            case DocumentBlock():
+                parts.append(document_part(block))
+    if not parts:
+        return []
+    if all(part["type"] == "text" for part in parts):
+        # A plain string is what every server understands.
+        return [{"role": "user", "content": "\n".join(part["text"] for part in parts)}]
+    return [{"role": "user", "content": parts}]
+
+
+def image_parts(image: ImageBlock) -> list[JsonObject]:
+    """An image, after its label if it has one."""
+    label: list[JsonObject] = [{"type": "text", "text": image.label}] if image.label else []
+    return [*label, {"type": "image_url", "image_url": {"url": data_url(image.data, image.mime_type)}}]
+
+
+def document_part(document: DocumentBlock) -> JsonObject:
+    """A document: text as text, anything else as a file."""
+    if document.mime_type.startswith("text/"):
+        text = decode_text(document.data)
+        return {"type": "text", "text": f"{document.title}\n{text}" if document.title else text}
+    return {
+        "type": "file",
+        "file": {
+            "filename": document.title or "document",
+            "file_data": data_url(document.data, document.mime_type),
+        },
+    }

@@ -1,0 +1,375 @@
+"""Google's Gemini API: ``generateContent`` and ``streamGenerateContent``.
+
+An answer is a list of parts. Some carry a signature, which must come back on the very same part: a call keeps its
+own, a text's is kept in a reasoning block of its own that tells the place (``start``, ``end``: character offsets in
+the text of the message; ``calls``: how many calls came before it).
+
+Options of the endpoint (``Endpoint.options``):
+
+====================== ================== ==================================================================
+option                 default            meaning
+====================== ================== ==================================================================
+``thinking``           by model name      ``level`` or ``budget``: how to ask for it; ``none``: not at all
+``hosted_tools``       ``[]``             tools that the provider runs itself: ``google_search``,
+                                          ``code_execution``, ``url_context``, or their wire form
+``json_schema``        false              whether schemas go as they are, not as the subset of OpenAPI
+``body``               ``{}``             more fields for the body; they win, objects are merged
+====================== ================== ==================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+from urllib.parse import quote, urlsplit
+
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.capabilities import hosted
+from jumpseat.adapters.wire import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    decode_text,
+    hosted_as_text,
+    merge_headers,
+    parse_arguments,
+)
+from jumpseat.adapters.wires.gemini_schema import inlined, openapi_parameters, openapi_subset
+from jumpseat.adapters.wires.gemini_thinking import generation_of, thinking_config
+from jumpseat.adapters.wires.generate_content_decoder import GenerateContentDecoder, first_object
+from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
+    ImageBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    ModelRequest,
+    ResponseFormat,
+    StructuredOutput,
+    ToolChoice,
+    ToolSpec,
+)
+
+NAME: Final = "gemini"
+
+HOSTED: Final[Mapping[str, JsonObject]] = {
+    "web_search": {"googleSearch": {}},
+    "url_context": {"urlContext": {}},
+    "code_execution": {"codeExecution": {}},
+}
+HOSTED_TOOLS: Final[Mapping[str, JsonObject]] = {**HOSTED, "google_search": HOSTED["web_search"]}
+
+UNSIGNED: Final = "skip_thought_signature_validator"
+"""What the API takes for a signature on a call that another model made."""
+
+_NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
+
+
+class GeminiAdapter(Wire):
+    """``<base_url>/models/<model>:generateContent``. A key goes as ``x-goog-api-key``, never in the URL."""
+
+    name: ClassVar[str] = NAME
+    default_base_url: ClassVar[str | None] = "https://generativelanguage.googleapis.com/v1beta"
+    key_env: ClassVar[str | None] = "GEMINI_API_KEY"
+    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+
+    def structured_output(self, model: str) -> StructuredOutput:
+        return "always" if _NEW.search(model) else "without_tools"
+
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
+        # Tuned models and those of publishers bring the collection they are in.
+        model = request.model if "/" in request.model else f"models/{request.model}"
+        return HttpRequest(
+            url=f"{api_root(endpoint.base_url)}/{quote(model, safe='/:@')}:{method}",
+            headers=api_headers(endpoint, request),
+            body=self._body(endpoint, request),
+        )
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return GenerateContentDecoder(self.signature, request)
+
+    def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        options = endpoint.options
+        as_is = bool(options.get("json_schema"))
+        body: JsonObject = {"contents": contents_to_wire(request, self.signature)}
+        if request.system.strip():
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        tools: list[JsonObject] = []
+        config: JsonObject = {}
+        if request.tools:
+            tools.append({"functionDeclarations": [tool_to_wire(tool, as_is=as_is) for tool in request.tools]})
+            if request.tool_choice is not None:
+                config["functionCallingConfig"] = tool_choice_to_wire(request.tool_choice)
+        own = [dict.fromkeys(form, more) for form, more in hosted(HOSTED, request)]
+        for tool in as_list(options.get("hosted_tools")):
+            form = HOSTED_TOOLS.get(tool, {tool: {}}) if isinstance(tool, str) else as_object(tool)
+            if all(form.keys() != one.keys() for one in own):
+                own.append(form)
+        tools += own
+        if own and request.tools:
+            # Without it the API takes either functions or tools of its own.
+            config["includeServerSideToolInvocations"] = True
+        if tools:
+            body["tools"] = tools
+        if config:
+            body["toolConfig"] = config
+        generation: JsonObject = {}
+        if request.max_output_tokens is not None:
+            generation["maxOutputTokens"] = request.max_output_tokens
+        thinking = thinking_config(request, options.get("thinking"))
+        if thinking:
+            generation["thinkingConfig"] = thinking
+        if request.response_format is not None:
+            generation |= response_format_to_wire(request.response_format, as_is=as_is)
+        if generation:
+            body["generationConfig"] = generation
+        return merged_body(body, as_object(options.get("body")))
+
+
+def api_root(base_url: str) -> str:
+    """The base of all paths; a bare host gets the version of the API."""
+    base = base_url.rstrip("/")
+    return base if urlsplit(base).path.strip("/") else f"{base}/v1beta"
+
+
+def api_headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+    """The headers of a call; a bearer token is one of Google's OAuth and wins over the key."""
+    if endpoint.bearer_token:
+        auth = {"Authorization": f"Bearer {endpoint.bearer_token}"}
+    else:
+        auth = {"x-goog-api-key": endpoint.api_key} if endpoint.api_key else {}
+    return merge_headers(
+        {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream" if request.stream else "application/json",
+            "User-Agent": endpoint.user_agent,
+        },
+        auth,
+        endpoint.headers,
+        request.headers,
+    )
+
+
+def merged_body(body: JsonObject, more: JsonObject) -> JsonObject:
+    """``body`` with ``more``, whose values win; objects are merged, for settings share one with what we set."""
+    for key, value in more.items():
+        known = body.get(key)
+        body[key] = merged_body(dict(as_object(known)), as_object(value)) if _objects(known, value) else value
+    return body
+
+
+def _objects(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)
+
+
+# --- requests -----------------------------------------------------------------------------------------------------
+
+
+def tool_to_wire(tool: ToolSpec, *, as_is: bool = False) -> JsonObject:
+    """One function declaration; one without parameters says nothing of them."""
+    wire: JsonObject = {"name": tool.name, "description": tool.description}
+    if as_is:
+        if tool.parameters:
+            wire["parametersJsonSchema"] = object_parameters(tool.parameters)
+    elif parameters := openapi_parameters(tool.parameters):
+        wire["parameters"] = parameters
+    return wire
+
+
+def tool_choice_to_wire(choice: ToolChoice) -> JsonObject:
+    """How freely the model may call tools. Whether in parallel cannot be said."""
+    match choice.mode:
+        case "auto":
+            return {"mode": "AUTO"}
+        case "required":
+            return {"mode": "ANY"}
+        case "none":
+            return {"mode": "NONE"}
+        case "specific":
+            return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+
+
+def response_format_to_wire(wanted: ResponseFormat, *, as_is: bool = False) -> JsonObject:
+    """Structured output."""
+    schema = wanted.schema if as_is else openapi_subset(inlined(wanted.schema))
+    field_name = "responseJsonSchema" if as_is else "responseSchema"
+    return {"responseMimeType": "application/json", field_name: schema}
+
+
+def contents_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
+    """The conversation. It begins with the user; results stand alone, right after their calls.
+
+    What ``provider`` made goes back as it came.
+    """
+    version = generation_of(request.model)
+    signed = version is not None and version >= (3, 0)
+    wire: list[JsonObject] = []
+    mergeable: str | None = None
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                role, parts = "user", user_parts(message, vision=request.vision)
+            case AssistantMessage():
+                role, parts = "model", assistant_parts(message, provider, signed=signed)
+            case ToolMessage():
+                role, parts = "user", result_parts(message, vision=request.vision, nested=signed)
+        if not parts:
+            continue
+        if not wire and role == "model":
+            wire.append({"role": "user", "parts": [{"text": "(earlier conversation left out)"}]})
+        kind = "results" if isinstance(message, ToolMessage) else role
+        if kind == mergeable != "results":
+            wire[-1]["parts"] += parts
+        else:
+            wire.append({"role": role, "parts": parts})
+        mergeable = kind
+    return wire
+
+
+def user_parts(message: UserMessage, *, vision: bool) -> list[JsonObject]:
+    """What the user said and gave."""
+    parts: list[JsonObject] = []
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                parts += _texts(block.text)
+            case ImageBlock():
+                if vision:
+                    parts += [*_texts(block.label or ""), _inline(block.data, block.mime_type)]
+            case DocumentBlock():
+                if block.mime_type.startswith("text/"):
+                    text = decode_text(block.data)
+                    parts += _texts(f"{block.title}\n{text}" if block.title else text)
+                else:
+                    parts += [*_texts(block.title or ""), _inline(block.data, block.mime_type)]
+    return parts
+
+
+def result_parts(message: ToolMessage, *, vision: bool, nested: bool) -> list[JsonObject]:
+    """The results in call order; ``nested`` puts their images into them, else they follow all of the results."""
+    parts: list[JsonObject] = []
+    images: list[JsonObject] = []
+    for result in message.results:
+        # As text, even where the text is JSON: the model is to see it to the byte.
+        response = {"error" if result.is_error else "output": result.text}
+        wire: JsonObject = {"id": result.tool_use_id, "name": result.tool_name, "response": response}
+        if vision and result.images:
+            if nested:
+                wire["parts"] = [_inline(image.data, image.mime_type) for image in result.images]
+            else:
+                for image in result.images:
+                    images += [*_texts(image.label or ""), _inline(image.data, image.mime_type)]
+        parts.append({"functionResponse": wire})
+    return parts + images
+
+
+def assistant_parts(message: AssistantMessage, provider: str, *, signed: bool) -> list[JsonObject]:
+    """What the model said, each signature of ``provider`` on its part.
+
+    ``signed`` tells that the model wants one on the first call of every answer.
+    """
+    marks = _Marks(message, provider)
+    parts: list[JsonObject] = []
+    calls = 0
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                parts += marks.text(block.text, calls)
+            case ReasoningBlock():
+                data = as_object(block.provider_data) if block.provider == provider else {}
+                if "thoughtSignature" in data and "start" not in data:
+                    parts.append(
+                        {"text": block.text, "thought": True, "thoughtSignature": data["thoughtSignature"]}
+                    )
+            case ToolUseBlock():
+                part: JsonObject = {
+                    "functionCall": {"id": block.id, "name": block.name, "args": arguments_to_wire(block)}
+                }
+                own = as_object(block.provider_data) if block.provider == provider else {}
+                if "thoughtSignature" in own:
+                    part["thoughtSignature"] = own["thoughtSignature"]
+                elif signed and not calls:
+                    part["thoughtSignature"] = UNSIGNED
+                parts.append(part)
+                calls += 1
+                parts += marks.empty(calls)
+            case HostedToolUseBlock() | HostedToolResultBlock():
+                if block.provider != provider:
+                    parts += _texts(hosted_as_text(block))
+                elif own_part := as_object(as_object(block.provider_data).get("part")):
+                    parts.append(own_part)
+    return parts + marks.empty(None)
+
+
+def arguments_to_wire(block: ToolUseBlock) -> JsonObject:
+    """The arguments of a call as the object that they must be."""
+    if block.arguments is not None:
+        return block.arguments
+    if not block.arguments_json.strip():
+        return {}
+    first = parse_arguments(first_object(block.arguments_json) or block.arguments_json)
+    # The wire takes objects only; the model should still see what it wrote.
+    return {"invalid_json": block.arguments_json} if first is None else first
+
+
+class _Marks:
+    """The signatures of a message's texts, in the order of their places."""
+
+    def __init__(self, message: AssistantMessage, provider: str) -> None:
+        length = len(message.text())
+        self._waiting: list[tuple[int, int, int, str]] = []
+        self._place = 0
+        for block in message.blocks:
+            if isinstance(block, ReasoningBlock) and block.provider == provider:
+                data = as_object(block.provider_data)
+                start, end = data.get("start"), data.get("end")
+                if isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= length:
+                    calls, signature = as_count(data.get("calls")), as_text(data.get("thoughtSignature"))
+                    self._waiting.append((start, end, calls, signature))
+        self._waiting.sort(key=lambda mark: mark[0])
+
+    def text(self, text: str, calls: int) -> list[JsonObject]:
+        """The parts of the next text, after ``calls`` calls; a signed one ends where it ended."""
+        begin, end = self._place, self._place + len(text)
+        self._place = end
+        parts: list[JsonObject] = []
+        done = begin
+        while self._waiting and self._waiting[0][1] <= end:
+            mark_start, mark_end, mark_calls, signature = self._waiting[0]
+            if mark_start == mark_end and mark_calls > calls:
+                break
+            del self._waiting[0]
+            if mark_start < done:
+                # The text was put together anew, and not from the same pieces.
+                continue
+            parts += _texts(text[done - begin : mark_start - begin])
+            parts.append({"text": text[mark_start - begin : mark_end - begin], "thoughtSignature": signature})
+            done = mark_end
+        return parts + _texts(text[done - begin :])
+
+    def empty(self, calls: int | None) -> list[JsonObject]:
+        """Signatures that stood alone after ``calls`` calls; ``None``: those that are left."""
+        found = [mark for mark in self._waiting if mark[0] == mark[1] and (calls is None or 0 < mark[2] <= calls)]
+        self._waiting = [mark for mark in self._waiting if mark not in found]
+        return [{"text": "", "thoughtSignature": signature} for _, _, _, signature in found]
+
+
+def _texts(text: str) -> list[JsonObject]:
+    # A part without text is refused.
+    return [{"text": text}] if text.strip() else []
+
+
+def _inline(data: str, mime_type: str) -> JsonObject:
+    return {"inlineData": {"mimeType": mime_type, "data": data}}

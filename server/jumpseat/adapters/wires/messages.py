@@ -1,0 +1,473 @@
+"""Anthropic's Messages API, and servers that speak it.
+
+Options of the endpoint (``Endpoint.options``):
+
+=================== ============== =====================================================================
+option              default        meaning
+=================== ============== =====================================================================
+``prompt_caching``  true           whether to mark for the cache what stays the same from call to call
+``thinking``        by model name  ``adaptive`` (effort levels) or ``budget`` (tokens): how to ask for it
+``citations``       true           whether documents are sent with citations switched on
+``body``            ``{}``         more fields for the body; they win
+=================== ============== =====================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, cast
+
+from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.capabilities import hosted
+from jumpseat.adapters.wire import (
+    as_list,
+    as_object,
+    decode_text,
+    hosted_as_text,
+    merge_headers,
+)
+from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
+from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.agent.blocks import (
+    NATIVE,
+    AssistantBlock,
+    AssistantMessage,
+    DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
+    ImageBlock,
+    JsonObject,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    ModelRequest,
+    StructuredOutput,
+    ToolChoice,
+    ToolSpec,
+)
+
+NAME: Final = "anthropic"
+API_VERSION: Final = "2023-06-01"
+
+DEFAULT_MAX_TOKENS: Final = 8192
+"""The wire has no default of its own."""
+
+THINKING_BUDGETS: Final[Mapping[str, int]] = {
+    "minimal": 1024,
+    "low": 2000,
+    "medium": 5000,
+    "high": 12000,
+    "xhigh": 24000,
+    "max": 32000,
+}
+"""Tokens of thinking for each effort, on models that are asked by budget."""
+
+
+_MIN_BUDGET: Final = 1024
+_CACHE: Final = {"type": "ephemeral"}
+
+BETAS: Final[Mapping[str, str]] = {
+    "web_fetch_20250910": "web-fetch-2025-09-10",
+    "code_execution_20250825": "code-execution-2025-08-25",
+}
+"""What must be named in ``anthropic-beta`` for the tool of a type."""
+
+_LIMITS: Final = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+    }
+)
+"""What of JSON Schema answers cannot be held to; they are judged afterwards."""
+
+HOSTED: Final[Mapping[str, JsonObject]] = {
+    "web_search": {"type": "web_search_20250305", "name": "web_search"},
+    "url_context": {"type": "web_fetch_20250910", "name": "web_fetch"},
+    "code_execution": {"type": "code_execution_20250825", "name": "code_execution"},
+    "bash": {"type": "bash_20250124", "name": "bash"},
+    "text_editor": {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
+}
+
+_CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+_EDITED_BY: Final = frozenset({"view", "create", "edit"})
+
+
+class AnthropicAdapter(Wire):
+    """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
+
+    name: ClassVar[str] = NAME
+    default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
+    key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
+    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+    cites_as: ClassVar[str] = "anthropic"
+
+    def structured_output(self, model: str) -> StructuredOutput:
+        version = claude_version(model)
+        new = version is not None and (version >= (4, 5) or (version == (4, 1) and "opus" in model))
+        return "always" if new else "never"
+
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        if endpoint.bearer_token:
+            auth = {"Authorization": f"Bearer {endpoint.bearer_token}"}
+        else:
+            auth = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
+        return HttpRequest(
+            url=messages_url(endpoint.base_url),
+            headers=_with_betas(
+                request,
+                {
+                    "Content-Type": "application/json",
+                    "Accept": "text/event-stream" if request.stream else "application/json",
+                    "User-Agent": endpoint.user_agent,
+                    "anthropic-version": API_VERSION,
+                },
+                auth,
+                self.extra_headers(endpoint, request),
+                endpoint.headers,
+                request.headers,
+            ),
+            body=self._body(endpoint, request),
+        )
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        native = {"bash": "bash", "text_editor": EDITOR}
+        wanted = frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native)
+        return MessagesDecoder(self.signature, wanted)
+
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
+        return {}
+
+    def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        options = endpoint.options
+        max_tokens, thinking = _thinking(request, options, self.signature)
+        body: JsonObject = {"model": request.model, "max_tokens": max_tokens}
+        if request.system.strip():
+            body["system"] = [{"type": "text", "text": request.system}]
+        body["messages"] = messages_to_wire(request, self.signature, citations=bool(options.get("citations", True)))
+        if tools := tools_to_wire(request):
+            body["tools"] = tools
+            choice = tool_choice_to_wire(request.tool_choice)
+            if choice is not None:
+                body["tool_choice"] = choice
+        output: JsonObject = {}
+        if thinking is not None:
+            body["thinking"] = thinking
+            if thinking["type"] == "adaptive":
+                output["effort"] = request.reasoning_effort
+        if request.response_format is not None:
+            output["format"] = {"type": "json_schema", "schema": output_schema(request.response_format.schema)}
+        if output:
+            body["output_config"] = output
+        body["stream"] = request.stream
+        if options.get("prompt_caching", True):
+            _mark_cache(body)
+        body.update(as_object(options.get("body")))
+        return body
+
+
+def messages_url(base_url: str) -> str:
+    """Where messages go, whether or not ``base_url`` says ``/v1`` already."""
+    base = base_url.rstrip("/")
+    if base.endswith("/v1/messages"):
+        return base
+    return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
+
+
+def output_schema(schema: Any) -> Any:
+    """A copy of a JSON Schema in the subset that answers can be held to.
+
+    The wire refuses limits of numbers and lengths, and objects that do not say that they are closed.
+    """
+    if isinstance(schema, list):
+        return [output_schema(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    copy: JsonObject = {}
+    for key, value in cast("JsonObject", schema).items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            copy[key] = {name: output_schema(item) for name, item in cast("JsonObject", value).items()}
+        elif key in ("items", "anyOf", "oneOf", "allOf", "additionalProperties"):
+            copy[key] = output_schema(value)
+        elif key not in _LIMITS and not (key == "minItems" and value not in (0, 1)):
+            copy[key] = value
+    if "properties" in copy or copy.get("type") == "object":
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+def _with_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
+    """Headers of all layers, with those features named that the tools of the request need."""
+    headers = merge_headers(*layers)
+    wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
+    if wanted:
+        name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
+        given = [one.strip() for one in headers.get(name, "").split(",") if one.strip()]
+        headers[name] = ",".join(dict.fromkeys([*given, *wanted]))
+    return headers
+
+
+def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
+    """All tools; those of ours that a tool of the model's own stands for are left out."""
+    native = {tool.name for tool in request.hosted_tools}
+    hidden = {"bash"} & native | (_EDITED_BY if "text_editor" in native else frozenset[str]())
+    return [
+        *(tool_to_wire(tool) for tool in request.tools if tool.name not in hidden),
+        *hosted_tools_to_wire(request),
+    ]
+
+
+def hosted_tools_to_wire(request: ModelRequest) -> list[JsonObject]:
+    """The tools that the model or its provider brings. Only its ``type`` tells what such a tool is."""
+    return [{**form, **options} for form, options in hosted(HOSTED, request)]
+
+
+def tool_to_wire(tool: ToolSpec) -> JsonObject:
+    """One tool."""
+    schema = object_parameters(tool.parameters)
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+
+
+def tool_choice_to_wire(choice: ToolChoice | None) -> JsonObject | None:
+    """How freely the model may call tools."""
+    if choice is None:
+        return None
+    wire: JsonObject
+    match choice.mode:
+        case "auto":
+            wire = {"type": "auto"}
+        case "required":
+            wire = {"type": "any"}
+        case "none":
+            return {"type": "none"}
+        case "specific":
+            wire = {"type": "tool", "name": choice.name}
+    if choice.parallel is not None:
+        wire["disable_parallel_tool_use"] = not choice.parallel
+    return wire
+
+
+def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -> list[JsonObject]:
+    """The conversation as messages of alternating roles, neighbours of one role merged.
+
+    What ``provider`` made goes back as it came.
+    """
+    ids = _ToolIds()
+    wire: list[JsonObject] = []
+    for message in request.messages:
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        content = _content(message, ids, provider, vision=request.vision, citations=citations)
+        if not content:
+            continue
+        if wire and wire[-1]["role"] == role:
+            wire[-1]["content"] += content
+        elif not wire and role == "assistant":
+            # The wire begins with the user, a shortened conversation need not.
+            wire.append({"role": "user", "content": [{"type": "text", "text": "(earlier conversation left out)"}]})
+            wire.append({"role": role, "content": content})
+        else:
+            wire.append({"role": role, "content": content})
+    return wire
+
+
+class _ToolIds:
+    """Ids of tool calls in the alphabet that the wire allows, different for different originals."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __call__(self, tool_use_id: str) -> str:
+        known = self._known.get(tool_use_id)
+        if known is None:
+            plain = re.sub(r"[^A-Za-z0-9_-]", "_", tool_use_id) or "call"
+            taken = set(self._known.values())
+            known = plain
+            number = 1
+            while known in taken:
+                number += 1
+                known = f"{plain}_{number}"
+            self._known[tool_use_id] = known
+        return known
+
+
+def _content(message: Message, ids: _ToolIds, provider: str, *, vision: bool, citations: bool) -> list[JsonObject]:
+    match message:
+        case UserMessage():
+            return [
+                part for block in message.blocks for part in _user_block(block, vision=vision, citations=citations)
+            ]
+        case AssistantMessage():
+            return [
+                part for block in message.blocks if (part := _assistant_block(block, ids, provider)) is not None
+            ]
+        case ToolMessage():
+            return [_tool_result(result, ids, vision=vision) for result in message.results]
+
+
+def _user_block(block: UserBlock, *, vision: bool, citations: bool) -> list[JsonObject]:
+    match block:
+        case TextBlock():
+            return _texts(block.text)
+        case ImageBlock():
+            return _image(block) if vision else []
+        case DocumentBlock():
+            return [_document(block, citations=citations)]
+
+
+def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> JsonObject | None:
+    match block:
+        case TextBlock():
+            if not block.text.strip():
+                # The wire refuses text that is blank.
+                return None
+            part: JsonObject = {"type": "text", "text": block.text}
+            # Those of web search must come back, as later answers build on them. The others point to places in
+            # documents that may be gone from the conversation.
+            cited = [
+                c.provider_data
+                for c in block.citations
+                if c.provider == provider and c.kind == "web_search_result_location" and c.provider_data
+            ]
+            if cited:
+                part["citations"] = cited
+            return part
+        case ReasoningBlock():
+            # Thinking is accepted only with its signature, which no other provider can give.
+            return _replayed(block, provider)
+        case ToolUseBlock():
+            if block.provider == provider and (native := as_object(as_object(block.provider_data).get(NATIVE))):
+                return {**native, "type": "tool_use", "id": ids(block.id)}
+            arguments = block.arguments
+            if arguments is None:
+                # The wire takes objects only; the model should still see what it wrote.
+                arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
+            return {"type": "tool_use", "id": ids(block.id), "name": block.name, "input": arguments}
+        case HostedToolUseBlock() | HostedToolResultBlock():
+            replay = _replayed(block, provider)
+            if replay is not None:
+                return replay
+            text = hosted_as_text(block)
+            return {"type": "text", "text": text} if text.strip() else None
+
+
+def _replayed(
+    block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock, provider: str
+) -> JsonObject | None:
+    """The block exactly as ``provider`` gave it, if it did."""
+    raw: Any = block.provider_data
+    return dict(cast("JsonObject", raw)) if block.provider == provider and isinstance(raw, dict) else None
+
+
+def _tool_result(result: ToolResultBlock, ids: _ToolIds, *, vision: bool) -> JsonObject:
+    wire: JsonObject = {"type": "tool_result", "tool_use_id": ids(result.tool_use_id)}
+    images = [part for image in result.images for part in _image(image)] if vision else []
+    if images:
+        wire["content"] = [*_texts(result.text), *images]
+    elif result.text.strip():
+        wire["content"] = result.text
+    if result.is_error:
+        wire["is_error"] = True
+    return wire
+
+
+def _texts(text: str) -> list[JsonObject]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _image(image: ImageBlock) -> list[JsonObject]:
+    source = {"type": "base64", "media_type": image.mime_type, "data": image.data}
+    return [*_texts(image.label or ""), {"type": "image", "source": source}]
+
+
+def _document(document: DocumentBlock, *, citations: bool) -> JsonObject:
+    source: JsonObject
+    if document.mime_type.startswith("text/"):
+        source = {"type": "text", "media_type": "text/plain", "data": decode_text(document.data)}
+    else:
+        source = {"type": "base64", "media_type": document.mime_type, "data": document.data}
+    wire: JsonObject = {"type": "document", "source": source}
+    if document.title:
+        wire["title"] = document.title
+    if citations:
+        wire["citations"] = {"enabled": True}
+    return wire
+
+
+def _mark_cache(body: JsonObject) -> None:
+    """Mark the ends of the parts that stay the same from call to call: tools, system, conversation so far.
+
+    The end of the conversation at the last call is marked too: the cache looks back over twenty blocks only, and a
+    turn with many calls has more. These are the four marks that there may be.
+    """
+    ends = [as_list(body.get("tools")), as_list(body.get("system"))]
+    ends += [message["content"] for message in body["messages"] if message["role"] == "user"][-2:]
+    for blocks in ends:
+        if blocks:
+            # A copy: blocks may be replayed objects of the conversation.
+            blocks[-1] = {**blocks[-1], "cache_control": _CACHE}
+
+
+def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) -> tuple[int, JsonObject | None]:
+    """The limit of output tokens, and the thinking to ask for."""
+    wanted = request.max_output_tokens
+    effort = request.reasoning_effort
+    forced = request.tool_choice is not None and request.tool_choice.mode in ("required", "specific")
+    plain = wanted or DEFAULT_MAX_TOKENS
+    # With thinking, the model itself must be free to choose its tools.
+    if effort is None or effort in ("none", "off") or forced:
+        return plain, None
+    how = options.get("thinking") or ("adaptive" if _is_adaptive(request.model) else "budget")
+    if how == "adaptive":
+        return wanted or DEFAULT_MAX_TOKENS * 4, {"type": "adaptive"}
+    if _answers_unthinking_call(request.messages, provider):
+        return plain, None
+    budget = THINKING_BUDGETS.get(effort, THINKING_BUDGETS["medium"])
+    if wanted is None:
+        return DEFAULT_MAX_TOKENS + budget, {"type": "enabled", "budget_tokens": budget}
+    # The limit counts thinking too: leave at least half of it for the answer.
+    budget = min(budget, wanted // 2)
+    if budget < _MIN_BUDGET:
+        return plain, None
+    return wanted, {"type": "enabled", "budget_tokens": budget}
+
+
+def claude_version(model: str) -> tuple[int, int] | None:
+    """The version of a Claude model by its name, ``None`` where the name does not tell."""
+    match = _CLAUDE.search(model)
+    return (int(match.group(1)), int(match.group(2) or 0)) if match is not None else None
+
+
+def _is_adaptive(model: str) -> bool:
+    """Whether a model takes effort levels instead of budgets, as those from 4.6 on do."""
+    version = claude_version(model)
+    return version is not None and version >= (4, 6)
+
+
+def _answers_unthinking_call(messages: list[Message], provider: str) -> bool:
+    """Whether the request ends with results of a call that has no thinking before it.
+
+    The wire refuses to begin thinking there; it happens after a change of model or of effort.
+    """
+    if not messages or not isinstance(messages[-1], ToolMessage):
+        return False
+    last = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
+    return last is None or not any(
+        isinstance(block, ReasoningBlock) and _replayed(block, provider) is not None for block in last.blocks
+    )

@@ -1,0 +1,310 @@
+"""Ollama's own chat API, which streams JSON lines.
+
+Options of the endpoint:
+
+=================== ============= ==========================================================
+option              default       meaning
+=================== ============= ==========================================================
+``keep_alive``      the server's  how long the model stays in memory afterwards (``"30m"``)
+``body``            ``{}``        more fields for the body; they win
+any other                         a parameter of the model: ``num_ctx``, ``temperature``, ...
+=================== ============= ==========================================================
+
+The window of a model is the server's default unless ``num_ctx`` says otherwise; a longer conversation is cut at its
+beginning without a word, so set it for work with tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2s
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from jumpseat.adapters.adapter import Decoder, Endpoint
+from jumpseat.adapters.failures import failure_of_event
+from jumpseat.adapters.wire import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    decode_text,
+    dump_json,
+    hosted_as_text,
+    parse_arguments,
+    parse_object,
+)
+from jumpseat.adapters.wires.chat import BearerAdapter, strict_schema, tool_to_wire
+from jumpseat.adapters.wires.chat_quirks import left_out
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    Completed,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
+from jumpseat.errors import ProviderProtocolError
+
+_PORT: Final = 11434
+_OWN_OPTIONS: Final = frozenset({"keep_alive", "body"})
+_LEVELS: Final[Mapping[str, bool | str]] = {
+    "none": False,
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "max",
+    "max": "max",
+}
+
+
+class OllamaAdapter(BearerAdapter):
+    """Chat at ``<base_url>/api/chat``. The key is for Ollama's cloud; a server of one's own needs none."""
+
+    name: ClassVar[str] = "ollama"
+    path: ClassVar[str] = "/api/chat"
+    default_base_url: ClassVar[str | None] = "http://localhost:11434"
+    key_env: ClassVar[str | None] = "OLLAMA_API_KEY"
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return OllamaDecoder(self.signature, request)
+
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
+        return f"{address(endpoint.base_url).removesuffix('/api')}{self.path}"
+
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        return {"Accept": "application/x-ndjson"} if request.stream else {}
+
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        body: JsonObject = {"model": request.model, "messages": self.messages(request), "stream": request.stream}
+        choice = request.tool_choice
+        tools = [] if choice is not None and choice.mode == "none" else request.tools
+        if choice is not None and choice.mode == "specific":
+            # There is no choice of tools on this wire; the model can only be left with that one.
+            tools = [tool for tool in tools if tool.name == choice.name]
+        if tools:
+            body["tools"] = [tool_to_wire(tool) for tool in tools]
+        if request.reasoning_effort is not None:
+            body["think"] = _LEVELS.get(request.reasoning_effort, True)
+        if (wanted := request.response_format) is not None:
+            body["format"] = strict_schema(wanted.schema) if wanted.strict else wanted.schema
+        settings = {key: value for key, value in endpoint.options.items() if key not in _OWN_OPTIONS}
+        if request.max_output_tokens is not None:
+            settings.setdefault("num_predict", request.max_output_tokens)
+        if settings:
+            body["options"] = settings
+        if (keep_alive := endpoint.options.get("keep_alive")) is not None:
+            body["keep_alive"] = keep_alive
+        body.update(as_object(endpoint.options.get("body")))
+        return body
+
+    def messages(self, request: ModelRequest) -> list[JsonObject]:
+        """The whole conversation, the system message first."""
+        wire: list[JsonObject] = [{"role": "system", "content": request.system}] if request.system else []
+        last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
+        for position, message in enumerate(request.messages):
+            match message:
+                case UserMessage():
+                    wire += _user_to_wire(message, vision=request.vision)
+                case AssistantMessage():
+                    wire.append(self._assistant_to_wire(message, thinking=position > last_prompt))
+                case ToolMessage():
+                    wire += _results_to_wire(message, vision=request.vision)
+        return wire
+
+    def _assistant_to_wire(self, message: AssistantMessage, *, thinking: bool) -> JsonObject:
+        """One answer. Thinking goes back in the tool loop under way, where the models' templates use it."""
+        said = [block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks]
+        hosted = any(hosted_as_text(block) for block in message.blocks)
+        entry: JsonObject = {
+            "role": "assistant",
+            "content": "\n\n".join(part for part in said if part) if hosted else message.text(),
+        }
+        thoughts = [
+            block.text
+            for block in message.blocks
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature and block.text
+        ]
+        if thinking and thoughts:
+            entry["thinking"] = "".join(thoughts)
+        calls = [_call_to_wire(index, block) for index, block in enumerate(message.tool_uses())]
+        if calls:
+            entry["tool_calls"] = calls
+        return entry
+
+
+class OllamaDecoder:
+    """Reads one answer, whole or streamed. Calls come whole, each in a chunk of its own or several in one."""
+
+    def __init__(self, provider: str, request: ModelRequest) -> None:
+        self._provider = provider
+        self._turn = len(request.messages)
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: list[ToolUseBlock] = []
+        self._model: str | None = None
+        self._begun = False
+        self._completed = False
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        if self._completed or not data or data == "[DONE]":
+            return []
+        events: list[ModelEvent] = []
+        self._take(parse_object(data), events)
+        return events
+
+    def finish(self) -> list[ModelEvent]:
+        if not self._completed:
+            said = "in the middle of its answer" if self._begun else "before it said anything"
+            raise ProviderProtocolError(f"the provider ended the stream {said}")
+        return []
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        if not isinstance(body.get("message"), dict):
+            if body.get("error"):
+                raise failure_of_event(body)
+            raise ProviderProtocolError("expected a message in the provider's answer")
+        events: list[ModelEvent] = []
+        self._take({**body, "done": True}, events)
+        return events[-1:]
+
+    def _take(self, chunk: JsonObject, events: list[ModelEvent]) -> None:
+        message = chunk.get("message")
+        if message:
+            self._begun = True
+            thinking = message.get("thinking")
+            if thinking and isinstance(thinking, str):
+                self._thinking.append(thinking)
+                events.append(ReasoningDelta(thinking))
+            content = message.get("content")
+            if content and isinstance(content, str):
+                self._text.append(content)
+                events.append(TextDelta(content))
+            calls = message.get("tool_calls")
+            if calls:
+                for item in as_list(calls):
+                    self._take_call(as_object(item), as_text(chunk.get("created_at")), events)
+        elif chunk.get("error"):
+            raise failure_of_event(chunk)
+        self._model = self._model or as_text(chunk.get("model")) or None
+        if chunk.get("done"):
+            self._complete(chunk, events)
+
+    def _take_call(self, piece: JsonObject, created: str, events: list[ModelEvent]) -> None:
+        function = as_object(piece.get("function"))
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = "" if arguments is None else dump_json(arguments)
+        call_id = as_text(piece.get("id"))
+        if not call_id or any(call.id == call_id for call in self._calls):
+            # Unique in its conversation, and the same each time it is decoded.
+            seed = f"{self._turn}|{created}|{len(self._calls)}"
+            call_id = f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+        call = ToolUseBlock(call_id, as_text(function.get("name")), arguments, parse_arguments(arguments))
+        self._calls.append(call)
+        events.append(ToolCallDelta(call.id, call.name, arguments))
+
+    def _complete(self, chunk: JsonObject, events: list[ModelEvent]) -> None:
+        self._completed = True
+        blocks: list[AssistantBlock] = []
+        if self._thinking:
+            # What has nothing of its provider's own is not kept from turn to turn.
+            blocks.append(ReasoningBlock("".join(self._thinking), self._provider, {"field": "thinking"}))
+        if self._text:
+            blocks.append(TextBlock("".join(self._text)))
+        blocks += self._calls
+        stop: StopReason = "tool_use" if self._calls else "end_turn"
+        if chunk.get("done_reason") == "length":
+            stop = "max_tokens"
+        usage = Usage(as_count(chunk.get("prompt_eval_count")), as_count(chunk.get("eval_count")))
+        events.append(
+            Completed(AssistantMessage(blocks), stop, usage if usage != Usage() else None, self._model, None)
+        )
+
+
+def address(host: str) -> str:
+    """A base URL out of all that ``OLLAMA_HOST`` may hold: a URL, a host, a host and a port, a port.
+
+    The address on which a server listens everywhere is reached at this machine.
+    """
+    text = host.strip().rstrip("/")
+    if "://" in text:
+        return text
+    parts = urlsplit(f"//{text}")
+    name = parts.hostname or "localhost"
+    if name in ("0.0.0.0", "::"):  # noqa: S104 - nothing is bound here
+        name = "localhost"
+    if text == "ollama.com":
+        return "https://ollama.com"
+    shown = f"[{name}]" if ":" in name else name
+    return f"http://{shown}:{parts.port or _PORT}{parts.path}"
+
+
+def _user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
+    """One user message, or none where it carried images only and the model sees none."""
+    lines: list[str] = []
+    images: list[str] = []
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                lines.append(block.text)
+            case ImageBlock():
+                if vision:
+                    images.append(block.data)
+                    lines += [block.label] if block.label else []
+            case DocumentBlock():
+                lines.append(_document(block))
+    if not lines and not images:
+        return []
+    return [{"role": "user", "content": "\n".join(lines), **({"images": images} if images else {})}]
+
+
+def _document(document: DocumentBlock) -> str:
+    if not document.mime_type.startswith("text/"):
+        return left_out(document.title or "")
+    text = decode_text(document.data)
+    return f"{document.title}\n{text}" if document.title else text
+
+
+def _call_to_wire(index: int, block: ToolUseBlock) -> JsonObject:
+    arguments = block.arguments
+    if arguments is None:
+        # The wire knows objects only; the model must still see what it wrote.
+        arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
+    return {
+        "id": block.id,
+        "type": "function",
+        "function": {"index": index, "name": block.name, "arguments": arguments},
+    }
+
+
+def _results_to_wire(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
+    """The results in call order, then one user message for every result that carries images."""
+    wire: list[JsonObject] = [
+        {
+            "role": "tool",
+            "tool_name": result.tool_name,
+            "tool_call_id": result.tool_use_id,
+            "content": result.text,
+        }
+        for result in message.results
+    ]
+    if vision:
+        for result in message.results:
+            wire += _user_to_wire(UserMessage([*result.images]), vision=True)
+    return wire

@@ -1,0 +1,283 @@
+"""OpenAI's Responses API, and servers that speak it.
+
+Nothing is kept at the provider (``store`` is false): every request carries the whole conversation, and reasoning
+goes back in the encrypted form it came in. Calls and their results belong together by ``call_id``; the ids of
+items are never relied on, for some servers give one item another id in every event.
+
+Options of the endpoint (``Endpoint.options``), for servers that need them:
+
+====================== ================== =============================================================
+option                 default            meaning
+====================== ================== =============================================================
+``system_role``        ``instructions``   ``system`` or ``developer``: the system message as first input
+``reasoning``          by model name      whether the model reasons: models that do not refuse the question
+``hosted_tools``       ``[]``             tools that the provider runs itself (``[{"type": "web_search"}]``)
+``body``               ``{}``             more fields for the body; they win
+====================== ================== =============================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2s
+from typing import Any, ClassVar, Final
+
+from jumpseat.adapters.adapter import Decoder, Endpoint
+from jumpseat.adapters.capabilities import hosted
+from jumpseat.adapters.wire import (
+    arguments_text,
+    as_list,
+    as_object,
+    as_text,
+    data_url,
+    decode_text,
+    hosted_as_text,
+)
+from jumpseat.adapters.wires.chat import BearerAdapter, named_schema
+from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, replayable
+from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
+    ImageBlock,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import (
+    ModelRequest,
+    ToolChoice,
+    ToolSpec,
+)
+
+ENCRYPTED: Final = "reasoning.encrypted_content"
+
+MAX_CALL_ID: Final = 64
+"""The wire refuses longer ids of calls; other providers have them."""
+
+_REASONING_MODELS: Final = re.compile(
+    r"(?:^|/)(?:o[1-9]|gpt-(?:[5-9]|\d\d)|codex|grok-4)(?![a-z0-9])", re.IGNORECASE
+)
+
+
+class OpenAIResponsesAdapter(BearerAdapter):
+    """Responses at ``<base_url>/responses``."""
+
+    name: ClassVar[str] = "openai_responses"
+    path: ClassVar[str] = "/responses"
+    hosted: ClassVar[Mapping[str, JsonObject]] = {
+        "web_search": {"type": "web_search"},
+        "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+        "file_search": {"type": "file_search"},
+    }
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return ResponsesDecoder(self.signature, request)
+
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+        options = endpoint.options
+        role = options.get("system_role")
+        body: JsonObject = {"model": request.model}
+        if request.system and not role:
+            body["instructions"] = request.system
+        body["input"] = self.input(request)
+        if request.system and role:
+            body["input"].insert(0, message_item(str(role), request.system))
+        wanted = [{**form, **more} for form, more in hosted(self.hosted, request)]
+        kinds = {tool["type"] for tool in wanted}
+        configured = [
+            tool for tool in as_list(options.get("hosted_tools")) if as_object(tool).get("type") not in kinds
+        ]
+        tools = [*map(tool_to_wire, request.tools), *wanted, *configured]
+        if tools:
+            body["tools"] = tools
+            if request.tool_choice is not None:
+                body["tool_choice"] = tool_choice_to_wire(request.tool_choice)
+                if request.tool_choice.parallel is not None:
+                    body["parallel_tool_calls"] = request.tool_choice.parallel
+        body["stream"] = request.stream
+        body["store"] = False
+        body.update(_reasoning_fields(request, options.get("reasoning")))
+        if "code_interpreter" in kinds:
+            # What the code printed comes only if it is asked for.
+            body["include"] = [*body.get("include", []), "code_interpreter_call.outputs"]
+        if request.max_output_tokens is not None:
+            body["max_output_tokens"] = request.max_output_tokens
+        if request.response_format is not None:
+            body["text"] = {"format": {"type": "json_schema", **named_schema(request.response_format)}}
+        body.update(as_object(options.get("body")))
+        return body
+
+    def input(self, request: ModelRequest) -> list[JsonObject]:
+        """The conversation as items."""
+        items: list[JsonObject] = []
+        for message in request.messages:
+            match message:
+                case UserMessage():
+                    items += user_items(message, vision=request.vision)
+                case AssistantMessage():
+                    items += self.assistant_items(message)
+                case ToolMessage():
+                    items += tool_result_items(message, vision=request.vision)
+        return items
+
+    def assistant_items(self, message: AssistantMessage) -> list[JsonObject]:
+        """What the model said, in its order; reasoning that led to a call stands before that call."""
+        calls = {block.id for block in message.tool_uses()}
+        before_call: dict[str, list[JsonObject]] = {}
+        items: list[JsonObject] = []
+        texts: list[str] = []
+
+        def end_text() -> None:
+            if any(texts):
+                items.append(message_item("assistant", "".join(texts)))
+            texts.clear()
+
+        for block in message.blocks:
+            match block:
+                case TextBlock():
+                    texts.append(block.text)
+                case ReasoningBlock():
+                    kept = as_object(block.provider_data) if block.provider == self.signature else {}
+                    item = replayable(as_object(kept.get("item")))
+                    call = as_text(kept.get("before"))
+                    if item and call in calls:
+                        before_call.setdefault(call, []).append(item)
+                    elif item:
+                        end_text()
+                        items.append(item)
+                case ToolUseBlock():
+                    end_text()
+                    items += before_call.pop(block.id, [])
+                    items.append(
+                        {
+                            "type": "function_call",
+                            "call_id": _call_id(block.id),
+                            "name": block.name,
+                            "arguments": arguments_text(block),
+                        }
+                    )
+                case HostedToolUseBlock() | HostedToolResultBlock():
+                    own = block.provider == self.signature
+                    item = replayable(as_object(block.provider_data)) if own else {}
+                    if not item and not (own and isinstance(block, HostedToolResultBlock)):
+                        text = hosted_as_text(block)
+                        item = message_item("assistant", text) if text else {}
+                    if item:
+                        end_text()
+                        items.append(item)
+        end_text()
+        return items
+
+
+def _reasoning_fields(request: ModelRequest, reasons: Any) -> JsonObject:
+    """How hard to think, and that thoughts are to come in a form that can be sent back."""
+    if reasons is None:
+        reasons = request.reasoning_effort is not None or _REASONING_MODELS.search(request.model) is not None
+    if not reasons:
+        return {}
+    wanted: JsonObject = {}
+    if request.reasoning_effort is not None:
+        wanted["effort"] = request.reasoning_effort
+    if request.reasoning_summary not in (None, "none"):
+        wanted["summary"] = request.reasoning_summary
+    fields: JsonObject = {"include": [ENCRYPTED]}
+    if wanted:
+        fields["reasoning"] = wanted
+    return fields
+
+
+def tool_to_wire(tool: ToolSpec) -> JsonObject:
+    """One function definition."""
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": object_parameters(tool.parameters),
+        # Without a word the wire makes every schema a strict one, in which all that is optional is required.
+        "strict": False,
+    }
+
+
+def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
+    """How freely the model may call tools."""
+    return {"type": "function", "name": choice.name} if choice.mode == "specific" else choice.mode
+
+
+def message_item(role: str, content: str | list[JsonObject]) -> JsonObject:
+    """A message among the input items."""
+    return {"type": "message", "role": role, "content": content}
+
+
+def user_items(message: UserMessage, *, vision: bool) -> list[JsonObject]:
+    """One user message, or none where it carried images only and the model sees none."""
+    parts: list[JsonObject] = []
+    for block in message.blocks:
+        match block:
+            case TextBlock():
+                parts.append(_text_part(block.text))
+            case ImageBlock():
+                if vision:
+                    parts += image_parts(block)
+            case DocumentBlock():
+                parts.append(document_part(block))
+    if not parts:
+        return []
+    if all(part["type"] == "input_text" for part in parts):
+        return [message_item("user", "\n".join(part["text"] for part in parts))]
+    return [message_item("user", parts)]
+
+
+def tool_result_items(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
+    """The results in call order, then one user message for every result that carries images.
+
+    The wire takes images in results too, but many that speak it do not.
+    """
+    items: list[JsonObject] = [
+        {"type": "function_call_output", "call_id": _call_id(result.tool_use_id), "output": result.text}
+        for result in message.results
+    ]
+    if vision:
+        for result in message.results:
+            parts = [part for image in result.images for part in image_parts(image)]
+            if parts:
+                items.append(message_item("user", parts))
+    return items
+
+
+def image_parts(image: ImageBlock) -> list[JsonObject]:
+    """An image, after its label if it has one."""
+    label = [_text_part(image.label)] if image.label else []
+    return [
+        *label,
+        {"type": "input_image", "detail": "auto", "image_url": data_url(image.data, image.mime_type)},
+    ]
+
+
+def document_part(document: DocumentBlock) -> JsonObject:
+    """A document: text as text, anything else as a file."""
+    if document.mime_type.startswith("text/"):
+        text = decode_text(document.data)
+        return _text_part(f"{document.title}\n{text}" if document.title else text)
+    return {
+        "type": "input_file",
+        "filename": document.title or "document",
+        "file_data": data_url(document.data, document.mime_type),
+    }
+
+
+def _text_part(text: str) -> JsonObject:
+    return {"type": "input_text", "text": text}
+
+
+def _call_id(tool_use_id: str) -> str:
+    """The id of a call as the wire takes it: one that is too long becomes another, always the same."""
+    if len(tool_use_id) <= MAX_CALL_ID:
+        return tool_use_id
+    return f"call_{blake2s(tool_use_id.encode(), digest_size=12).hexdigest()}"

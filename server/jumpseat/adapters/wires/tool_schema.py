@@ -1,0 +1,27 @@
+"""The parameters of a tool as all wires take them: one object, with properties, at the top.
+
+What client tools and MCP servers bring may be a choice of objects, a reference, or nothing at all. What cannot be
+said in one object is loosened, never tightened: the tool itself checks what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jumpseat.adapters.wire import as_object
+from jumpseat.agent.blocks import JsonObject
+
+_NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "$ref", "enum", "const", "not")
+
+
+def object_parameters(schema: JsonObject) -> JsonObject:
+    """``schema`` itself where it is fine already, as nearly all are."""
+    odd = any(key in schema for key in _NOT_AT_THE_TOP)
+    if not odd and schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
+        return schema
+    if odd:
+        from jumpseat.adapters.wires.gemini_schema import inlined, one_object
+
+        schema = one_object(inlined(schema))
+    rest = {key: value for key, value in schema.items() if key not in _NOT_AT_THE_TOP}
+    return {**rest, "type": "object", "properties": as_object(schema.get("properties"))}

@@ -1,0 +1,133 @@
+"""The text a prompt becomes before it goes to the model.
+
+A date, the prompt, a reminder, references to what is attached, a blank line between the parts. The recorded
+conversations of the Copilot SDK's own test suite fix the blank lines, so the reminder goes out with every prompt. A
+prompt is wrapped once and kept that way: re-dating old prompts would break the providers' prompt caches.
+
+Whatever a client attaches, each attachment stays on its line: names cannot end the block they stand in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+
+import anyio
+import anyio.to_thread
+
+from jumpseat.agent.conversation.references import reference
+
+REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"
+
+READ_BYTES: Final = 1 << 20
+COUNTED_BYTES: Final = 64 << 20
+"""Lines of larger files are not counted."""
+PATIENCE_S: Final = 5.0
+"""How long a prompt waits for the disk to tell about what is attached."""
+
+_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+async def wrapped(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path) -> str:
+    """The full text of a user message. ``now`` is an ISO 8601 time.
+
+    Files are looked at in a thread and not for long: a disk that does not answer costs the counts, not the prompt.
+    """
+    if any(item.get("type") in ("file", "directory") for item in attachments):
+        with anyio.move_on_after(PATIENCE_S):
+            return await anyio.to_thread.run_sync(
+                wrap_prompt, prompt, attachments, now, cwd, abandon_on_cancel=True
+            )
+    return wrap_prompt(prompt, attachments, now, cwd, look=False)
+
+
+def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path, *, look: bool = True) -> str:
+    """What :func:`wrapped` gives, at once; without ``look`` the disk is left alone."""
+    selections = [part for item in attachments if (part := _selection(item)) is not None]
+    files = [part for item in attachments if (part := _tagged_file(item, cwd, look=look)) is not None]
+    references = [_on_one_line(part) for item in attachments if (part := reference(item)) is not None]
+    parts = [*selections, f"<current_datetime>{now}</current_datetime>", prompt, REMINDER]
+    if files:
+        parts.append("<tagged_files>\n" + "\n".join(files) + "\n</tagged_files>")
+    if references:
+        parts.append("<github_references>\n" + "\n".join(references) + "\n</github_references>")
+    return "\n\n".join(parts)
+
+
+def is_plain(told: str, prompt: str) -> bool:
+    """Whether the model was told ``prompt`` and nothing else that matters."""
+    if told == prompt:
+        return True
+    return told.startswith("<current_datetime>") and told.endswith(f"</current_datetime>\n\n{prompt}\n\n{REMINDER}")
+
+
+def _selection(item: dict[str, Any]) -> str | None:
+    if item.get("type") != "selection":
+        return None
+    selection: Any = item.get("selection")
+    start: Any = cast("dict[str, Any]", selection).get("start") if isinstance(selection, dict) else None
+    line: Any = cast("dict[str, Any]", start).get("line") if isinstance(start, dict) else None
+    where = f" (line {line + 1})" if isinstance(line, int) else ""
+    name = _on_one_line(Path(str(item.get("displayName") or item.get("filePath") or "")).name)
+    return (
+        "<ide_selection>\nThe user has the following text selected in their IDE."
+        " This may or may not be related to their request.\n"
+        f"File: {name}{where}\n```\n{item.get('text', '')}\n```\n</ide_selection>"
+    )
+
+
+def _tagged_file(item: dict[str, Any], cwd: Path, *, look: bool) -> str | None:
+    if item.get("type") not in ("file", "directory") or not isinstance(item.get("path"), str):
+        return None
+    path: str = item["path"]
+    known = ""
+    if look:
+        what: Callable[[Path, Any], str] = _of_directory if item["type"] == "directory" else _of_file
+        # Missing, unreadable, or no path at all: the model gets to know what the user has named.
+        with suppress(OSError, ValueError):
+            known = f" ({what(cwd / path, item.get('lineRange'))})"
+    return f"* {_on_one_line(path)}{known}"
+
+
+def _of_directory(path: Path, _lines: Any) -> str:
+    return f"{sum(1 for _ in path.iterdir())} items"
+
+
+def _of_file(path: Path, span: Any) -> str:
+    if not path.is_file():
+        # A pipe must not be waited for.
+        raise ValueError(f"{str(path)!r} is not a file")
+    size = path.stat().st_size
+    if size > COUNTED_BYTES:
+        return f"{size} bytes"
+    lines = _count_lines(path)
+    if lines is None:
+        return f"binary, {size} bytes"
+    if not isinstance(span, dict):
+        return f"{lines} lines"
+    start: Any = cast("dict[str, Any]", span).get("start")
+    end: Any = cast("dict[str, Any]", span).get("end")
+    which = f"line {start}" if start == end else f"lines {start}-{end}"
+    return f"{which} of {lines} lines"
+
+
+def _count_lines(path: Path) -> int | None:
+    """How many lines a text file has, a last one without an end included; ``None`` where it is no text.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        while piece := file.read(READ_BYTES):
+            if b"\0" in piece:
+                return None
+            lines, last = lines + piece.count(b"\n"), piece
+    return lines if last.endswith(b"\n") else lines + 1
+
+
+def _on_one_line(text: str) -> str:
+    return _BREAKS.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

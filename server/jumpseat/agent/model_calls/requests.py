@@ -1,0 +1,123 @@
+"""What a session asks its model: which model that is, and the request with all that goes into it.
+
+Functions over a session. The loop sends such requests, a compaction sends one with a question behind it, and
+``jumpseat.session.nextRequest`` only shows one.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import anyio
+
+from jumpseat.agent.blocks import TextBlock, UserMessage
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.conversation.prompt import wrapped
+from jumpseat.agent.conversation.system_prompt import system_prompt, to_transform
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.model_calls.hosted_tools import beside_hosted, hosted_for_call
+from jumpseat.agent.model_calls.structured import able_to_answer, format_for_call
+from jumpseat.agent.model_calls.tool_choice import choice_for_call
+from jumpseat.agent.model_calls.tool_protocol import able_to_call
+from jumpseat.agent.rewriting import as_sent
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import ClientCallError, JumpseatError
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import SpecificToolChoice
+
+log = logging.getLogger(__name__)
+
+
+async def next_request(session: Session, text: str | None) -> tuple[ResolvedModel, ModelRequest]:
+    """The model call that ``text`` would begin now, or that would go on from where the conversation is.
+
+    Nothing is sent to the model and nothing changes in the session. The hooks are not asked what they would make of
+    the prompt; the client is asked to rewrite the sections of the system message that it rewrites.
+
+    Raises:
+        JumpseatError: the session's model cannot be had.
+    """
+    resolved = await find_model(session)
+    await session.tools.look(text or "")
+    try:
+        request = build_request(session, Prompt(text or ""), await system_message(session), resolved)
+        if text is not None:
+            said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
+            request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
+    finally:
+        # What it mentions was not said.
+        await session.tools.look("")
+    return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
+
+
+async def system_message(session: Session) -> str:
+    """The system message for one prompt. A client that fails to rewrite a section leaves it as it is."""
+    config, cwd = session.settings.system_message, session.settings.cwd
+    instructions = session.around.read_instructions(session.settings)
+    tools = session.tools.instructions()
+    folders = session.permissions.grounds.added
+    transformed: dict[str, str] = {}
+    wanted = to_transform(config, cwd, instructions, tools, folders)
+    client = session.clients.transform_client()
+    if wanted and client is not None:
+        try:
+            with anyio.fail_after(session.hooks.patience_s):
+                answer = await client.transform_system_message(session.id, wanted)
+        except (ClientCallError, TimeoutError) as error:
+            log.warning("session %s: the system message was not transformed: %s", session.id, error)
+        else:
+            transformed = {name: text for name, text in answer.items() if name in wanted}
+    agent = session.settings.custom_agent
+    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent.prompt if agent else "")
+
+
+async def find_model(session: Session) -> ResolvedModel:
+    """The model to call now: that of the custom agent where it wants one that can be had, else the session's.
+
+    Raises:
+        JumpseatError: the session's model cannot be had.
+    """
+    settings, models, ask = session.settings, session.around.models, session.clients.ask_token
+    wanted = settings.for_model()
+    if wanted.model != settings.model:
+        try:
+            return await models.resolve(wanted, ask_token=ask)
+        except JumpseatError as error:
+            text = f"The agent {settings.agent!r} cannot have the model {wanted.model!r}: {error}"
+        if text != session.agent_model_missing:
+            session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
+        session.agent_model_missing = text
+    return await models.resolve(settings, ask_token=ask)
+
+
+def build_request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
+    settings = session.settings
+    tools = session.tools.specs(_needed(session, prompt))
+    hosted = hosted_for_call(session, prompt, resolved, tools)
+    tools = beside_hosted(session, tools, hosted)
+    return ModelRequest(
+        model=resolved.wire_name,
+        system=system,
+        messages=session.conversation.messages(),
+        tools=tools,
+        tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
+        hosted_tools=hosted,
+        stream=settings.streaming,
+        vision=resolved.info.vision is not False and resolved.model.capabilities(resolved.wire_name).images,
+        reasoning_effort=settings.for_model().reasoning_effort,
+        reasoning_summary=settings.reasoning_summary,
+        max_output_tokens=resolved.info.max_output_tokens,
+        response_format=format_for_call(settings, prompt),
+        settings={**settings.adapter_settings, **prompt.adapter_settings},
+        headers=prompt.headers,
+        session_id=session.id,
+        interaction_id=prompt.interaction_id,
+    )
+
+
+def _needed(session: Session, prompt: Prompt) -> str | None:
+    choice = prompt.tool_choice or session.settings.tool_choice
+    return choice.tool_name if isinstance(choice, SpecificToolChoice) else None

@@ -1,0 +1,42 @@
+"""Which tools a model must or must not call, over the calls of one run.
+
+``auto`` and ``none`` hold for a whole run. ``required`` and ``specific`` hold for its first model call: a model
+that had to call a tool in every answer could never end its run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jumpseat.agent.model import ToolChoice
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError
+from jumpseat_protocol.sessions import SpecificToolChoice, ToolChoiceConfig
+
+
+def check_choice(config: ToolChoiceConfig | None, names: Collection[str]) -> None:
+    """Judge a choice before anything is done for it.
+
+    Raises:
+        InvalidRequestError: it names a tool that is not among ``names``.
+    """
+    if isinstance(config, SpecificToolChoice) and config.tool_name not in names:
+        there = f"expected one of {', '.join(sorted(names))}" if names else "the session has no tools"
+        raise InvalidRequestError(f"toolChoice names the unknown tool {config.tool_name!r}, {there}")
+
+
+def choice_for_call(settings: SessionSettings, prompt: Prompt, names: Collection[str]) -> ToolChoice | None:
+    """The choice for the next model call of ``prompt``; ``names`` are the tools on offer.
+
+    Raises:
+        InvalidRequestError: it names a tool that is no longer there.
+    """
+    config = prompt.tool_choice or settings.tool_choice
+    if config is None:
+        return None
+    if prompt.called and config.mode in ("required", "specific"):
+        return None if config.parallel is None else ToolChoice(parallel=config.parallel)
+    check_choice(config, names)
+    name = config.tool_name if isinstance(config, SpecificToolChoice) else None
+    return ToolChoice(config.mode, name, config.parallel)

@@ -1,0 +1,306 @@
+"""Finding the calls in the text of an answer while it comes, and leaving the rest to be shown.
+
+A block is ``<tools>`` with a ``<tool>`` in it, outside of code, or a lone ``<tool>`` that begins a line and names a
+tool on offer; either may stand alone in a fenced code block that is labelled ``xml`` or not at all, which then goes
+with it. Everything else is text, other XML and XML in other code included.
+
+What is fed may be cut anywhere: what comes out is the same, and only what may yet be the beginning of a block is
+held back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model_calls.xml_tools.reader import MAX_TAG_CHARS, START, UNDER_WAY, Block, BlockReader
+
+MAX_HELD_CHARS: Final = 1000
+"""How much layout may stand between the beginning of a code block and that of the calls in it."""
+
+Piece: TypeAlias = str | Block
+
+_MARK: Final = re.compile(r"[<`~]")
+_TICKS: Final = re.compile(r"`+|[^`]+")
+_RUN: Final = re.compile(r"`+|~+")
+_SPACE: Final = re.compile(r"\s*")
+_LAYOUT: Final = re.compile(r"(?:\s|<!--.*?-->|<\?xml[^<>]*\?>)*", re.DOTALL)
+_LAYOUT_UNDER_WAY: Final = re.compile(r"<(?:!(?:-(?:-.*)?)?|\?(?:x(?:m(?:l[^<>]*)?)?)?)?\Z", re.DOTALL)
+_ROOT: Final = re.compile(r"<tools?(?=[\s/>])")
+_NAMED: Final = re.compile(r"\sname\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>=]*[^\s\"'<>=/]))")
+_NAME_CHILD: Final = re.compile(r"\s*<name\s*>\s*([^<>]*?)\s*</name\s*>")
+_NAME_UNDER_WAY: Final = re.compile(
+    r"\s*(?:<(?:n(?:a(?:m(?:e(?:\s*(?:>[^<>]*(?:<(?:/(?:n(?:a(?:m(?:e\s*)?)?)?)?)?)?)?)?)?)?)?)?)?\Z"
+)
+_LABELS: Final = ("", "xml")
+
+_Verdict: TypeAlias = Literal["block", "text", "more"]
+
+
+class Scanner:
+    """Finds the calls of one answer. ``tools`` are the schemas of the tools on offer, by name."""
+
+    def __init__(self, tools: Mapping[str, JsonObject]) -> None:
+        self._tools = tools
+        self._waiting = ""
+        self._out: list[Piece] = []
+        self._step = self._in_text
+        # Of the line that is being read: whether nothing but spaces has come, and the code in it.
+        self._fresh = True
+        self._ticks = 0
+        self._open_ticks = 0
+        # Of the code block: its fence, the line that began it, and its line that is being read.
+        self._fence = ""
+        self._opening = ""
+        self._line = ""
+        self._reader: BlockReader | None = None
+        self._called = False
+
+    def feed(self, text: str) -> list[Piece]:
+        """Take more of the answer; what can be told of it now, in order."""
+        if self._step == self._in_text and not self._waiting and not _MARK.search(text):
+            # Most of what models say.
+            self._show(text)
+        else:
+            self._go_through(self._waiting + text, final=False)
+        out, self._out = self._out, []
+        return out
+
+    def finish(self) -> list[Piece]:
+        """What is left of it, when there is no more to come."""
+        self._go_through(self._waiting, final=True)
+        if self._step == self._at_opening:
+            self._into_code()
+        if self._reader is not None:
+            self._out.append(self._reader.block())
+            self._reader = None
+        out, self._out = self._out, []
+        return out
+
+    def _go_through(self, text: str, *, final: bool) -> None:
+        at = 0
+        while at < len(text):
+            step = self._step
+            after = step(text, at, final)
+            if after == at and step == self._step:
+                break
+            at = after
+        self._waiting = text[at:]
+
+    # --- text ---------------------------------------------------------------------------------------------------
+
+    def _in_text(self, text: str, at: int, final: bool) -> int:
+        found = _MARK.search(text, at)
+        if found is None or found.start() > at:
+            end = found.start() if found else len(text)
+            self._show(text[at:end])
+            return end
+        return self._at_mark(text, at, final) if text[at] == "<" else self._at_run(text, at, final)
+
+    def _at_mark(self, text: str, at: int, final: bool) -> int:
+        self._end_ticks()
+        if not self._open_ticks:
+            if self._called and self._fresh and text.startswith("<tool_result", at):
+                # The model goes on with results that it has made up.
+                self._step = self._nowhere
+                return at
+            match self._verdict(text, at, final, fresh=self._fresh):
+                case "block":
+                    self._begin("")
+                    return at
+                case "more":
+                    return at
+                case "text":
+                    pass
+        self._show("<")
+        return at + 1
+
+    def _at_run(self, text: str, at: int, final: bool) -> int:
+        """Backticks or tildes: a fence, where they begin a line."""
+        run = _RUN.match(text, at)
+        assert run is not None
+        if not self._fresh:
+            self._show(run[0])
+            return run.end()
+        if run.end() == len(text) and not final:
+            return at
+        line_end = text.find("\n", run.end())
+        info = text[run.end() : line_end if line_end >= 0 else len(text)]
+        if len(run[0]) < 3 or (run[0][0] == "`" and "`" in info):
+            self._show(run[0])
+            return run.end()
+        label = info.strip().lower()
+        short = len(info) < 64
+        if line_end < 0 and not final and short and "xml".startswith(label):
+            return at
+        self._fence = run[0]
+        if line_end >= 0 and short and label in _LABELS:
+            self._opening = text[at : line_end + 1]
+            self._step = self._at_opening
+            return line_end + 1
+        self._line = ""
+        self._step = self._at_label if run[0][0] == "`" else self._in_code
+        self._out.append(run[0])
+        return run.end()
+
+    def _show(self, text: str) -> None:
+        self._out.append(text)
+        line = text.rpartition("\n")
+        if line[1]:
+            self._fresh, self._ticks, self._open_ticks = True, 0, 0
+        rest = line[2]
+        self._fresh = self._fresh and not rest.strip()
+        if "`" in rest or self._ticks:
+            for piece in _TICKS.findall(rest):
+                if piece[0] == "`":
+                    self._ticks += len(piece)
+                else:
+                    self._end_ticks()
+
+    def _end_ticks(self) -> None:
+        """A run of backticks is over: code begins, or ends where as many began it."""
+        if self._ticks and self._open_ticks in (0, self._ticks):
+            self._open_ticks = 0 if self._open_ticks else self._ticks
+        self._ticks = 0
+
+    def _nowhere(self, text: str, _at: int, _final: bool) -> int:
+        return len(text)
+
+    # --- code ---------------------------------------------------------------------------------------------------
+
+    def _at_label(self, text: str, at: int, _final: bool) -> int:
+        """The rest of the line that begins a code block. With a backtick in it, it is code within the text."""
+        end, tick = text.find("\n", at), text.find("`", at)
+        if tick >= 0 and (end < 0 or tick < end):
+            self._fresh, self._ticks, self._open_ticks = False, 0, len(self._fence)
+            self._step = self._in_text
+            end = tick
+        elif end >= 0:
+            self._step = self._in_code
+        self._out.append(text[at : end if end >= 0 else len(text)])
+        return end if end >= 0 else len(text)
+
+    def _in_code(self, text: str, at: int, _final: bool) -> int:
+        """A code block of another language: shown as it is, up to the line that ends it."""
+        end = text.find("\n", at) + 1
+        self._line = (self._line + text[at : end or len(text)])[:200]
+        self._out.append(text[at : end or len(text)])
+        if not end:
+            return len(text)
+        line, self._line = self._line.strip(), ""
+        if len(line) >= len(self._fence) and not line.strip(self._fence[0]):
+            self._step = self._in_text
+            self._fresh, self._ticks, self._open_ticks = True, 0, 0
+        return end
+
+    def _at_opening(self, text: str, at: int, final: bool) -> int:
+        """The beginning of a code block that may hold calls; its first line is held back."""
+        window = text[at : at + MAX_HELD_CHARS]
+        layout = _LAYOUT.match(window)
+        assert layout is not None
+        start = at + layout.end()
+        under_way = layout.end() == len(window) or _LAYOUT_UNDER_WAY.match(window, layout.end())
+        if under_way and not final and len(window) < MAX_HELD_CHARS:
+            return at
+        verdict = self._verdict(text, start, final, fresh=True) if text.startswith("<", start) else "text"
+        if verdict == "more":
+            return at
+        if verdict == "block":
+            self._begin(self._fence)
+            return start
+        self._into_code()
+        return at
+
+    def _into_code(self) -> None:
+        """It is code after all."""
+        self._out.append(self._opening)
+        self._line = ""
+        self._step = self._in_code
+
+    # --- blocks -------------------------------------------------------------------------------------------------
+
+    def _begin(self, fence: str) -> None:
+        self._fence = fence
+        end = re.compile(rf"\n[ \t]*{fence[0]}{{{len(fence)},}}[ \t]*\n") if fence else None
+        self._reader = BlockReader(self._tools, end)
+        self._step = self._in_block
+
+    def _in_block(self, text: str, at: int, final: bool) -> int:
+        reader = self._reader
+        assert reader is not None
+        after = reader.read(text, at, final=final)
+        if reader.done:
+            self._out.append(reader.block())
+            self._reader, self._called = None, True
+            self._step = self._after_block
+        return after
+
+    def _after_block(self, text: str, at: int, final: bool) -> int:
+        """Layout behind a block goes with it, and so does the end of its code block."""
+        space = _SPACE.match(text, at)
+        assert space is not None
+        start = space.end()
+        if start == len(text):
+            return start
+        if not self._fence:
+            self._fresh, self._ticks, self._open_ticks = True, 0, 0
+            self._step = self._in_text
+            return start
+        run = _RUN.match(text, start)
+        if run is not None and run[0][0] == self._fence[0]:
+            line_end = text.find("\n", run.end())
+            rest = text[run.end() : line_end if line_end >= 0 else len(text)]
+            if not rest.strip():
+                if line_end < 0 and not final:
+                    return start
+                if len(run[0]) >= len(self._fence):
+                    self._fence = ""
+                    return line_end + 1 if line_end >= 0 else len(text)
+        verdict = self._verdict(text, start, final, fresh=True) if text.startswith("<", start) else "text"
+        if verdict == "more":
+            return start
+        if verdict == "block":
+            self._begin(self._fence)
+        else:
+            self._into_code()
+        return start
+
+    def _verdict(self, text: str, at: int, final: bool, *, fresh: bool) -> _Verdict:
+        """Whether a block begins here; what begins none is text at once."""
+        window = text[at : at + MAX_TAG_CHARS]
+        open_ended = not final and len(window) < MAX_TAG_CHARS
+        if open_ended and (
+            _begins(window, "<tools") or (self._called and fresh and _begins(window, "<tool_result"))
+        ):
+            return "more"
+        root = _ROOT.match(window)
+        tag = START.match(window)
+        if root is None:
+            return "text"
+        if tag is None:
+            return "more" if open_ended and UNDER_WAY.match(window) else "text"
+        if root[0] == "<tool":
+            return self._verdict_of_lone(window, tag, open_ended) if fresh else "text"
+        if tag[3]:
+            return "text"
+        inside = text[at + tag.end() : at + tag.end() + MAX_TAG_CHARS]
+        layout = _LAYOUT.match(inside)
+        assert layout is not None
+        rest = inside[layout.end() :]
+        if re.match(r"<tool[\s/>]", rest):
+            return "block"
+        under_way = not rest or _begins(rest, "<tool>") or _LAYOUT_UNDER_WAY.match(rest)
+        return "more" if not final and under_way and len(inside) < MAX_TAG_CHARS else "text"
+
+    def _verdict_of_lone(self, window: str, tag: re.Match[str], open_ended: bool) -> _Verdict:
+        if named := _NAMED.search(tag[2]):
+            return "block" if (named[1] or named[2] or named[3] or "").strip() in self._tools else "text"
+        if child := _NAME_CHILD.match(window, tag.end()):
+            return "block" if child[1] in self._tools else "text"
+        return "more" if open_ended and _NAME_UNDER_WAY.match(window, tag.end()) else "text"
+
+
+def _begins(window: str, wanted: str) -> bool:
+    return len(window) <= len(wanted) and wanted.startswith(window)

@@ -1,0 +1,186 @@
+"""Asking clients for permission, and what their decisions mean.
+
+A question goes to all attached clients; the first answer counts, and all are told what came of it. Whom to ask, and
+what to keep of an answer, is :mod:`jumpseat.agent.permissions.permissions`'s to say.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import anyio
+
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.pending import Pending, PendingRequests
+from jumpseat_protocol import events
+from jumpseat_protocol.permissions import (
+    AssistedApproval,
+    PermissionDecision,
+    PermissionRequest,
+    PermissionResult,
+    WireRule,
+    prompt_of,
+)
+
+USER_REJECTED: Final = "The user rejected this tool call."
+COULD_NOT_ASK: Final = "Permission denied and could not request permission from user"
+DENIED_BY_RULE: Final = "Permission denied by a rule"
+
+NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
+CANCELLED: Final = PermissionDecision(kind="cancelled")
+
+# What `permission.completed` says for each decision a client may send; other kinds are passed on as they are.
+_COMPLETED: Final[dict[str, str]] = {
+    "approve-once": "approved",
+    "approve-for-session": "approved-for-session",
+    "approve-for-location": "approved-for-location",
+    "approve-permanently": "approved",
+    "approve-read-only-for-session": "approved-read-only-for-session",
+    "reject": "denied-interactively-by-user",
+    "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model.
+
+    ``cancelled`` tells that the question was taken back rather than answered. ``arguments`` are those an allowed
+    call is to run with where a person has changed them.
+    """
+
+    status: Literal["allowed", "denied", "rejected"]
+    message: str = ""
+    arguments: JsonObject | None = None
+    cancelled: bool = False
+
+
+ALLOWED: Final = Verdict("allowed")
+
+
+class PermissionQuestions:
+    """The questions of one session. ``emit`` publishes events."""
+
+    def __init__(self, emit: Callable[[events.EventPayload], object]) -> None:
+        self._emit = emit
+        self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
+        self._opinions: dict[str, AssistedApproval] = {}
+
+    async def ask(
+        self,
+        request: PermissionRequest,
+        opinion: AssistedApproval | None,
+        settle: Callable[[PermissionDecision], Awaitable[PermissionDecision]],
+    ) -> PermissionDecision:
+        """Ask, for as long as it takes. ``settle`` says what a decision comes to, before it is told to all."""
+        pending = self.pending.ask(request)
+        if opinion is not None:
+            self._opinions[pending.id] = opinion
+        try:
+            self._emit(self.event(pending))
+            decision = await settle(await pending.answer())
+        except anyio.get_cancelled_exc_class():
+            # Clients that show the question take it away.
+            self._complete(pending.id, request, CANCELLED)
+            raise
+        finally:
+            self.pending.close(pending)
+            self._opinions.pop(pending.id, None)
+        self._complete(pending.id, request, decision)
+        return decision
+
+    def note(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
+        """Show and write down what a judging model has allowed, as a question that nobody is to answer."""
+        request_id = str(uuid.uuid4())
+        prompt = prompt_of(request, opinion)
+        self._emit(
+            events.PermissionRequested(
+                request_id=request_id, permission_request=request, prompt_request=prompt, resolved_by_hook=True
+            )
+        )
+        self._complete(request_id, request, PermissionDecision(kind="approved"))
+
+    def event(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
+        """What clients are asked."""
+        return events.PermissionRequested(
+            request_id=pending.id,
+            permission_request=pending.question,
+            # Without an opinion it says nothing that the request does not.
+            prompt_request=self.prompt(pending) if pending.id in self._opinions else None,
+        )
+
+    def prompt(self, pending: Pending[PermissionRequest, PermissionDecision]) -> dict[str, object]:
+        """What clients show to a person."""
+        return prompt_of(pending.question, self._opinions.get(pending.id))
+
+    def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
+        self._emit(
+            events.PermissionCompleted(
+                request_id=request_id, tool_call_id=request.tool_call_id, result=result_of(decision)
+            )
+        )
+
+
+def result_of(decision: PermissionDecision) -> PermissionResult:
+    """What clients are told of a decision: the fields of its kind, with those that the SDKs insist on."""
+    kind = _COMPLETED.get(decision.kind, decision.kind)
+    result = PermissionResult(
+        kind=kind,
+        feedback=decision.feedback,
+        approval=decision.approval.wire() if decision.approval else None,
+        location_key=decision.location_key,
+    )
+    match kind:
+        case "approved-read-only-for-session":
+            result.directories = decision.directories or []
+        case "cancelled":
+            result.reason = decision.reason
+        case "denied-by-rules":
+            result.rules = [{"kind": rule.kind, "argument": rule.argument} for rule in decision.rules or []]
+        case "denied-by-content-exclusion-policy":
+            result.path, result.message = decision.path or "", decision.message or ""
+        case "denied-by-permission-request-hook":
+            result.message, result.interrupt = decision.message, decision.interrupt
+        case "denied-interactively-by-user":
+            result.force_reject = decision.force_reject
+        case _:
+            pass
+    return result
+
+
+def verdict_of(decision: PermissionDecision) -> Verdict:
+    """What a decision means for the call."""
+    match decision.kind:
+        case (
+            "approve-once"
+            | "approve-for-session"
+            | "approve-for-location"
+            | "approve-permanently"
+            | "approve-read-only-for-session"
+            | "approved"
+            | "approved-for-session"
+            | "approved-for-location"
+            | "approved-read-only-for-session"
+        ):
+            return Verdict("allowed", arguments=decision.modified_args)
+        case "reject" | "denied-interactively-by-user":
+            if decision.feedback:
+                return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
+            return Verdict("rejected", USER_REJECTED)
+        case "denied-by-rules":
+            return Verdict("denied", ": ".join([DENIED_BY_RULE, *map(_words, decision.rules or [])][:2]))
+        case "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
+            why = f"{DENIED_BY_RULE}: {decision.message}" if decision.message else DENIED_BY_RULE
+            return Verdict("rejected" if decision.interrupt else "denied", why)
+        case "cancelled":
+            return Verdict("denied", "Permission request cancelled", cancelled=True)
+        case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
+            return Verdict("denied", COULD_NOT_ASK)
+
+
+def _words(rule: WireRule) -> str:
+    return rule.kind if rule.argument is None else f"{rule.kind}({rule.argument})"

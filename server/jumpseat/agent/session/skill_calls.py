@@ -1,0 +1,55 @@
+"""Calling a skill: by a person with a slash command, or by a model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.skills import Skill
+from jumpseat_protocol.events import SkillInvoked
+
+
+def for_people(session: Session) -> list[Skill]:
+    """The skills of a session that people may call by a slash command."""
+    skills = session.around.skills(session)
+    return [one for one in skills.all() if one.user_invocable and skills.is_enabled(one.name)]
+
+
+def called_by(session: Session, prompt: str) -> Skill | None:
+    """The skill whose slash command a prompt begins with."""
+    # Few prompts do, and the skills may have to be looked for.
+    if not prompt.lstrip().startswith("/"):
+        return None
+    name = prompt.split(maxsplit=1)[0][1:].casefold()
+    return next((one for one in for_people(session) if one.name.casefold() == name), None)
+
+
+def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent-invoked"]) -> tuple[str, str]:
+    """Read a skill, and tell clients of it; returns where what it says comes from, and that as the model gets it.
+
+    Raises:
+        StoreError: it cannot be read, or the log cannot be written.
+    """
+    body = session.around.skills(session).body(skill)
+    session.emit(
+        SkillInvoked(
+            name=skill.name,
+            path=str(skill.path),
+            content=body,
+            description=skill.description,
+            source=skill.source,
+            plugin_name=skill.plugin.name if skill.plugin else None,
+            plugin_version=skill.plugin.version if skill.plugin else None,
+            trigger=trigger,
+            allowed_tools=list(skill.allowed_tools) if skill.allowed_tools is not None else None,
+        )
+    )
+    return f"skill-{skill.name}", in_context(skill, body)
+
+
+def in_context(skill: Skill, body: str) -> str:
+    """What a skill says, as a model gets it."""
+    return (
+        f'<skill-context name="{skill.name}">\nBase directory for this skill: {skill.folder}\n\n{body}\n\n'
+        "</skill-context>"
+    )

@@ -1,0 +1,203 @@
+"""Slash commands of a session: the few the server has itself, those that clients bring, and skills.
+
+Of commands with one name a client's counts first, then the server's. These two are never read from prompts: who
+offers them to users calls the methods for them. A skill's is a prompt, whoever sends it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from jumpseat.agent.compaction.compaction import compact
+from jumpseat.agent.session.queue import Prompt, QueuedCommand
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.skill_calls import called_by, for_people
+from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat_protocol import events
+from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """``run`` gets the text behind the name and returns what to show. ``hint`` tells what that text may be,
+    ``while_prompting`` whether it can be called while a prompt runs.
+    """
+
+    description: str
+    run: Callable[[Session, str], Awaitable[str]]
+    hint: str | None = None
+    while_prompting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPrompt:
+    """A command that is done by sending its ``text`` as a prompt."""
+
+    text: str
+
+
+async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | None:
+    """Run a command; returns what there is to show, ``None`` where that is the client's business.
+
+    Raises:
+        InvalidRequestError: there is no such command, or it failed.
+    """
+    brought = session.clients.commands()
+    own = next((one for one in brought if one.casefold() == name.casefold()), None)
+    if own is None:
+        builtin = BUILTINS.get(name.casefold())
+        if builtin is not None:
+            return await builtin.run(session, args)
+        if (skill := called_by(session, f"/{name}")) is not None:
+            return AgentPrompt(f"/{skill.name} {args}".rstrip())
+        raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
+    pending = session.clients.ask_command(own, args)
+    if pending is None:
+        raise InvalidRequestError(f"the client that has {f'/{name}'!r} is gone")
+    try:
+        error = await pending.answer()
+    finally:
+        session.clients.command_calls.close(pending)
+    if error is not None:
+        raise InvalidRequestError(error)
+    return None
+
+
+async def run_queued(session: Session, command: QueuedCommand) -> bool:
+    """Run a command whose turn has come; returns whether the commands behind it are to wait for a new request.
+
+    A client that has shown interest in such commands is asked. Raises nothing but cancellation.
+    """
+    try:
+        session.emit(events.PendingMessagesModified())
+        if session.clients.has_interest("command.queued"):
+            return await _offer(session, command)
+        shown = await invoke(session, *split(command.text))
+        if isinstance(shown, AgentPrompt):
+            session.queue.add_next(Prompt(shown.text))
+        elif shown is not None:
+            session.emit(events.SessionInfo(info_type="command", message=shown))
+    except anyio.get_cancelled_exc_class():
+        session.record_abort()
+        raise
+    except JumpseatError as error:
+        _warn(session, f"{command.text}: {error}")
+    except Exception:
+        log.exception("session %s: a command failed", session.id)
+        _warn(session, f"{command.text} failed")
+    return False
+
+
+def split(text: str) -> tuple[str, str]:
+    """A command line as name and the rest.
+
+    Raises:
+        InvalidRequestError: it is none.
+    """
+    name, _, args = text.strip().partition(" ")
+    if not name.startswith("/") or len(name) < 2:
+        raise InvalidRequestError(f"{text[:100]!r} is no command: expected a slash and a name")
+    return name[1:], args.strip()
+
+
+def available(
+    session: Session, *, builtins: bool = True, clients: bool = True, skills: bool = True
+) -> list[SlashCommandInfo]:
+    """The commands there are, by name."""
+    brought = session.clients.commands()
+    found = [_info(name, one.description or "", "client") for name, one in brought.items()] if clients else []
+    hidden = {name.casefold() for name in brought}
+    if builtins:
+        found += [
+            _info(name, one.description, "builtin", one.hint, while_prompting=one.while_prompting)
+            for name, one in BUILTINS.items()
+            if name not in hidden
+        ]
+    if skills:
+        hidden.update(BUILTINS)
+        found += [
+            _info(one.name, one.description, "skill", one.argument_hint)
+            for one in for_people(session)
+            if one.name.casefold() not in hidden
+        ]
+    return sorted(found, key=lambda one: one.name)
+
+
+def _info(
+    name: str, description: str, kind: CommandKind, hint: str | None = None, *, while_prompting: bool = True
+) -> SlashCommandInfo:
+    shown = CommandInput(hint=hint) if hint else None
+    return SlashCommandInfo(
+        name=name, description=description, kind=kind, allow_during_agent_execution=while_prompting, input=shown
+    )
+
+
+async def _offer(session: Session, command: QueuedCommand) -> bool:
+    pending = session.clients.queued_commands.ask(command.text)
+    try:
+        session.emit(events.CommandQueued(request_id=pending.id, command=command.text))
+        result = await pending.answer()
+    finally:
+        session.clients.queued_commands.close(pending)
+        session.emit(events.CommandCompleted(request_id=pending.id))
+    return result.handled and result.stop_processing_queue
+
+
+def _warn(session: Session, message: str) -> None:
+    try:
+        session.emit(events.SessionWarning(warning_type="command", message=message))
+    except JumpseatError as error:
+        log.error("session %s: a warning is not in the log: %s", session.id, error)
+
+
+async def _help(session: Session, _args: str) -> str:
+    found = available(session)
+    lines = [
+        f"/{one.name}{f' [{one.input.hint}]' if one.input else ''}  {one.description}".rstrip() for one in found
+    ]
+    return "\n".join(lines)
+
+
+async def _model(session: Session, args: str) -> str:
+    if args:
+        session.use_model(args, "command")
+        return f"The model is {args} from the next call on."
+    resolved = await session.around.models.resolve(session.settings)
+    return f"The model is {resolved.info.id}."
+
+
+async def _compact(session: Session, args: str) -> str:
+    done = await compact(session, instructions=args or None)
+    if not done.success:
+        raise InvalidRequestError(f"the conversation was not compacted: {done.error}")
+    before, after = done.pre_compaction_tokens, done.post_compaction_tokens
+    return f"The conversation was compacted from about {before} tokens to {after}."
+
+
+async def _usage(session: Session, _args: str) -> str:
+    models = session.metrics.models
+    lines = [
+        f"{name}: {used.calls} calls, {used.input_tokens} tokens in, {used.output_tokens} out"
+        for name, used in models.items()
+    ]
+    return "\n".join(lines) or "No model was called yet."
+
+
+BUILTINS: Final = {
+    "compact": Builtin(
+        "Sum up the conversation to free up context",
+        _compact,
+        "what the summary is to keep",
+        while_prompting=False,
+    ),
+    "help": Builtin("List the commands", _help),
+    "model": Builtin("Tell the model, or use another one", _model, "name of a model"),
+    "usage": Builtin("Tell what this session has used since it was opened", _usage),
+}

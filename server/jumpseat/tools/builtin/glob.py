@@ -1,0 +1,113 @@
+"""``glob``: files by name pattern. The pattern language is :mod:`jumpseat.tools.search.searcher`'s."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field
+
+from jumpseat.tools.files import problem, readable
+from jumpseat.tools.search.ignored import ignored_paths, left_out
+from jumpseat.tools.search.search import GlobRefusedError, cannot_start, glob_in_python, interrupted
+from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.permissions import ReadPermission
+
+LIMIT: Final = 5000
+"""Files one call lists."""
+
+
+class GlobArgs(ToolArgs):
+    pattern: str = Field(description="** crosses directories: src/**/*.{ts,tsx}")
+    path: str = Field(".", description="Directory to search")
+
+
+async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
+    # A pattern may begin with directories, even an absolute path or `..`: search only there.
+    fixed, pattern = _split(args.pattern)
+    path = ctx.resolve(args.path)
+    root = _root(path, fixed)
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            return failure(f"Path {args.path} is not a directory. Give the directory to search, or use view.")
+    except (OSError, ValueError) as error:
+        return problem(args.path, error)
+    if not _is_directory(root):
+        return ToolOutcome(f"No files match {args.pattern}.")
+    # A single name costs a line, a directory like node_modules thousands.
+    ignored = [name for name in await ignored_paths(Path(root), ctx.environ) if name.endswith("/")]
+    lines: list[str] = []
+    try:
+        ending, more = await glob_in_python(
+            ctx.environ,
+            Path(root),
+            pattern,
+            depth=_depth(pattern),
+            limit=LIMIT,
+            ignored=ignored,
+            add=lambda name: lines.append(_shown(f"{root}/{name}", ctx.cwd)),
+        )
+    except GlobRefusedError:
+        return failure(f"Pattern {args.pattern!r} is not a valid glob. Use *, **, ?, [abc] and {{a,b}}.")
+    except OSError as error:
+        return cannot_start(error)
+    cut = interrupted(ending)
+    if not lines:
+        return failure(cut) if cut else ToolOutcome(f"No files match {args.pattern}.{left_out(ignored)}")
+    if more:
+        lines.append(f"[{more} more files. Use a narrower pattern.]")
+    if cut:
+        lines.append(f"[Incomplete: {cut}]")
+    return ToolOutcome("\n".join(lines))
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """The leading directories without wildcards, and the rest."""
+    *directories, name = pattern.split("/")
+    fixed = 0
+    while fixed < len(directories) and not re.search(r"[*?\[{\\]", directories[fixed]):
+        fixed += 1
+    head = "/".join(directories[:fixed])
+    if fixed and not head:
+        head = "/"
+    return head, "/".join([*directories[fixed:], name])
+
+
+def _root(path: Path, fixed: str) -> str:
+    return os.path.normpath(path / os.path.expanduser(fixed))
+
+
+def _is_directory(path: str) -> bool:
+    return os.path.isdir(path)
+
+
+def _depth(pattern: str) -> int | None:
+    """How many levels down a match can be."""
+    return None if "**" in pattern or "{" in pattern else pattern.count("/") + 1
+
+
+def _shown(path: str, cwd: Path) -> str:
+    """``./relative`` inside the working directory, absolute outside."""
+    path = path.removeprefix("/") if path.startswith("//") else path
+    inside = path.removeprefix(f"{os.path.normpath(cwd)}/")
+    return readable(path if inside == path else f"./{inside}")
+
+
+def _intention(args: GlobArgs) -> str:
+    return f"Find files {args.pattern}"
+
+
+GLOB: Final = BuiltinTool(
+    name="glob",
+    description="Find files by name pattern.",
+    args=GlobArgs,
+    run=run_glob,
+    intention=_intention,
+    permission=lambda ctx, args: ReadPermission(
+        intention=_intention(args),
+        path=_root(ctx.resolve(args.path), _split(args.pattern)[0]),
+    ),
+)

@@ -1,0 +1,171 @@
+"""``grep``: lines or files that match a regular expression.
+
+Checks the arguments, chooses between ripgrep and the search in Python, and writes the hits down in the one form
+that both share. Patterns that only one of the two understands go to that one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import Final, Literal
+
+from pydantic import Field
+
+from jumpseat.tools.files import problem, readable
+from jumpseat.tools.search.ignored import ignored_paths, left_out
+from jumpseat.tools.search.ripgrep import search_with_ripgrep
+from jumpseat.tools.search.search import (
+    Ending,
+    FileHits,
+    GlobRefusedError,
+    PatternRefusedError,
+    Search,
+    cannot_start,
+    interrupted,
+    search_in_python,
+)
+from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.permissions import ReadPermission
+
+OUTPUT_LIMIT: Final = 2 * 1024 * 1024
+"""Characters one call returns at most; a search that finds more is stopped there."""
+
+TOO_MANY: Final = "\n[Stopped here: too many matches. Use a narrower pattern, path or glob.]"
+
+CONTEXT_LIMIT: Final = 1000
+
+
+class GrepArgs(ToolArgs):
+    pattern: str = Field(description="Regular expression")
+    path: str = Field(".", description="File or directory; what git ignores is searched only where this names it")
+    output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
+    glob: str | None = Field(None, description="Only such files: *.py")
+    line_numbers: bool = Field(False, alias="-n")
+    ignore_case: bool = Field(False, alias="-i")
+    after: int | None = Field(None, alias="-A")
+    before: int | None = Field(None, alias="-B")
+    context: int | None = Field(None, alias="-C")
+    head_limit: int | None = Field(None, description="Only the first lines of the result")
+    multiline: bool = False
+
+
+async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
+    path = ctx.resolve(args.path)
+    if "\0" in args.pattern:
+        return failure("The pattern holds a NUL character. Binary files are not searched; remove it.")
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        return problem(args.path, error)
+    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+        return failure(f"Path {args.path} is neither a file nor a directory.")
+    is_directory, content = stat.S_ISDIR(mode), args.output_mode == "content"
+    search = Search(
+        pattern=args.pattern,
+        root=path if is_directory else path.parent,
+        file=None if is_directory else path.name,
+        # A file that is named is searched, whatever the glob.
+        glob=args.glob if is_directory else None,
+        ignore_case=args.ignore_case,
+        multiline=args.multiline,
+        before=_context(args.before, args.context) if content else 0,
+        after=_context(args.after, args.context) if content else 0,
+        first_only=args.output_mode == "files_with_matches",
+        content=content,
+        ignored=await ignored_paths(path, ctx.environ) if is_directory else frozenset(),
+    )
+    page = _Page(args, with_context=search.before + search.after > 0)
+    try:
+        ending = await _fill(ctx, search, page)
+    except PatternRefusedError as error:
+        return failure(f"Pattern {args.pattern!r} is not a valid regular expression: {error}.")
+    except GlobRefusedError:
+        return failure(f"glob {args.glob!r} is not valid. Use *, **, ?, [abc] and {{a,b}}.")
+    except OSError as error:
+        return cannot_start(error)
+    return page.outcome(ending, search.ignored)
+
+
+async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
+    """Search with the better engine that takes the pattern."""
+    program = shutil.which("rg", path=ctx.environ.get("PATH"))
+    if program is None:
+        return await search_in_python(ctx.environ, search, page.add)
+    try:
+        return await search_with_ripgrep(program, ctx.environ, search, page.add)
+    except PatternRefusedError as refused:
+        # Look-around and back-references, say. Where neither takes it, ripgrep's words are the better ones.
+        try:
+            return await search_in_python(ctx.environ, search, page.add)
+        except PatternRefusedError:
+            raise refused from None
+
+
+class _Page:
+    """The answer as it grows, in the form that the arguments ask for."""
+
+    def __init__(self, args: GrepArgs, *, with_context: bool) -> None:
+        self._args = args
+        self._given = os.path.expanduser(args.path)
+        self._with_context = with_context
+        self._limit = args.head_limit if args.head_limit is not None and args.head_limit > 0 else None
+        self._lines: list[str] = []
+        self._size = 0
+        self._note = ""
+
+    def add(self, hits: FileHits) -> bool:
+        """Write ``hits`` down; false when there is no room for more."""
+        name = readable(os.path.join(self._given, hits.name) if hits.name else self._given)
+        if self._args.output_mode == "files_with_matches":
+            return self._add_line(name)
+        if self._args.output_mode == "count":
+            return self._add_line(f"{name}:{hits.count}")
+        previous = None
+        for line in hits.lines:
+            if self._with_context and self._lines and (previous is None or line.number != previous + 1):
+                self._lines.append("--")
+            previous = line.number
+            mark = ":" if line.matches else "-"
+            number = f"{line.number}{mark}" if self._args.line_numbers and line.number is not None else ""
+            more = f" [{line.more} more characters]" if line.more else ""
+            if not self._add_line(f"{name}{mark}{number}{line.text}{more}"):
+                return False
+        if hits.too_many:
+            self._note = TOO_MANY
+        return not hits.too_many
+
+    def outcome(self, ending: Ending, ignored: frozenset[str]) -> ToolOutcome:
+        cut = interrupted(ending)
+        if self._lines:
+            return ToolOutcome("\n".join(self._lines) + self._note + (f"\n[Incomplete: {cut}]" if cut else ""))
+        return failure(cut) if cut else ToolOutcome(f"No matches found.{left_out(ignored)}")
+
+    def _add_line(self, line: str) -> bool:
+        self._lines.append(line)
+        self._size += len(line) + 1
+        if self._size > OUTPUT_LIMIT:
+            self._note = TOO_MANY
+            return False
+        return self._limit is None or len(self._lines) < self._limit
+
+
+def _context(lines: int | None, around: int | None) -> int:
+    """As in grep: ``-A`` and ``-B`` win over ``-C``."""
+    wanted = lines if lines is not None else around or 0
+    return min(max(wanted, 0), CONTEXT_LIMIT)
+
+
+def _intention(args: GrepArgs) -> str:
+    return f"Search for {args.pattern}"
+
+
+GREP: Final = BuiltinTool(
+    name="grep",
+    description="Search file contents.",
+    args=GrepArgs,
+    run=run_grep,
+    intention=_intention,
+    permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
+)

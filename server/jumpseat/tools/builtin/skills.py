@@ -1,0 +1,139 @@
+"""``skill``: instructions for one kind of task, loaded when the model sees that it has such a task.
+
+The names and descriptions of the skills are part of the tool's own description, so that a session without skills,
+or without the tool, pays nothing for them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pydantic import Field
+
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.skill_calls import in_context, load
+from jumpseat.agent.skills import Skill, Skills
+from jumpseat.errors import StoreError
+from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+
+log = logging.getLogger(__name__)
+
+LISTING: Final = 1200
+"""Characters for names with descriptions; where there is too little room, descriptions are cut."""
+NAMES: Final = 400
+"""Characters for the names of skills that there is no room to describe."""
+SHORTEST: Final = 40
+"""Characters that a description is cut to at most."""
+
+
+class SkillArgs(ToolArgs):
+    skill: str = Field(description="Its name")
+
+
+SKILL: Final = Described(
+    name="skill",
+    description="Load a skill: instructions for one kind of task. Do so first where one fits.",
+    args=SkillArgs,
+)
+
+
+class SkillTools:
+    """The tool of one session, there while there are skills for it."""
+
+    def __init__(self, session: Session, skills: Skills) -> None:
+        self._session = session
+        self._skills = skills
+        self._listed: list[Skill] = []
+        self._tool: BuiltinTool[SkillArgs] | None = None
+
+    def tools(self) -> Mapping[str, BuiltinTool[SkillArgs]]:
+        listed = self._usable()
+        if not listed:
+            return {}
+        if self._tool is None or listed != self._listed:
+            self._listed, self._tool = listed, self._make(listed)
+        return {self._tool.name: self._tool}
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        """The skills that the custom agent begins with, whole."""
+        agent = self._session.settings.custom_agent
+        return [] if agent is None else list(self._begun_with(agent.skills or ()))
+
+    async def ready(self) -> None:
+        """They always are."""
+
+    async def close(self, grace_s: float) -> None:
+        """Nothing is running."""
+
+    def _begun_with(self, names: Sequence[str]) -> Iterator[str]:
+        known = {one.name: one for one in self._skills.all() if self._skills.is_enabled(one.name)} if names else {}
+        for name in names:
+            try:
+                if name in known:
+                    yield in_context(known[name], self._skills.body(known[name]))
+                else:
+                    log.warning("session %s: its agent wants an unknown skill %r", self._session.id, name)
+            except StoreError as error:
+                log.warning("session %s: the skill %r of its agent: %s", self._session.id, name, error)
+
+    def _usable(self) -> list[Skill]:
+        return [one for one in self._skills.all() if one.for_models and self._skills.is_enabled(one.name)]
+
+    def _make(self, skills: Sequence[Skill]) -> BuiltinTool[SkillArgs]:
+        told = replace(SKILL, description=f"{SKILL.description}\n{listing(skills)}")
+        return told.bound(self._run, lambda args: f"Load the skill {args.skill}")
+
+    async def _run(self, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
+        name = args.skill.strip().removeprefix("/")
+        usable = {one.name: one for one in self._usable()}
+        skill = usable.get(name)
+        if skill is None:
+            return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
+        try:
+            told = load(self._session, skill, "agent-invoked")
+        except StoreError as error:
+            return failure(f"The skill {name!r} cannot be loaded: {error}.")
+        return ToolOutcome(
+            f'Skill "{skill.name}" loaded successfully. Follow the instructions in the skill context.',
+            says=[told],
+        )
+
+
+def listing(skills: Sequence[Skill]) -> str:
+    """The names and descriptions of ``skills``, in as many characters as there are for them."""
+    longest = max((len(one.description) for one in skills), default=0)
+    if sum(len(one.name) + len(one.description) + 5 for one in skills) > LISTING:
+        longest = max(LISTING // len(skills) - 5 - sum(len(one.name) for one in skills) // len(skills), SHORTEST)
+    lines: list[str] = []
+    room = LISTING
+    waiting = list(skills)
+    while waiting:
+        one = waiting[0]
+        line = f"- {one.name}: {_cut(one.description, longest)}" if one.description else f"- {one.name}"
+        room -= len(line) + 1
+        if room < 0 and lines:
+            break
+        lines.append(line)
+        waiting.pop(0)
+    if waiting:
+        lines.append(f"- and {_names(waiting)}")
+    return "\n".join(lines)
+
+
+def _names(skills: Sequence[Skill]) -> str:
+    """As many names as there is room for, and how many there are more."""
+    names: list[str] = []
+    room = NAMES
+    for one in skills:
+        room -= len(one.name) + 2
+        if room < 0:
+            return ", ".join([*names, f"{len(skills) - len(names)} more"])
+        names.append(one.name)
+    return ", ".join(names)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

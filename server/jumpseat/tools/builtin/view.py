@@ -1,0 +1,143 @@
+"""``view``: a file with line numbers, the entries of a directory, or an image for models that can see."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import BinaryIO, Final
+
+import anyio.to_thread
+from pydantic import Field
+
+from jumpseat.agent.blocks import ImageBlock
+from jumpseat.agent.conversation.attachments import PICTURE_BYTES
+from jumpseat.agent.conversation.media import picture_type
+from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
+from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.permissions import ReadPermission
+
+INLINE_BYTES: Final = 256 * 1024
+"""Files up to this size are read at once; a thread would cost more."""
+
+SHOWN_BYTES: Final = 8 * 1024 * 1024
+"""The most text one call returns, whatever the size of the file."""
+
+
+class ViewArgs(ToolArgs):
+    path: str
+    view_range: list[int] | None = Field(None, description="[first, last] line from 1; last -1: to the end")
+
+
+async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
+    path = ctx.resolve(args.path)
+    try:
+        await ctx.files.open(path)
+        with _closing(ctx.files.look(path)) as fd:
+            status = os.fstat(fd)
+            if stat.S_ISDIR(status.st_mode):
+                return ToolOutcome("\n".join(_entries(fd)) or "(empty directory)")
+            if not stat.S_ISREG(status.st_mode):
+                return failure(f"Path {args.path} is neither a file nor a directory.")
+            if (unsaved := ctx.files.unsaved(path)) is not None:
+                return _view_lines(args, BytesIO(unsaved))
+            if status.st_size <= INLINE_BYTES:
+                return _view_file(args, os.dup(fd))
+            return await anyio.to_thread.run_sync(_view_file, args, os.dup(fd), abandon_on_cancel=True)
+    except (OSError, ValueError) as error:
+        return problem(args.path, error)
+
+
+@contextmanager
+def _closing(fd: int) -> Generator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _view_file(args: ViewArgs, fd: int) -> ToolOutcome:
+    """Show an open file, and close it."""
+    with open(fd, "rb") as file:
+        head = file.read(SNIFF_BYTES)
+        file.seek(0)
+        if mime_type := picture_type(head):
+            return _view_image(args.path, file, mime_type)
+        if is_binary(head):
+            return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
+        return _view_lines(args, file)
+
+
+def _view_image(shown_path: str, file: BinaryIO, mime_type: str) -> ToolOutcome:
+    size = os.fstat(file.fileno()).st_size
+    if size > PICTURE_BYTES:
+        return failure(
+            f"Image {shown_path} is too large ({size} bytes, at most {PICTURE_BYTES}). Make it smaller first."
+        )
+    data = base64.b64encode(file.read()).decode("ascii")
+    image = ImageBlock(data=data, mime_type=mime_type, label=f"Image file at path {shown_path}")
+    return ToolOutcome("Viewed image file successfully.", images=[image])
+
+
+def _view_lines(args: ViewArgs, file: BinaryIO) -> ToolOutcome:
+    first, last = 1, -1
+    if args.view_range is not None:
+        if len(args.view_range) != 2:
+            return failure(f"view_range must be two line numbers, [first, last], not {args.view_range}.")
+        first, last = args.view_range
+        if first < 1 or (last < first and last != -1):
+            return failure(
+                f"view_range {args.view_range} is not valid: 1 <= first <= last, or last -1 for the end."
+            )
+    shown: list[str] = []
+    size = number = 0
+    ended_with_newline = True
+    # Bounded: a file may be one endless line.
+    while line := file.readline(SHOWN_BYTES):
+        number += 1
+        ended_with_newline = line.endswith(b"\n")
+        if number >= first:
+            size += len(line)
+            shown.append(_numbered(number, line))
+            if number == last:
+                break
+            if size >= SHOWN_BYTES:
+                shown.append(f"[Stopped after {size} bytes. Go on with view_range [{number + 1}, -1].]")
+                return ToolOutcome("\n".join(shown))
+    else:
+        # A final newline begins a last, empty line; an empty file is one empty line.
+        if ended_with_newline:
+            number += 1
+            if number >= first:
+                shown.append(_numbered(number, b""))
+    if not shown:
+        return failure(f"view_range {args.view_range} is beyond the end of {args.path}, which has {number} lines.")
+    return ToolOutcome("\n".join(shown))
+
+
+def _numbered(number: int, line: bytes) -> str:
+    text = line.rstrip(b"\r\n").decode("utf-8", "replace")
+    return f"{number}. {text.removeprefix(chr(0xFEFF)) if number == 1 else text}"
+
+
+def _entries(fd: int) -> list[str]:
+    """The names in an open directory, sub-directories with a slash."""
+    with os.scandir(fd) as entries:
+        return sorted(readable(entry.name) + ("/" if entry.is_dir() else "") for entry in entries)
+
+
+def _intention(args: ViewArgs) -> str:
+    return f"Read {args.path}"
+
+
+VIEW: Final = BuiltinTool(
+    name="view",
+    description="Read a text file with line numbers, see an image, or list a directory.",
+    args=ViewArgs,
+    run=run_view,
+    intention=_intention,
+    permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
+)

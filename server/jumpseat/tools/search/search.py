@@ -1,0 +1,413 @@
+"""Running a search in a process of its own: what is asked, what a hit is, and the bounds that hold for any engine.
+
+An engine is a program that writes records in the form of ``rg --json``. It is ended when the call is cancelled, has
+enough, or takes too long; what it found until then counts. Two are known: :mod:`jumpseat.tools.search.ripgrep` says
+how ripgrep is called, :mod:`jumpseat.tools.search.searcher` is the one in Python.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import anyio
+import orjson
+from anyio.abc import ByteReceiveStream, Process
+
+from jumpseat.tools.files import describe
+from jumpseat.tools.search.ignored import is_ignored
+from jumpseat.tools.tool import ToolOutcome, failure
+
+TIME_LIMIT_S: Final = 30.0
+
+ORPHAN_LIMIT_S: Final = 60.0
+"""When the engine in Python ends by itself, should this process be gone and its system not tell."""
+
+KILL_WAIT_S: Final = 1.0
+"""Patience with a process that even SIGKILL does not end at once (uninterruptible I/O)."""
+
+RECORD_LIMIT_BYTES: Final = 4 * 1024 * 1024
+"""Longer records are not read: one line of a minified file may make hundreds of megabytes."""
+
+COMPLAINT_LIMIT_BYTES: Final = 64 * 1024
+
+Record: TypeAlias = dict[str, Any]
+"""``type`` and ``data``; no data where the record was too long."""
+
+FILE_LIMIT_BYTES: Final = 64 * 1024 * 1024
+"""Larger files are passed over."""
+
+SKIPPED: Final = (".git",)
+"""Names that no search looks at."""
+
+HITS_LIMIT: Final = (100_000, 2 * 1024 * 1024)
+"""Lines and characters that are held of one file; a search that finds more in it ends there."""
+
+LINE_LIMIT: Final = 2000
+"""Characters kept of one line: a minified file is a single one."""
+
+Ending: TypeAlias = Literal["complete", "enough", "time", "memory", "crash"]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of contents as every engine takes it.
+
+    ``file`` is a single name in ``root``, or ``None`` for all files below it except the ``ignored`` paths; these
+    are relative, and a directory ends with a slash. Without ``content``, only the matching lines' number is wanted.
+    """
+
+    pattern: str
+    root: Path
+    file: str | None
+    glob: str | None
+    ignore_case: bool
+    multiline: bool
+    before: int
+    after: int
+    first_only: bool
+    content: bool
+    ignored: frozenset[str]
+
+
+@dataclass(slots=True)
+class Line:
+    """``more`` characters were cut off; ``number`` is ``None`` where the line was too long to be read at all."""
+
+    number: int | None
+    text: str
+    matches: bool
+    more: int = 0
+
+
+@dataclass(slots=True)
+class FileHits:
+    """The matching lines of a file, with their context, in order.
+
+    ``name`` is relative to the searched directory, empty where a single file was searched. ``count`` is of the
+    lines that match; where they are ``too_many``, there are more.
+    """
+
+    name: str
+    lines: list[Line] = field(default_factory=list[Line])
+    count: int = 0
+    too_many: bool = False
+
+
+class RefusedError(Exception):
+    """An engine does not understand the request; the text says why. Raised before anything was handed over."""
+
+
+class PatternRefusedError(RefusedError):
+    """It is about the pattern of a search of contents."""
+
+
+class GlobRefusedError(RefusedError):
+    """It is about the glob."""
+
+
+async def search_in_python(environ: Mapping[str, str], search: Search, add: Callable[[FileHits], bool]) -> Ending:
+    """Hand the hits of each file to ``add``, in order of the paths, until it says that it has enough.
+
+    Raises:
+        RefusedError: before anything was handed over.
+        OSError: the process cannot be started.
+    """
+    request = {
+        "tool": "grep",
+        "pattern": search.pattern,
+        "file": search.file and _plain(search.file),
+        "glob": search.glob,
+        "ignore_case": search.ignore_case,
+        "multiline": search.multiline,
+        "before": search.before,
+        "after": search.after,
+        "first_only": search.first_only,
+        "content": search.content,
+        "file_limit": FILE_LIMIT_BYTES,
+        "ignored": [_plain(path) for path in search.ignored],
+    }
+    reader = HitReader(search, add)
+    return reader.end(await _run_searcher(environ, search.root, request, reader.take))
+
+
+async def glob_in_python(
+    environ: Mapping[str, str],
+    root: Path,
+    pattern: str,
+    *,
+    depth: int | None,
+    limit: int,
+    ignored: Iterable[str],
+    add: Callable[[str], None],
+) -> tuple[Ending, int]:
+    """Hand the paths that match to ``add``, relative and in order, ``limit`` at most; and how many more there are.
+
+    Raises:
+        RefusedError: before anything was handed over.
+        OSError: the process cannot be started.
+    """
+    more = 0
+
+    def take(record: Record) -> bool:
+        nonlocal more
+        match record:
+            case {"type": "file", "data": {"path": path}}:
+                add(_path(path))
+            case {"type": "summary", "data": {"more": int(count)}}:
+                more = count
+            case _:
+                pass
+        return True
+
+    request = {
+        "tool": "glob",
+        "pattern": pattern,
+        "depth": depth,
+        "limit": limit,
+        "ignored": [_plain(path) for path in ignored],
+    }
+    return await _run_searcher(environ, root, request, take), more
+
+
+async def run_engine(
+    command: list[str],
+    *,
+    root: str | Path,
+    environ: Mapping[str, str],
+    take: Callable[[Record], bool],
+    request: bytes | None = None,
+) -> tuple[Ending, str]:
+    """Run ``command`` in ``root`` and hand its records to ``take`` until that has enough.
+
+    How that ended, and what the program complained of. Nothing of the process outlives the call.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    process = await _start(command, root, environ, request)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complete = False
+    try:
+        with anyio.move_on_after(TIME_LIMIT_S):
+            if process.stdin is not None and request is not None:
+                # One that does not listen says why elsewhere.
+                with contextlib.suppress(anyio.BrokenResourceError):
+                    await process.stdin.send(request)
+                await process.stdin.aclose()
+            async with contextlib.aclosing(_records(process.stdout)) as records:
+                async for record in records:
+                    complete = complete or record["type"] == "summary"
+                    if not take(record):
+                        return "enough", ""
+            complaint = (await _read_all(process.stderr)).decode("utf-8", "replace").strip()
+            await process.wait()
+            return "complete" if complete else "crash", complaint
+        return "time", ""
+    finally:
+        await _end(process)
+
+
+def interrupted(ending: Ending) -> str | None:
+    """What a model should know of a search that did not come to its end."""
+    match ending:
+        case "complete" | "enough":
+            return None
+        case "time":
+            return f"the search was stopped after {TIME_LIMIT_S:g} seconds. {_ADVICE}"
+        case "memory":
+            return f"the search needed too much memory. {_ADVICE}"
+        case "crash":
+            return f"the search ended unexpectedly. {_ADVICE}"
+
+
+def cannot_start(error: OSError) -> ToolOutcome:
+    return failure(f"The search could not be started: {describe(error)} ({error.filename}).")
+
+
+_ADVICE: Final = "Use a simpler pattern (without nested repetition), or a narrower path or glob."
+
+
+class HitReader:
+    """Puts records together to the hits of a file, without ever holding much."""
+
+    def __init__(self, search: Search, add: Callable[[FileHits], bool]) -> None:
+        self._search = search
+        self._add = add
+        self._hits = FileHits("")
+        self._size = 0
+        self._wanted = True
+        self.begun = False
+
+    def take(self, record: Record) -> bool:
+        kind, data = record["type"], record["data"]
+        self.begun = True
+        if kind == "begin" and data is not None:
+            name = _path(data["path"]).removeprefix("./")
+            self._hits = FileHits("" if self._search.file is not None else name)
+            self._size = 0
+            self._wanted = self._search.file is not None or not is_ignored(name, self._search.ignored)
+        elif kind in ("match", "context") and self._wanted:
+            self._take_lines(data, matches=kind == "match")
+            if len(self._hits.lines) > HITS_LIMIT[0] or self._size > HITS_LIMIT[1]:
+                self._hits.too_many = True
+                return self._add(self._hits) and False
+        elif kind == "end":
+            hits, self._hits = self._hits, FileHits("")
+            if self._wanted and data and data["binary_offset"] is None and hits.count:
+                return self._add(hits)
+        return True
+
+    def end(self, ending: Ending) -> Ending:
+        """Hand over what there is of a file that was not searched to its end; returns ``ending``."""
+        if ending not in ("complete", "enough") and self._wanted and self._hits.count:
+            self._add(self._hits)
+        return ending
+
+    def _take_lines(self, data: Any, *, matches: bool) -> None:
+        texts: list[str | None] = [None]
+        first = None
+        if data is not None:
+            texts = [*_text(data["lines"]).removesuffix("\n").split("\n")]
+            first = data["line_number"]
+        if matches:
+            self._hits.count += len(texts)
+        if not self._search.content:
+            return
+        for index, text in enumerate(texts):
+            text = "[a line too long to show]" if text is None else text.removesuffix("\r")
+            number = first + index if first is not None else None
+            line = Line(number, text[:LINE_LIMIT], matches, max(0, len(text) - LINE_LIMIT))
+            self._hits.lines.append(line)
+            self._size += len(line.text)
+
+
+async def _run_searcher(
+    environ: Mapping[str, str], root: Path, request: dict[str, Any], take: Callable[[Record], bool]
+) -> Ending:
+    short_of_memory = False
+
+    def judge(record: Record) -> bool:
+        nonlocal short_of_memory
+        if record["type"] != "error":
+            return take(record)
+        reason, text = record["data"]["reason"], record["data"]["text"]
+        if reason == "memory":
+            short_of_memory = True
+            return False
+        raise (PatternRefusedError if reason == "pattern" else GlobRefusedError)(text)
+
+    request |= {"parent": os.getpid(), "seconds": ORPHAN_LIMIT_S, "skipped": SKIPPED}
+    ending, _complaint = await run_engine(
+        # Without the site module, and without the environment that the user may have made for other programs.
+        [sys.executable, "-ISBXutf8" if sys.dont_write_bytecode else "-ISXutf8", "-c", _START, _FOLDER],
+        root=root,
+        environ={name: environ[name] for name in _NEEDED if name in environ},
+        take=judge,
+        request=json.dumps(request).encode(),
+    )
+    return "memory" if short_of_memory else ending
+
+
+_FOLDER: Final = os.path.dirname(__file__)
+
+_START: Final = "import sys; sys.path.append(sys.argv[1]); import searcher; searcher.main()"
+"""As a module its compiled form is kept. The folder comes last: names in it are the standard library's, too."""
+
+_NEEDED: Final = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What an interpreter may not start without."""
+
+_HEAD: Final = re.compile(rb'\{"type":"(\w+)"')
+
+
+async def _records(output: ByteReceiveStream) -> AsyncGenerator[Record, None]:
+    rest = bytearray()
+    too_long = False
+    async for chunk in output:
+        if b"\n" in chunk:
+            *records, last = bytes(rest + chunk).split(b"\n")
+            rest = bytearray(last)
+            for record in records:
+                yield _record(record, whole=not too_long)
+                too_long = False
+        elif len(rest) <= RECORD_LIMIT_BYTES:
+            rest += chunk
+        else:
+            too_long = True
+
+
+def _record(data: bytes, *, whole: bool) -> Record:
+    if whole and len(data) <= RECORD_LIMIT_BYTES:
+        with contextlib.suppress(orjson.JSONDecodeError):
+            record = orjson.loads(data)
+            if isinstance(record, dict) and "type" in record:
+                return cast("Record", record)
+    head = _HEAD.match(data)
+    return {"type": head[1].decode() if head else "", "data": None}
+
+
+async def _read_all(stream: ByteReceiveStream) -> bytes:
+    data = bytearray()
+    async for chunk in stream:
+        data += chunk[: COMPLAINT_LIMIT_BYTES - len(data)]
+    return bytes(data)
+
+
+async def _start(
+    command: list[str], root: str | Path, environ: Mapping[str, str], request: bytes | None
+) -> Process:
+    # Cancellation between fork and registration would lose the process.
+    with anyio.CancelScope(shield=True):
+        return await anyio.open_process(
+            command,
+            stdin=subprocess.DEVNULL if request is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=root,
+            env=environ,
+            # `rg` may be a script that calls the real one: a group can be ended as a whole.
+            start_new_session=os.name == "posix",
+        )
+    raise AssertionError("nothing cancels this scope")
+
+
+async def _end(process: Process) -> None:
+    """Kill what is left of ``process``. Not interruptible, but bounded."""
+    with anyio.CancelScope(shield=True):
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.name == "posix":
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+        with anyio.move_on_after(KILL_WAIT_S):
+            await process.wait()
+        if process.returncode is not None:
+            await process.aclose()
+
+
+def _path(value: dict[str, str]) -> str:
+    return value["text"] if "text" in value else os.fsdecode(base64.b64decode(value["bytes"]))
+
+
+def _text(value: dict[str, str]) -> str:
+    """Text comes as it is, anything that is not UTF-8 in base64."""
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
+
+
+def _plain(path: str) -> str:
+    """``path`` as a program with UTF-8 names reads it, whatever the encoding of names is here."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")

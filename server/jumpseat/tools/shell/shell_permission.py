@@ -1,0 +1,25 @@
+"""What a person is asked before a shell command runs, whichever tool runs it."""
+
+from __future__ import annotations
+
+from jumpseat.agent.shell.syntax import parse_shell
+from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
+
+
+def shell_permission(command: str, intention: str) -> ShellPermission:
+    """The request for ``command``, with what it is made of and what it touches."""
+    line = parse_shell(command)
+    return ShellPermission(
+        full_command_text=command,
+        intention=intention,
+        commands=[ShellCommand(identifier=one.identifier, read_only=one.read_only) for one in line.commands],
+        possible_paths=list(line.possible_paths),
+        possible_urls=[PossibleUrl(url=url) for url in line.possible_urls],
+        has_write_file_redirection=line.has_write_file_redirection,
+        can_offer_session_approval=line.can_offer_session_approval,
+        command_segments=[
+            CommandSegment(identifier=one.command.identifier, full_command_text=one.text) for one in line.segments
+        ]
+        if len(line.segments) > 1
+        else None,
+    )

@@ -1,0 +1,112 @@
+"""The accounts of the process: what is remembered of each, and how their quotas are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.adapters.models.copilot_accounts import KEPT, CopilotAccounts
+from jumpseat.adapters.models.copilot_login import GivenLogin
+from jumpseat.adapters.transport.http import HttpTransport
+from jumpseat_protocol.accounts import AccountQuotaSnapshot
+from tests.support.model_server import ModelServer, SeenRequest, json_reply
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_only_so_many_accounts_are_remembered() -> None:
+    def answer(request: SeenRequest) -> Any:
+        return json_reply({"login": request.headers["authorization"]})
+
+    async with ModelServer(answer=answer) as server, HttpTransport() as transport:
+        accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
+        with anyio.fail_after(20):
+            for number in [*range(KEPT + 1), KEPT, 0]:
+                assert (await accounts.user(GivenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
+
+    # All once, and the first again: it was forgotten for the last.
+    asked = [request.headers["authorization"] for request in server.requests]
+    assert asked == [f"Bearer t{number}" for number in [*range(KEPT + 1), 0]]
+
+
+async def test_one_token_on_two_sites_is_two_accounts() -> None:
+    async with HttpTransport() as transport:
+        accounts = CopilotAccounts({}, transport, "app/1")
+        here, there = GivenLogin("t"), GivenLogin("t", host="https://octo.ghe.com")
+
+        assert await accounts.account(here) is await accounts.account(here)
+        assert await accounts.account(here) is not await accounts.account(there)
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        ({}, {}),
+        ({"quota_snapshots": None}, {}),
+        ({"quota_snapshots": {"chat": None, "odd": "x"}}, {}),
+        (
+            {
+                "quota_reset_date": "2026-12-01",
+                "quota_snapshots": {
+                    "premium_interactions": {
+                        "entitlement": 300,
+                        "quota_remaining": 291.67,
+                        "remaining": 291,
+                        "percent_remaining": 97.2,
+                        "unlimited": False,
+                        "overage_count": 0,
+                        "overage_permitted": False,
+                        "timestamp_utc": "2026-11-20T00:00:00Z",
+                    }
+                },
+            },
+            {
+                "premium_interactions": AccountQuotaSnapshot(
+                    is_unlimited_entitlement=False,
+                    entitlement_requests=300,
+                    used_requests=8,
+                    remaining_percentage=97.2,
+                    usage_allowed_with_exhausted_quota=False,
+                    overage=0.0,
+                    overage_allowed_with_exhausted_quota=False,
+                    reset_date="2026-12-01",
+                )
+            },
+        ),
+        (
+            {"quota_snapshots": {"chat": {"unlimited": True, "entitlement": 0, "percent_remaining": 100.0}}},
+            {
+                "chat": AccountQuotaSnapshot(
+                    is_unlimited_entitlement=True,
+                    entitlement_requests=-1,
+                    used_requests=0,
+                    remaining_percentage=100.0,
+                    usage_allowed_with_exhausted_quota=False,
+                    overage=0.0,
+                    overage_allowed_with_exhausted_quota=False,
+                )
+            },
+        ),
+        (
+            {"quota_snapshots": {"chat": {"entitlement": "many", "remaining": 5}}},
+            {
+                "chat": AccountQuotaSnapshot(
+                    is_unlimited_entitlement=False,
+                    entitlement_requests=0,
+                    used_requests=0,
+                    remaining_percentage=100.0,
+                    usage_allowed_with_exhausted_quota=False,
+                    overage=0.0,
+                    overage_allowed_with_exhausted_quota=False,
+                )
+            },
+        ),
+    ],
+)
+async def test_a_quota_is_read_as_far_as_it_is_one(user: dict[str, Any], expected: dict[str, Any]) -> None:
+    async with ModelServer(json_reply(user)) as server, HttpTransport() as transport:
+        accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
+        with anyio.fail_after(5):
+            assert await accounts.quota(GivenLogin("t")) == expected

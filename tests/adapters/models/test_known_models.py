@@ -1,0 +1,110 @@
+"""The table of well-known models: whom a name means, and what is filled with what is known of them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from jumpseat.adapters.models.known_models import TABLE, KnownModels
+from jumpseat.agent.model import ModelInfo, Price
+
+KNOWN = KnownModels()
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("gpt-5", "gpt-5"),
+        ("GPT-5", "gpt-5"),
+        ("gpt-5-2025-08-07", "gpt-5"),
+        ("openai/gpt-5", "gpt-5"),
+        ("openrouter/openai/gpt-5-mini", "gpt-5-mini"),
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+        ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-20250514", "claude-sonnet-4-0"),
+        ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
+        ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+        ("publishers/google/models/gemini-2.5-pro", "gemini-2.5-pro"),
+        ("gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
+        ("gemini-2.0-flash-001", "gemini-2.0-flash"),
+        ("mistral-large-latest", "mistral-large-latest"),
+        ("llama3.3:latest", "llama-3.3-70b-instruct"),
+        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct"),
+    ],
+)
+def test_a_name_is_found_with_its_date_and_its_vendor(name: str, entry: str) -> None:
+    found = KNOWN.find(name)
+    assert found is not None
+    assert found.id == entry
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "gpt-5-minimal",
+        "gpt-5-",
+        "my-gpt-5",
+        "gpt-4o-audio-preview-2024-12-17",
+        "gpt-5-chat-latest",
+        "gemini-2.5-flash-preview-tts",
+        "ft:gpt-4o:me::1",
+        "somebody/gpt-5",
+        "openai/claude-opus-4-1",
+        "gpt-5/tuned",
+        "openai/gpt-5:free",
+        "unsloth/Llama-3.3-70B-Instruct-GGUF",
+    ],
+)
+def test_a_name_that_only_resembles_a_model_is_not_taken_for_it(name: str) -> None:
+    assert KNOWN.find(name) is None
+
+
+def test_every_entry_of_the_file_is_found_under_its_own_names_and_makes_sense() -> None:
+    vendors = tomllib.loads(TABLE.read_text())
+    names: list[str] = []
+    for vendor, table in vendors.items():
+        for name, entry in table["models"].items():
+            for one in (name, *entry.get("also", ())):
+                found = KNOWN.find(one)
+                assert found is not None
+                assert (found.id, found.vendor) == (name, vendor)
+                assert KNOWN.find(f"{table['prefixes'][0]}/{one}") == found
+                names.append(one)
+            window = entry.get("context")
+            assert all(limit <= window for limit in (entry.get("input"), entry.get("output")) if limit), name
+            assert entry["reasoning"] or "efforts" not in entry, name
+    assert len(set(names)) == len(names)
+    assert names == [name.lower() for name in names]
+
+
+def test_what_was_said_of_a_model_wins_over_what_is_known() -> None:
+    said = ModelInfo("work/m", vision=False, tools=False, reasoning_efforts=(), max_output_tokens=10)
+    filled = KNOWN.complete(said, "gpt-5", "openai")
+    assert filled == replace(
+        said,
+        vendor="openai",
+        reasoning=True,
+        context_window=400_000,
+        max_prompt_tokens=272_000,
+        price=Price(1.25, 10, 0.125),
+    )
+
+
+def test_a_model_that_is_not_in_the_table_stays_as_it_is() -> None:
+    info = ModelInfo("work/m", "M", context_window=5)
+    assert KNOWN.complete(info, "m", "openai") is info
+
+
+def test_limits_that_belong_to_another_window_are_not_filled_in() -> None:
+    filled = KNOWN.complete(ModelInfo("m", context_window=8_000), "gpt-5", "openai")
+    assert (filled.context_window, filled.max_prompt_tokens, filled.max_output_tokens) == (8_000, None, None)
+
+
+@pytest.mark.parametrize("adapter", ["ollama", "githubmodels"])
+def test_of_hosts_with_limits_of_their_own_only_abilities_are_known(adapter: str) -> None:
+    filled = KNOWN.complete(ModelInfo("m"), "openai/gpt-4o", adapter)
+    assert filled == ModelInfo("m", vendor="openai", vision=True, tools=True, reasoning=False)

@@ -1,0 +1,409 @@
+"""The lists that providers give: asked and read as documented, kept, and never in each other's way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.models.listing import LISTINGS
+from jumpseat.adapters.models.model_lists import KEEP_S, PAUSE_S, Listed, ModelLists, Where
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.transport.http import HttpTransport
+from jumpseat.agent.model import ModelInfo, Price
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli import Options
+from jumpseat.config import Config
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+
+pytestmark = pytest.mark.anyio
+
+KEY = "sk-very-secret"
+
+
+def data(*entries: dict[str, Any], **more: Any) -> Reply:
+    return json_reply({"object": "list", "data": list(entries), **more})
+
+
+def yes(**more: Any) -> dict[str, Any]:
+    return {"supported": True, **more}
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[ModelServer, None]:
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def transport() -> AsyncGenerator[HttpTransport, None]:
+    async with HttpTransport() as transport:
+        yield transport
+
+
+def at(adapter: str, endpoint: Endpoint) -> Where:
+    async def where() -> Listed:
+        return Listed(adapter, endpoint)
+
+    return where
+
+
+async def asked(transport: HttpTransport, server: ModelServer, adapter: str, base: str, **options: Any) -> Any:
+    endpoint = Endpoint(f"{server.url}{base}", api_key=KEY, headers={"X-Mine": "1"}, options=options)
+    with anyio.fail_after(5):
+        found = await ModelLists(lambda: transport).get({"work": at(adapter, endpoint)})
+    return found["work"]
+
+
+# --- how each provider is asked -----------------------------------------------------------------------------------
+
+
+async def test_a_list_of_the_openai_kind_leaves_out_what_does_not_chat(
+    server: ModelServer, transport: HttpTransport
+) -> None:
+    names = ["gpt-5", "text-embedding-3-small", "whisper-1", "gpt-image-1", "tts-1", "gpt-4o-realtime", "sora-2"]
+    moonshot = {"id": "kimi-k2.6", "context_length": 262144, "supports_image_in": True, "supports_reasoning": True}
+    server.replies.append(data(*({"id": name} for name in names), moonshot, {"id": "local", "max_model_len": 4096}))
+
+    assert await asked(transport, server, "openai", "/v1") == [
+        ModelInfo("gpt-5"),
+        ModelInfo("kimi-k2.6", vision=True, reasoning=True, context_window=262144),
+        ModelInfo("local", context_window=4096),
+    ]
+    (request,) = server.requests
+    assert (request.method, request.path) == ("GET", "/v1/models")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["x-mine"] == "1"
+    assert "content-type" not in request.headers
+
+
+async def test_a_list_of_anthropic_comes_in_pages(server: ModelServer, transport: HttpTransport) -> None:
+    able = {
+        "image_input": yes(),
+        "thinking": yes(types={"adaptive": yes()}),
+        "effort": yes(low=yes(), high=yes(), max={"supported": False}),
+    }
+    first = {"id": "claude-a", "display_name": "A", "max_input_tokens": 9, "max_tokens": 4, "capabilities": able}
+    server.replies += [
+        data(first, has_more=True, last_id="claude-a"),
+        data({"id": "b"}, has_more=False, last_id="b"),
+    ]
+
+    assert await asked(transport, server, "anthropic", "/v1") == [
+        ModelInfo(
+            "claude-a",
+            "A",
+            vision=True,
+            reasoning=True,
+            context_window=9,
+            max_output_tokens=4,
+            reasoning_efforts=("low", "high"),
+        ),
+        ModelInfo("b"),
+    ]
+    assert [one.path for one in server.requests] == [
+        "/v1/models?limit=1000",
+        "/v1/models?limit=1000&after_id=claude-a",
+    ]
+    assert server.requests[0].headers["x-api-key"] == KEY
+    assert server.requests[0].headers["anthropic-version"]
+
+
+async def test_a_list_of_gemini_has_what_generates_content(server: ModelServer, transport: HttpTransport) -> None:
+    chats, embeds = ["generateContent", "countTokens"], ["embedContent"]
+    first = {
+        "name": "models/gemini-2.5-pro",
+        "displayName": "Gemini 2.5 Pro",
+        "inputTokenLimit": 1048576,
+        "outputTokenLimit": 65536,
+        "supportedGenerationMethods": chats,
+        "thinking": True,
+    }
+    second = {"name": "models/embedding-001", "supportedGenerationMethods": embeds}
+    third = {"name": "models/gemma-3-27b-it", "supportedGenerationMethods": chats}
+    server.replies += [
+        json_reply({"models": [first, second], "nextPageToken": "a b"}),
+        json_reply({"models": [third]}),
+    ]
+
+    assert await asked(transport, server, "gemini", "") == [
+        ModelInfo(
+            "gemini-2.5-pro", "Gemini 2.5 Pro", reasoning=True, context_window=1048576, max_output_tokens=65536
+        ),
+        ModelInfo("gemma-3-27b-it"),
+    ]
+    assert [one.path for one in server.requests] == [
+        "/v1beta/models?pageSize=1000",
+        "/v1beta/models?pageSize=1000&pageToken=a%20b",
+    ]
+    assert server.requests[0].headers["x-goog-api-key"] == KEY
+
+
+async def test_a_list_of_mistral_says_what_models_can(server: ModelServer, transport: HttpTransport) -> None:
+    able = {"completion_chat": True, "function_calling": True, "vision": False}
+    server.replies.append(
+        data(
+            {"id": "codestral-2508", "capabilities": able, "max_context_length": 256000},
+            {"id": "mistral-embed", "capabilities": {"completion_chat": False}},
+            {"id": "codestral-2508", "capabilities": able},
+        )
+    )
+    assert await asked(transport, server, "mistral", "/v1") == [
+        ModelInfo("codestral-2508", vision=False, tools=True, context_window=256000)
+    ]
+
+
+async def test_a_list_of_openrouter_has_abilities_and_prices(server: ModelServer, transport: HttpTransport) -> None:
+    text = {"input_modalities": ["text", "image"], "output_modalities": ["text"]}
+    server.replies.append(
+        data(
+            {
+                "id": "openai/gpt-5",
+                "name": "OpenAI: GPT-5",
+                "context_length": 400000,
+                "architecture": text,
+                "top_provider": {"context_length": 400000, "max_completion_tokens": 128000},
+                "supported_parameters": ["tools", "reasoning"],
+                "pricing": {"prompt": "0.00000125", "completion": "0.00001", "input_cache_read": "0.000000125"},
+            },
+            {"id": "openrouter/auto", "pricing": {"prompt": "-1", "completion": "-1"}},
+            {"id": "an/image-maker", "architecture": {"output_modalities": ["image"]}},
+        )
+    )
+    assert await asked(transport, server, "openrouter", "/api/v1") == [
+        ModelInfo(
+            "openai/gpt-5",
+            "OpenAI: GPT-5",
+            vision=True,
+            tools=True,
+            reasoning=True,
+            context_window=400000,
+            max_output_tokens=128000,
+            price=Price(1.25, 10.0, 0.125),
+        ),
+        ModelInfo("openrouter/auto"),
+    ]
+
+
+async def test_ollama_is_asked_about_every_model_it_has(transport: HttpTransport) -> None:
+    shown = {
+        "qwen3:32b": {
+            "capabilities": ["completion", "tools", "thinking"],
+            "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960},
+        },
+        "nomic-embed-text": {"capabilities": ["embedding"]},
+    }
+
+    def answer(request: SeenRequest) -> Reply:
+        if request.path == "/api/tags":
+            return json_reply({"models": [{"name": n, "model": n} for n in [*shown, "gone"]]})
+        assert (request.method, request.path) == ("POST", "/api/show")
+        found = shown.get(request.json["model"])
+        return json_reply(found) if found else json_reply({"error": "not found"}, status=404)
+
+    async with ModelServer(answer=answer) as server:
+        found = await asked(transport, server, "ollama", "")
+        narrow = await asked(transport, server, "ollama", "/api", num_ctx=8192)
+    able = ModelInfo("qwen3:32b", vision=False, tools=True, reasoning=True, context_window=40960)
+    assert found == [able, ModelInfo("gone")]
+    assert narrow[0].context_window == 8192
+
+
+@pytest.mark.parametrize("adapter", sorted(LISTINGS))
+async def test_a_list_of_nonsense_is_an_empty_one(
+    adapter: str, server: ModelServer, transport: HttpTransport
+) -> None:
+    nonsense: list[Any] = [1, None, {}, {"id": 5, "name": []}, {"id": "", "name": "", "model": ""}]
+    for key in ("data", "models"):
+        for value in (nonsense, {"a": 1}, "x", None):
+            server.replies.append(json_reply({key: value}))
+            assert await asked(transport, server, adapter, "") == []
+    assert all(one.headers.get("x-mine") == "1" for one in server.requests)
+
+
+def test_every_listing_is_that_of_an_adapter() -> None:
+    assert {*LISTINGS} < {*ADAPTERS}
+    for adapter in LISTINGS:
+        assert load_adapter(adapter).name == adapter
+
+
+# --- what is kept, and who waits ----------------------------------------------------------------------------------
+
+
+async def test_an_answer_is_kept_for_half_an_hour_and_stays_while_the_next_one_is_fetched(
+    server: ModelServer, transport: HttpTransport
+) -> None:
+    clock = Clock()
+    providers = {"work": at("openai", Endpoint(server.url))}
+    async with anyio.create_task_group() as tasks:
+        lists = ModelLists(lambda: transport, tasks, clock=clock)
+        with anyio.fail_after(5):
+            server.replies.append(data({"id": "one"}))
+            assert await lists.get(providers) == {"work": [ModelInfo("one")]}
+            clock.now += KEEP_S - 1
+            assert await lists.get(providers) == {"work": [ModelInfo("one")]}
+            assert len(server.requests) == 1
+            clock.now += 1
+            server.replies.append(data({"id": "two"}))
+            assert await lists.get(providers) == {"work": [ModelInfo("one")]}
+            # Whoever wants a new answer waits for the one that is on its way.
+            assert await lists.get(providers, refresh=True) == {"work": [ModelInfo("two")]}
+            assert len(server.requests) == 2
+            server.replies.append(data({"id": "three"}))
+            assert await lists.get(providers, refresh=True) == {"work": [ModelInfo("three")]}
+        assert lists.find("work", "three") == ModelInfo("three")
+        assert lists.find("work", "one") is None
+        assert lists.find("other", "three") is None
+
+
+async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTransport) -> None:
+    gate = asyncio.Event()
+    body = b'{"data": [{"id": "slow"}]}'
+    replies = {
+        "/slow/models": Reply([body[:5], body[5:]], gate=gate, headers={"Content-Type": "application/json"}),
+        "/quick/models": data({"id": "quick"}),
+    }
+    async with (
+        ModelServer(answer=lambda request: replies[request.path]) as server,
+        anyio.create_task_group() as tasks,
+    ):
+        clock = Clock()
+        lists = ModelLists(lambda: transport, tasks, patience_s=2, clock=clock)
+        providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
+        with anyio.fail_after(5):
+            assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
+            # It is not waited for again, unless somebody wants to.
+            clock.now += 2
+            lists.patience_s = 60
+            assert (await lists.get(providers))["slow"] == []
+            gate.set()
+            assert (await lists.get({"slow": providers["slow"]}, refresh=True))["slow"] == [ModelInfo("slow")]
+            assert await lists.get(providers) == {"slow": [ModelInfo("slow")], "quick": [ModelInfo("quick")]}
+        assert len(server.requests) == 2
+
+
+async def test_a_provider_that_fails_keeps_what_it_said_and_is_left_alone_for_a_while(
+    server: ModelServer, transport: HttpTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    lists = ModelLists(lambda: transport, clock=clock)
+    providers = {
+        "work": at("openai", Endpoint(server.url, api_key=KEY)),
+        "off": at("openai", Endpoint("http://127.0.0.1:1")),
+        "azure": at("azure", Endpoint(server.url)),
+    }
+    with anyio.fail_after(5), caplog.at_level(logging.WARNING):
+        server.replies.append(data({"id": "one"}))
+        expected = {"work": [ModelInfo("one")], "off": [], "azure": []}
+        assert await lists.get(providers) == expected
+        clock.now += KEEP_S
+        server.replies.append(json_reply({"error": {"message": f"bad key {KEY}"}}, status=401))
+        assert await lists.get(providers, refresh=True) == expected
+        assert await lists.get(providers) == expected
+        assert len(server.requests) == 2
+        clock.now += PAUSE_S
+        server.replies.append(data({"id": "two"}))
+        assert (await lists.get(providers, refresh=True))["work"] == [ModelInfo("two")]
+    assert "work did not list its models" in caplog.text
+    assert KEY not in caplog.text
+
+
+# --- in the list of all models ------------------------------------------------------------------------------------
+
+
+def configured(server: ModelServer, **work: Any) -> Models:
+    adapters = {
+        "work": {"type": "openai", "base_url": f"{server.url}/work", **work},
+        "quiet": {"type": "openai", "base_url": f"{server.url}/quiet", "models": ["q"]},
+        "keyless": {"type": "openai", "base_url": server.url, "api_key_env": "NOT_SET", "list_models": True},
+    }
+    return Models(Config.model_validate({"adapters": adapters}), Options(environ={}, port=None))
+
+
+async def test_only_providers_that_are_to_be_asked_are_and_what_is_declared_comes_first(
+    server: ModelServer,
+) -> None:
+    models = configured(
+        server,
+        list_models=True,
+        models=[{"id": "mine", "wire_model": "gpt-5", "vision": False}, {"id": "other", "wire_model": "gpt-5"}],
+    )
+    server.replies.append(data({"id": "gpt-5", "context_length": 7}, {"id": "new", "max_model_len": 5}))
+    with anyio.fail_after(5):
+        listed = await models.catalogue.list()
+        resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/new"))
+    await models.connections.close()
+
+    assert [one.path for one in server.requests] == ["/work/models"]
+    assert [one.id for one in listed] == ["work/mine", "work/other", "work/new", "quiet/q"]
+    mine, other, new, _ = listed
+    assert (mine.vision, mine.context_window, mine.tools) == (False, 7, True)
+    assert other.vision is True
+    assert new == ModelInfo("work/new", "new", context_window=5)
+    # What a provider has said counts in sessions too, and changes nothing that is sent.
+    assert resolved.known.context_window == 5
+    assert resolved.info == ModelInfo("work/new", "new")
+
+
+async def test_without_being_told_to_no_provider_is_asked(server: ModelServer) -> None:
+    models = configured(server, models=["gpt-5"])
+    with anyio.fail_after(5):
+        listed = await models.catalogue.list()
+        resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/gpt-5"))
+    await models.connections.close()
+
+    assert server.requests == []
+    assert listed[0].context_window == 400_000
+    assert resolved.known.context_window == 400_000
+    assert resolved.info == ModelInfo("work/gpt-5", "gpt-5")
+
+
+async def test_an_alias_is_listed_with_what_is_known_of_its_model(server: ModelServer) -> None:
+    adapters = {"work": {"type": "openai", "base_url": server.url, "models": [{"id": "gpt-5", "vision": False}]}}
+    aliases = {"fast": {"adapter": "work", "model": "gpt-5"}, "odd": {"adapter": "work", "model": "m"}}
+    config = Config.model_validate({"adapters": adapters, "models": aliases})
+    listed = await Models(config, Options(environ={}, port=None)).catalogue.list()
+
+    fast, odd, work = listed
+    assert fast == replace(work, id="fast", name="fast")
+    assert (fast.vision, fast.context_window) == (False, 400_000)
+    assert odd == ModelInfo("odd", "odd")
+
+
+async def test_names_that_would_command_a_terminal_or_have_no_end_are_left_out(
+    server: ModelServer, transport: HttpTransport
+) -> None:
+    odd: list[Any] = [{"id": None}, {"id": 5}, "text", None, [], {"id": "x" * 257}, {"id": "a\n\x1b[31mred"}]
+    server.replies.append(json_reply({"data": [*odd, {"id": "ok", "display_name": "\x1b[2J"}, {"id": "ok"}]}))
+
+    assert await asked(transport, server, "anthropic", "/v1") == [ModelInfo("ok")]
+
+
+async def test_an_adapter_that_fails_in_an_unforeseen_way_ends_nothing_but_its_list(
+    transport: HttpTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def where() -> Listed:
+        raise KeyError(KEY)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            assert await ModelLists(lambda: transport, tasks).get({"odd": where}) == {"odd": []}
+
+    assert "odd did not list its models: it failed with KeyError" in caplog.text
+    assert KEY not in caplog.text

@@ -1,0 +1,688 @@
+"""Where a session's model comes from, and what is told of what cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+import pytest
+
+from jumpseat.adapters.caller import AskedToken
+from jumpseat.adapters.models.copilot_login import GivenLogin
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.agent.blocks import TextBlock, UserMessage
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli import Options
+from jumpseat.config import Config
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError
+from jumpseat_protocol.server import AuthStatusResult
+from jumpseat_protocol.sessions import (
+    ModelCapabilities,
+    NamedProviderConfig,
+    ProviderConfig,
+    ProviderModelConfig,
+)
+from jumpseat_protocol.version import __version__
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+
+pytestmark = pytest.mark.anyio
+
+Make: TypeAlias = Callable[..., Models]
+
+SECRET = "sk-very-secret"
+TOKEN = "gho-like-token"
+SCRIPT = {"turns": [{"text": "from the script"}]}
+ANSWER = json_reply({"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]})
+COPILOT_MODELS = json_reply(
+    {
+        "data": [
+            {"id": "off", "policy": {"state": "disabled"}},
+            {"id": "first", "name": "First", "capabilities": {"limits": {"max_prompt_tokens": 9}}},
+            {"id": "second"},
+        ]
+    }
+)
+FIRST = ModelInfo("first", "First", max_prompt_tokens=9)
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[ModelServer, None]:
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def made(server: ModelServer) -> AsyncGenerator[Make, None]:
+    """Makes models as configured; the APIs of GitHub and Copilot are those of ``server``."""
+    opened: list[Models] = []
+    apis = {"COPILOT_DEBUG_GITHUB_API_URL": f"{server.url}/github", "COPILOT_API_URL": f"{server.url}/copilot"}
+
+    def make(
+        *,
+        environ: Mapping[str, str] | None = None,
+        auth_token: str | None = None,
+        **config: Any,
+    ) -> Models:
+        options = Options(environ={**apis, **(environ or {})}, port=None, auth_token=auth_token)
+        opened.append(Models(Config.model_validate(config), options))
+        return opened[-1]
+
+    yield make
+    for models in opened:
+        await models.connections.close()
+
+
+def wanting(model: str | None = None, **fields: Any) -> SessionSettings:
+    return SessionSettings(cwd=Path("/project"), model=model, **fields)
+
+
+def provider(**fields: Any) -> ProviderConfig:
+    return ProviderConfig.model_validate(fields)
+
+
+async def found(models: Models, model: str | None = None, **fields: Any) -> ResolvedModel:
+    with anyio.fail_after(5):
+        return await models.resolve(wanting(model, **fields))
+
+
+async def call(server: ModelServer, models: Models, model: str | None = None, **fields: Any) -> SeenRequest:
+    """The request that a session with these settings sends."""
+    resolved = await found(models, model, **fields)
+    server.replies.append(ANSWER)
+    request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
+    with anyio.fail_after(5):
+        async with resolved.model.stream(request) as stream:
+            assert [type(event) for event in [one async for one in stream]] == [Completed]
+    return server.requests[-1]
+
+
+def two_adapters(server: ModelServer) -> dict[str, Any]:
+    """A configuration of two adapters and an alias."""
+    return {
+        "adapters": {
+            "work": {
+                "type": "openai",
+                "base_url": f"{server.url}/work",
+                "models": ["gpt", {"id": "mini", "name": "M"}],
+            },
+            "home": {"type": "openai", "base_url": f"{server.url}/home/", "models": ["gpt", "llama"]},
+        },
+        "models": {"fast": {"adapter": "home", "model": "tiny"}},
+    }
+
+
+# --- which one ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "wire_name", "model_id"),
+    [
+        (None, "/work/chat/completions", "gpt", "work/gpt"),
+        ("fast", "/home/chat/completions", "tiny", "home/tiny"),
+        ("home/gpt", "/home/chat/completions", "gpt", "home/gpt"),
+        ("work/of-tomorrow", "/work/chat/completions", "of-tomorrow", "work/of-tomorrow"),
+        ("gpt", "/work/chat/completions", "gpt", "work/gpt"),
+        ("llama", "/home/chat/completions", "llama", "home/llama"),
+    ],
+)
+async def test_a_name_finds_its_adapter(
+    made: Make, server: ModelServer, name: str | None, path: str, wire_name: str, model_id: str
+) -> None:
+    models = made(auth_token=TOKEN, **two_adapters(server))
+    seen = await call(server, models, name)
+    resolved = await found(models, name)
+
+    assert (seen.path, seen.json["model"]) == (path, wire_name)
+    assert (resolved.wire_name, resolved.info.id, resolved.byok) == (wire_name, model_id, True)
+    assert (resolved.model.adapter_name, len(server.requests)) == ("openai", 1)
+
+
+async def test_the_sessions_own_provider_wins_over_everything(made: Make, server: ModelServer) -> None:
+    models = made(auth_token=TOKEN, **two_adapters(server))
+    seen = await call(server, models, "fast", provider=provider(baseUrl=f"{server.url}/mine/", apiKey=SECRET))
+
+    assert (seen.path, seen.json["model"]) == ("/mine/chat/completions", "fast")
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+
+
+async def test_an_alias_wins_over_a_declared_model_of_its_name(made: Make, server: ModelServer) -> None:
+    config = two_adapters(server) | {"models": {"gpt": {"adapter": "home", "model": "llama"}}}
+
+    assert (await call(server, made(**config), "gpt")).path == "/home/chat/completions"
+
+
+async def test_the_configured_default_is_used_where_the_session_names_no_model(
+    made: Make, server: ModelServer
+) -> None:
+    models = made(auth_token=TOKEN, default_model="fast", **two_adapters(server))
+
+    assert (await found(models)).info.id == "home/tiny"
+    assert await models.default_name(wanting()) == "home/tiny"
+
+
+async def test_a_name_that_no_adapter_declares_goes_to_copilot_where_there_is_a_token(
+    made: Make, server: ModelServer
+) -> None:
+    server.replies.append(COPILOT_MODELS)
+    models = made(auth_token=TOKEN, **two_adapters(server))
+    seen = await call(server, models, "of-tomorrow", client_name="editor")
+
+    assert [one.path for one in server.requests] == ["/copilot/models", "/copilot/chat/completions"]
+    assert (seen.json["model"], seen.headers["authorization"]) == ("of-tomorrow", f"Bearer {TOKEN}")
+    assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor (Copilot API)"
+
+
+async def test_with_a_token_and_nothing_else_the_first_usable_model_of_copilot_is_the_default(
+    made: Make,
+    server: ModelServer,
+) -> None:
+    server.replies.append(COPILOT_MODELS)
+    models = made(auth_token=TOKEN)
+    resolved = await found(models)
+
+    assert (resolved.wire_name, resolved.info, resolved.byok) == ("first", FIRST, False)
+    assert await models.default_name(wanting()) == "first"
+    assert (await found(models, "off")).wire_name == "off"
+    assert len(server.requests) == 1
+
+
+async def test_copilot_without_a_usable_model_says_so(made: Make, server: ModelServer) -> None:
+    server.replies.append(json_reply({"data": [{"id": "off", "policy": {"state": "disabled"}}]}))
+
+    with pytest.raises(ConfigError, match="the Copilot API lists no usable model"):
+        await found(made(auth_token=TOKEN))
+
+
+async def test_the_token_of_a_session_wins_over_that_of_the_process(made: Make, server: ModelServer) -> None:
+    server.replies += [COPILOT_MODELS, COPILOT_MODELS]
+    models = made(auth_token=TOKEN)
+    await found(models)
+    seen = await call(server, models, login=GivenLogin("gho-of-the-session"))
+
+    assert [one.path for one in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
+    assert seen.headers["authorization"] == "Bearer gho-of-the-session"
+
+
+@pytest.mark.parametrize("name", ["of-tomorrow", "vendor/of-tomorrow"])
+async def test_the_only_adapter_takes_every_name(made: Make, server: ModelServer, name: str) -> None:
+    models = made(adapters={"work": {"type": "openai", "base_url": server.url}})
+
+    assert (await call(server, models, name)).json["model"] == name
+
+
+async def test_with_several_adapters_an_unknown_name_is_refused_with_their_names(
+    made: Make, server: ModelServer
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        await found(made(**two_adapters(server)), "of-tomorrow")
+
+    assert str(caught.value) == ("unknown model 'of-tomorrow': name it as 'adapter/model', adapters: work, home")
+
+
+@pytest.mark.parametrize("name", [None, "gpt"])
+async def test_without_anything_configured_the_ways_to_configure_are_named(made: Make, name: str | None) -> None:
+    expected = (
+        "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
+        " or name an adapter in config.toml"
+    )
+    with pytest.raises(ConfigError) as resolving:
+        await found(made(), name)
+    with pytest.raises(ConfigError) as listing:
+        await made().catalogue.list()
+
+    assert str(listing.value) == expected
+    assert str(resolving.value) == (f"unknown model {name!r}: {expected}" if name else expected)
+    assert await made().default_name(wanting(name)) is None
+
+
+# --- keys and tokens ----------------------------------------------------------------------------------------------
+
+
+async def test_keys_of_the_environment_configure_their_adapters(made: Make, server: ModelServer) -> None:
+    environ = {
+        "OPENAI_API_KEY": SECRET,
+        "OPENAI_BASE_URL": f"{server.url}/v1/",
+        "OPENAI_MODEL": "gpt",
+        "ANTHROPIC_API_KEY": "x",
+    }
+    models = made(environ=environ)
+    seen = await call(server, models)
+
+    assert (seen.path, seen.json["model"]) == ("/v1/chat/completions", "gpt")
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert (await found(models, "anthropic/claude")).model.adapter_name == "anthropic"
+
+
+async def test_a_base_url_alone_is_an_adapter_without_a_key(made: Make, server: ModelServer) -> None:
+    models = made(environ={"OPENAI_BASE_URL": server.url})
+
+    assert "authorization" not in (await call(server, models, "llama")).headers
+
+
+BESIDE = {"DEEPSEEK_API_KEY": SECRET, "OPENROUTER_API_KEY": SECRET, "HF_TOKEN": SECRET, "OLLAMA_HOST": "gpu"}
+"""What people have in their environment for other programs."""
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{"OPENAI_API_KEY": "o", "OPENAI_MODEL": "gpt"}, {"OPENAI_BASE_URL": "http://gateway", "OPENAI_MODEL": "gpt"}],
+)
+@pytest.mark.parametrize("name", [None, "gpt", "of-tomorrow"])
+async def test_keys_of_other_providers_do_not_change_what_a_name_means(
+    made: Make, environ: dict[str, str], name: str | None
+) -> None:
+    alone = await found(made(environ=environ), name)
+    beside = await found(made(environ={**environ, **BESIDE, "DEEPSEEK_MODEL": "gpt"}), name)
+
+    assert (beside.info, beside.model.adapter_name, beside.wire_name) == (
+        alone.info,
+        alone.model.adapter_name,
+        alone.wire_name,
+    )
+
+
+async def test_keys_of_other_providers_do_not_change_the_default_of_an_account_or_of_a_registry(
+    made: Make, server: ModelServer
+) -> None:
+    server.replies.append(COPILOT_MODELS)
+    environ = {**BESIDE, "DEEPSEEK_MODEL": "deepseek-v4-flash"}
+    registry: dict[str, Any] = {
+        "providers": [NamedProviderConfig(name="mine", base_url=server.url)],
+        "provider_models": [ProviderModelConfig(id="own", provider="mine")],
+    }
+
+    assert (await found(made(environ=environ, auth_token=TOKEN))).info == FIRST
+    assert await made(environ=environ).default_name(wanting(**registry)) == "mine/own"
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+@pytest.mark.parametrize("more", [{}, {"OPENAI_API_KEY": "o"}, {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}])
+async def test_a_provider_whose_key_is_in_the_environment_can_be_named(
+    made: Make, server: ModelServer, token: str | None, more: dict[str, str]
+) -> None:
+    environ = {**more, "DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_BASE_URL": server.url}
+    seen = await call(server, made(environ=environ, auth_token=token), "deepseek/deepseek-v4-pro")
+
+    assert (seen.path, seen.json["model"]) == ("/chat/completions", "deepseek-v4-pro")
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+
+
+async def test_a_gateway_keeps_the_names_that_begin_like_another_provider(made: Make, server: ModelServer) -> None:
+    environ = {"OPENAI_BASE_URL": server.url, "DEEPSEEK_API_KEY": SECRET}
+    seen = await call(server, made(environ=environ), "deepseek/deepseek-v4-pro")
+
+    assert seen.json["model"] == "deepseek/deepseek-v4-pro"
+    assert "authorization" not in seen.headers
+
+
+async def test_where_nothing_else_is_configured_the_key_of_another_provider_does(
+    made: Make, server: ModelServer
+) -> None:
+    environ = {"MISTRAL_API_KEY": SECRET, "MISTRAL_BASE_URL": server.url}
+    several = {**environ, "XAI_API_KEY": "x", "MISTRAL_MODEL": "mistral-small-latest"}
+
+    assert (await call(server, made(environ=environ), "any")).json["model"] == "any"
+    assert await made(environ=several).default_name(wanting()) == "mistral/mistral-small-latest"
+    assert [one.id for one in await made(environ=several).catalogue.list()] == ["mistral/mistral-small-latest"]
+    assert (await made(environ=several).auth_status()).status_message == "Configured providers: mistral, xai"
+    with pytest.raises(ConfigError, match=r"^unknown model 'any': .* adapters: mistral, xai$"):
+        await found(made(environ=several), "any")
+
+
+async def test_models_of_other_providers_are_listed_after_those_of_copilot(made: Make, server: ModelServer) -> None:
+    server.replies.append(COPILOT_MODELS)
+    environ = {"DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_MODEL": "d"}
+    listed = await made(environ=environ, auth_token=TOKEN).catalogue.list()
+
+    assert [one.id for one in listed] == ["off", "first", "second", "deepseek/d"]
+
+
+async def test_an_ollama_server_needs_its_host_only(made: Make) -> None:
+    resolved = await found(made(environ={"OLLAMA_HOST": "0.0.0.0:8080"}), "llama3.2")
+    assert (resolved.model.adapter_name, resolved.wire_name) == ("ollama", "llama3.2")
+
+
+async def test_an_alias_may_name_a_provider_of_the_environment(made: Make, server: ModelServer) -> None:
+    alias = {"fast": {"adapter": "xai", "model": "grok-4.3"}}
+    environ = {"XAI_API_KEY": SECRET, "XAI_BASE_URL": server.url}
+
+    assert (await call(server, made(environ=environ, models=alias), "fast")).json["model"] == "grok-4.3"
+    with pytest.raises(ConfigError, match="model 'fast' needs the adapter 'xai': set XAI_API_KEY"):
+        await found(made(models=alias), "fast")
+
+
+async def test_an_endpoint_of_a_wire_that_clients_do_not_know_is_not_handed_out(made: Make) -> None:
+    models = made(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"})
+    own = {"baseUrl": "http://h", "apiKey": "k", "modelId": "m"}
+    known = await models.endpoint(wanting(provider=provider(type="kimi", **own)))
+
+    assert (known.type, known.wire_api, known.base_url) == ("openai", "completions", "http://h")
+    with pytest.raises(InvalidRequestError, match="behind the wire of ollama"):
+        await models.endpoint(wanting(provider=provider(type="ollama", **own)))
+
+
+async def test_the_file_wins_over_the_environment_for_an_adapter_that_it_names(
+    made: Make, server: ModelServer
+) -> None:
+    environ = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://127.0.0.1:9", "MINE": "my-key"}
+    mine = {"base_url": server.url, "api_key_env": "MINE", "headers": {"X-Team": "blue"}}
+    seen = await call(server, made(environ=environ, adapters={"openai": mine}), "gpt")
+
+    assert (seen.headers["authorization"], seen.headers["x-team"]) == ("Bearer my-key", "blue")
+
+
+async def test_a_well_known_key_is_not_sent_to_a_server_of_the_users_own(made: Make, server: ModelServer) -> None:
+    models = made(environ={"OPENAI_API_KEY": SECRET}, adapters={"openai": {"base_url": server.url}})
+
+    assert "authorization" not in (await call(server, models, "gpt")).headers
+
+
+async def test_a_missing_key_is_named_by_its_variable(made: Make, server: ModelServer) -> None:
+    models = made(adapters={"work": {"type": "openai", "base_url": server.url, "api_key_env": "WORK_KEY"}})
+
+    with pytest.raises(ConfigError) as caught:
+        await found(models, "gpt")
+    assert str(caught.value) == "adapter 'work': the environment variable 'WORK_KEY' is not set"
+
+
+@pytest.mark.parametrize(
+    ("environ", "token"),
+    [
+        ({"COPILOT_GITHUB_TOKEN": "2", "GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, "2"),
+        ({"GH_TOKEN": "3", "GITHUB_TOKEN": "4"}, "3"),
+        ({"GITHUB_TOKEN": "4"}, "4"),
+        ({}, None),
+    ],
+)
+async def test_tokens_of_the_environment_are_looked_up_in_order(
+    made: Make, server: ModelServer, environ: dict[str, str], token: str | None
+) -> None:
+    server.replies.append(json_reply({"login": "me"}))
+    status = await made(environ=environ).auth_status()
+
+    seen = [one.headers["authorization"] for one in server.requests]
+    assert seen == ([] if token is None else [f"Bearer {token}"])
+    assert (status.is_authenticated, status.auth_type) == ((False, None) if token is None else (True, "env"))
+
+
+async def test_a_token_of_the_api_itself_wins_over_those_of_github_and_is_shown_to_the_api_alone(
+    made: Make, server: ModelServer
+) -> None:
+    server.replies.append(COPILOT_MODELS)
+    models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_GITHUB_TOKEN": TOKEN})
+    status = await models.auth_status()
+    await models.catalogue.list()
+
+    assert (status.is_authenticated, status.auth_type) == (True, "copilot-api-token")
+    assert [(one.path, one.headers["authorization"]) for one in server.requests] == [
+        ("/copilot/models", "Bearer of-the-api")
+    ]
+
+
+async def test_a_token_of_the_api_is_of_no_use_without_its_address(made: Make, server: ModelServer) -> None:
+    models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_API_URL": ""})
+
+    assert await models.auth_status() == AuthStatusResult(
+        is_authenticated=False, status_message="Not authenticated"
+    )
+    assert server.requests == []
+
+
+async def test_the_token_of_the_host_wins_over_those_of_the_environment(made: Make, server: ModelServer) -> None:
+    server.replies.append(json_reply({"login": "me"}))
+    models = made(environ={"GH_TOKEN": "other"}, auth_token=TOKEN)
+
+    assert await models.auth_status() == AuthStatusResult(
+        is_authenticated=True,
+        auth_type="token",
+        host="https://github.com",
+        login="me",
+        status_message="Logged in as me",
+    )
+    assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+async def test_the_login_status_without_a_token_tells_what_is_configured(made: Make, server: ModelServer) -> None:
+    assert await made().auth_status() == AuthStatusResult(
+        is_authenticated=False, status_message="Not authenticated"
+    )
+    assert await made(**two_adapters(server)).auth_status() == AuthStatusResult(
+        is_authenticated=True, auth_type="api-key", status_message="Configured providers: work, home"
+    )
+
+
+async def test_a_token_that_is_refused_is_no_login(made: Make, server: ModelServer) -> None:
+    server.replies += [json_reply({"message": f"Bad credentials {TOKEN}"}, status=401)] * 2
+    models = made(auth_token=TOKEN)
+
+    assert await models.auth_status() == AuthStatusResult(
+        is_authenticated=False,
+        status_message="Not authenticated: HTTP 401 Unauthorized: Bad credentials [redacted]",
+    )
+    with pytest.raises(ProviderAuthError, match="401 Unauthorized"):
+        await models.copilot.authenticate(wanting(login=GivenLogin(TOKEN)))
+
+
+async def test_a_session_token_is_checked_only_where_it_would_be_used(made: Make, server: ModelServer) -> None:
+    models = made(auth_token=TOKEN)
+    await models.copilot.authenticate(wanting())
+    await models.copilot.authenticate(wanting(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
+
+    assert server.requests == []
+
+
+# --- the sessions own provider ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "model", "wire_name"),
+    [
+        ({"wireModel": "w", "modelId": "m"}, "s", "w"),
+        ({"modelId": "m"}, "s", "m"),
+        ({}, "s", "s"),
+        ({"modelId": "m"}, None, "m"),
+    ],
+)
+async def test_the_name_on_the_wire_is_the_wire_model_the_model_id_or_the_sessions_model(
+    made: Make, fields: dict[str, str], model: str | None, wire_name: str
+) -> None:
+    resolved = await found(made(), model, provider=provider(baseUrl="http://h", **fields))
+
+    assert (resolved.wire_name, resolved.info) == (wire_name, ModelInfo(model or wire_name))
+
+
+async def test_a_provider_without_a_model_is_told_what_to_set(made: Make) -> None:
+    with pytest.raises(ConfigError, match=r"needs a model: set model, or provider\.modelId"):
+        await found(made(), provider=provider(baseUrl="http://h"))
+
+
+async def test_the_headers_and_the_bearer_token_of_a_provider_are_sent(made: Make, server: ModelServer) -> None:
+    mine = provider(baseUrl=server.url, apiKey="unused", bearerToken=SECRET, headers={"X-Mine": "1"}, modelId="m")
+    seen = await call(server, made(), provider=mine, client_name="editor")
+
+    assert (seen.headers["authorization"], seen.headers["x-mine"]) == (f"Bearer {SECRET}", "1")
+    assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor"
+
+
+async def test_what_the_client_knows_of_a_model_wins_over_what_is_configured(made: Make) -> None:
+    configured = {
+        "type": "openai",
+        "base_url": "http://h",
+        "models": [{"id": "m", "vision": True, "context_window": 5}],
+    }
+    models = made(adapters={"work": configured})
+    known = ModelInfo("work/m", "m", vision=True, context_window=5)
+
+    async def info(capabilities: dict[str, Any] | None) -> ModelInfo:
+        told = ModelCapabilities.model_validate(capabilities) if capabilities is not None else None
+        return (await found(models, "work/m", model_capabilities=told)).info
+
+    assert await info(None) == await info({}) == await info({"supports": {}, "limits": {}}) == known
+    assert await info(
+        {"supports": {"vision": False}, "limits": {"max_context_window_tokens": 7, "max_output_tokens": 3}}
+    ) == ModelInfo("work/m", "m", vision=False, context_window=7, max_output_tokens=3)
+
+
+async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(made: Make) -> None:
+    mine = provider(
+        baseUrl="http://h",
+        maxPromptTokens=1,
+        maxOutputTokens=2,
+        maxContextWindowTokens=3,
+        modelCapabilities={"supports": {"vision": True}, "limits": {"max_output_tokens": 20}},
+    )
+    told = ModelCapabilities.model_validate({"limits": {"max_context_window_tokens": 30}})
+    resolved = await found(made(), "m", provider=mine, model_capabilities=told)
+
+    assert resolved.info == ModelInfo(
+        "m", vision=True, max_prompt_tokens=1, max_output_tokens=20, context_window=30
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"type": "telepathy"}, "provider.type 'telepathy' is unknown, expected one of "),
+        ({"type": "scripted"}, "the scripted adapter needs a script"),
+        ({"type": "scripted", "script": {"turns": [{"txt": "x"}]}}, "provider.script.turns.0.txt: Extra inputs"),
+        ({"type": "scripted", "script": "/nowhere.yaml"}, "cannot read the script '/nowhere.yaml': No such file"),
+    ],
+)
+async def test_a_provider_that_cannot_work_is_refused_before_it_is_called(
+    made: Make, fields: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(JumpseatError) as caught:
+        made().check(wanting("m", provider=provider(**fields)))
+
+    assert str(caught.value).startswith(complaint)
+    assert isinstance(caught.value, InvalidRequestError | ConfigError)
+
+
+async def test_a_provider_that_can_work_passes_the_check_and_so_does_none(made: Make) -> None:
+    models = made()
+    models.check(wanting())
+    models.check(wanting(provider=provider(type="openai", baseUrl="http://h", modelId="m")))
+    models.check(wanting(provider=provider(type="anthropic", apiKey="x", modelId="m")))
+    models.check(wanting(provider=provider(type="scripted", script=SCRIPT)))
+
+
+async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(made: Make, tmp_path: Path) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text("turns: [{text: hi}]")
+    models = made(adapters={"demo": {"type": "scripted", "script": str(path)}})
+    mine = provider(type="scripted", script=SCRIPT)
+    first, second = [await found(models, provider=mine) for _ in range(2)]
+    configured = await found(models)
+
+    assert (first.wire_name, first.info, first.model.adapter_name) == (
+        "scripted",
+        ModelInfo("scripted"),
+        "scripted",
+    )
+    assert first.model is second.model
+    assert (configured.info.id, configured.model is first.model) == ("scripted", False)
+
+
+# --- configured adapters that cannot work -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("adapter", "model", "complaint"),
+    [
+        ({"type": "telepathy"}, "m", "unknown adapter 'telepathy', expected one of "),
+        ({}, "m", "unknown adapter 'work', expected one of "),
+        ({"type": "openai", "base_url": "http://h"}, None, "adapter 'work' declares no models: name one, or set "),
+        ({"type": "scripted"}, "m", "the scripted adapter needs a script"),
+    ],
+)
+async def test_a_configured_adapter_that_cannot_work_says_why(
+    made: Make, adapter: dict[str, str], model: str | None, complaint: str
+) -> None:
+    with pytest.raises(JumpseatError) as caught:
+        await found(made(adapters={"work": adapter}), model)
+
+    assert str(caught.value).startswith(complaint)
+
+
+# --- lists and secrets --------------------------------------------------------------------------------------------
+
+
+async def test_the_list_has_aliases_declared_models_and_those_of_copilot(made: Make, server: ModelServer) -> None:
+    server.replies.append(COPILOT_MODELS)
+    listed = await made(auth_token=TOKEN, **two_adapters(server)).catalogue.list()
+
+    assert listed == [
+        ModelInfo("fast", "fast"),
+        ModelInfo("work/gpt", "gpt"),
+        ModelInfo("work/mini", "M"),
+        ModelInfo("home/gpt", "gpt"),
+        ModelInfo("home/llama", "llama"),
+        ModelInfo("off", "off", enabled=False),
+        FIRST,
+        ModelInfo("second", "second"),
+    ]
+
+
+async def test_a_copilot_api_that_says_nothing_does_not_hide_the_models_of_others(server: ModelServer) -> None:
+    server.replies.append(Reply(silent=True, ending="hang"))
+    environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
+    config = Config.model_validate(two_adapters(server))
+    models = Models(config, Options(environ=environ, port=None, auth_token=TOKEN), list_patience_s=0.01)
+    with anyio.fail_after(5):
+        listed = await models.catalogue.list()
+    await models.connections.close()
+
+    assert [one.id for one in listed] == ["fast", "work/gpt", "work/mini", "home/gpt", "home/llama"]
+
+
+async def test_a_client_that_gives_no_token_in_time_is_a_typed_error() -> None:
+    async def never(_provider: str) -> str:
+        await anyio.sleep_forever()
+        raise AssertionError("nobody wakes it")
+
+    with pytest.raises(ProviderAuthError, match=r"no bearer token for provider 'mine' within 0\.01 s"):
+        await AskedToken("mine", never, patience_s=0.01)()
+
+
+async def test_the_list_without_a_token_asks_nobody(made: Make, server: ModelServer) -> None:
+    environ = {"OPENAI_API_KEY": SECRET, "OPENAI_MODEL": "gpt"}
+
+    assert await made(environ=environ).catalogue.list() == [ModelInfo("openai/gpt", "gpt")]
+    assert server.requests == []
+
+
+async def test_no_secret_is_shown_where_models_and_settings_are(made: Make, server: ModelServer) -> None:
+    server.replies.append(COPILOT_MODELS)
+    mine = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
+    models = made(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
+    settings = wanting(provider=mine, login=GivenLogin(SECRET))
+    shown = [models, settings, mine, await models.resolve(settings), await found(models, "first")]
+
+    assert SECRET not in "".join(repr(one) + str(one) for one in shown)
+
+
+async def test_no_secret_is_in_the_text_of_a_failed_call(made: Make, server: ModelServer) -> None:
+    mine = provider(baseUrl=server.url, apiKey=SECRET, headers={"X-Mine": "header-secret"}, modelId="m")
+    resolved = await found(made(), provider=mine)
+    server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret"}}, status=401))
+
+    with anyio.fail_after(5), pytest.raises(ProviderAuthError) as caught:
+        async with resolved.model.stream(ModelRequest("m", "", [UserMessage([TextBlock("p")])])) as stream:
+            [one async for one in stream]
+    text = repr(caught.value) + str(caught.value)
+    assert "bad key [redacted]" in text
+    assert SECRET not in text
+    assert "header-secret" not in text
+
+
+async def test_an_alias_may_name_an_adapter_that_only_the_environment_configures(made: Make) -> None:
+    fast = {"fast": {"adapter": "openai", "model": "gpt-mini"}}
+    models = made(environ={"OPENAI_API_KEY": "k"}, models=fast)
+
+    assert (await found(models, "fast")).wire_name == "gpt-mini"
+    with pytest.raises(ConfigError, match="model 'fast' needs the adapter 'openai': set OPENAI_API_KEY"):
+        await found(made(models=fast), "fast")

@@ -1,0 +1,366 @@
+"""Which wire a session's model is called by: types, named providers, models of Copilot, tokens from the client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.agent.blocks import TextBlock, UserMessage
+from jumpseat.agent.interfaces import AskToken
+from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli import Options
+from jumpseat.config import Config
+from jumpseat.errors import ClientCallError, ConfigError, InvalidRequestError, ProviderAuthError
+from jumpseat_protocol.sessions import NamedProviderConfig, ProviderConfig, ProviderModelConfig, SessionOptions
+from tests.support.model_server import ModelServer, SeenRequest, json_reply
+
+pytestmark = pytest.mark.anyio
+
+CHAT = json_reply({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
+RESPONSE = json_reply({"status": "completed", "output": []})
+MESSAGE = json_reply({"content": [], "stop_reason": "end_turn"})
+GEMINI: dict[str, Any] = {
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},
+    "gemini_interactions": {"status": "completed", "steps": []},
+}
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[ModelServer]:
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def models() -> AsyncGenerator[Models]:
+    models = Models(Config(), Options(environ={}, port=None))
+    yield models
+    await models.connections.close()
+
+
+def settings(model: str | None = None, **options: Any) -> SessionSettings:
+    read = SessionOptions.model_validate(options)
+    return SessionSettings(
+        cwd=Path("/project"),
+        model=model,
+        provider=read.provider,
+        providers=read.providers or [],
+        provider_models=read.models or [],
+    )
+
+
+def registry(server: ModelServer, **more: Any) -> dict[str, Any]:
+    return {
+        "providers": [
+            {"name": "alpha", "baseUrl": f"{server.url}/alpha/v1/", "apiKey": "alpha-key", "headers": {"X-P": "a"}},
+            {"name": "beta", "type": "anthropic", "baseUrl": f"{server.url}/beta", "bearerToken": "beta-token"},
+            {"name": "gamma", "wireApi": "responses", "baseUrl": f"{server.url}/gamma"},
+        ],
+        "models": [
+            {"id": "sonnet", "provider": "alpha", "wireModel": "w", "modelId": "base", "maxPromptTokens": 11},
+            {"id": "haiku", "provider": "alpha", "modelId": "base", "name": "Haiku"},
+            {"id": "haiku", "provider": "beta", "capabilities": {"supports": {"vision": False}}},
+            {"id": "o/1", "provider": "gamma"},
+        ],
+        **more,
+    }
+
+
+async def call(
+    server: ModelServer, models: Models, wanted: SessionSettings, ask_token: AskToken | None = None
+) -> SeenRequest:
+    """The request that a session with these settings sends."""
+    models.check(wanted)
+    resolved = await models.resolve(wanted, ask_token=ask_token)
+    request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
+    name = resolved.model.adapter_name
+    server.replies.append(MESSAGE if name == "anthropic" else RESPONSE if name.endswith("responses") else CHAT)
+    with anyio.fail_after(5):
+        async with resolved.model.stream(request) as stream:
+            assert len([event async for event in stream]) == 1
+    return server.requests[-1]
+
+
+@pytest.mark.parametrize(
+    ("provider", "path"),
+    [
+        ({}, "/chat/completions"),
+        ({"wireApi": "completions"}, "/chat/completions"),
+        ({"wireApi": "responses"}, "/responses"),
+        ({"type": "openai_responses"}, "/responses"),
+        ({"type": "azure"}, "/openai/v1/chat/completions"),
+        ({"type": "azure_openai"}, "/openai/v1/chat/completions"),
+        ({"type": "azure", "wireApi": "responses"}, "/openai/v1/responses"),
+        (
+            {"type": "azure", "azure": {"apiVersion": "2024-10-21"}},
+            "/openai/deployments/m/chat/completions?api-version=2024-10-21",
+        ),
+        ({"type": "anthropic"}, "/v1/messages"),
+    ],
+)
+async def test_the_type_and_the_wire_of_a_provider_choose_its_adapter(
+    server: ModelServer, models: Models, provider: dict[str, Any], path: str
+) -> None:
+    seen = await call(server, models, settings("m", provider={"baseUrl": server.url, "apiKey": "k", **provider}))
+
+    assert (seen.path, seen.json["model"]) == (path, "m")
+
+
+@pytest.mark.parametrize(
+    ("selection", "path", "wire_name"),
+    [
+        ("alpha/sonnet", "/alpha/v1/chat/completions", "w"),
+        ("alpha/haiku", "/alpha/v1/chat/completions", "base"),
+        ("beta/haiku", "/beta/v1/messages", "haiku"),
+        ("gamma/o/1", "/gamma/responses", "o/1"),
+        ("alpha/not declared", "/alpha/v1/chat/completions", "not declared"),
+    ],
+)
+async def test_a_model_of_a_named_provider_goes_there_under_its_wire_name(
+    server: ModelServer, models: Models, selection: str, path: str, wire_name: str
+) -> None:
+    own = {"type": "openai", "baseUrl": f"{server.url}/own"}
+    seen = await call(server, models, settings(selection, **registry(server, provider=own)))
+
+    assert (seen.path, seen.json["model"]) == (path, wire_name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [("gemini", "/own/models/m:generateContent"), ("gemini_interactions", "/own/interactions")],
+)
+async def test_a_gemini_provider_is_called_at_its_base_url_with_the_key_in_its_header(
+    server: ModelServer, models: Models, kind: str, path: str
+) -> None:
+    server.replies.append(json_reply(GEMINI[kind]))
+    own = {"type": kind, "baseUrl": f"{server.url}/own/", "apiKey": "k"}
+    resolved = await models.resolve(settings("m", provider=own))
+    async with resolved.model.stream(ModelRequest(resolved.wire_name, "", [], stream=False)) as stream:
+        assert len([event async for event in stream]) == 1
+
+    assert (server.requests[-1].path, server.requests[-1].headers["x-goog-api-key"]) == (path, "k")
+
+
+@pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])
+async def test_the_endpoint_of_a_wire_that_the_method_cannot_name_is_not_handed_out_as_another(kind: str) -> None:
+    models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
+    with pytest.raises(InvalidRequestError, match="which is no endpoint for clients"):
+        await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
+    await models.connections.close()
+
+
+async def test_the_well_known_key_of_gemini_configures_its_adapter(server: ModelServer) -> None:
+    environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": server.url, "GEMINI_MODEL": "gemini-pro-latest"}
+    models = Models(Config(), Options(environ=environ, port=None))
+    server.replies.append(json_reply(GEMINI["gemini"]))
+    resolved = await models.resolve(settings())
+    async with resolved.model.stream(ModelRequest(resolved.wire_name, "", [], stream=False)) as stream:
+        assert len([event async for event in stream]) == 1
+    await models.connections.close()
+
+    assert server.requests[-1].path == "/v1beta/models/gemini-pro-latest:generateContent"
+    assert server.requests[-1].headers["x-goog-api-key"] == "k"
+
+
+async def test_named_providers_keep_their_keys_and_headers_apart(server: ModelServer, models: Models) -> None:
+    alpha = await call(server, models, settings("alpha/sonnet", **registry(server)))
+    beta = await call(server, models, settings("beta/haiku", **registry(server)))
+
+    assert (alpha.headers["authorization"], alpha.headers["x-p"]) == ("Bearer alpha-key", "a")
+    assert (beta.headers["authorization"], beta.headers.get("x-p")) == ("Bearer beta-token", None)
+
+
+async def test_any_other_name_goes_to_the_one_provider_of_the_session(server: ModelServer, models: Models) -> None:
+    own = {"type": "openai", "baseUrl": f"{server.url}/own"}
+    seen = await call(server, models, settings("delta/x", **registry(server, provider=own)))
+
+    assert (seen.path, seen.json["model"]) == ("/own/chat/completions", "delta/x")
+
+
+async def test_the_models_of_a_session_are_listed_as_they_are_selected(server: ModelServer, models: Models) -> None:
+    wanted = settings("alpha/sonnet", **registry(server))
+
+    assert await models.of_session(wanted) == [
+        ModelInfo("alpha/sonnet", "alpha/sonnet", max_prompt_tokens=11),
+        ModelInfo("alpha/haiku", "Haiku"),
+        ModelInfo("beta/haiku", "beta/haiku", vision=False),
+        ModelInfo("gamma/o/1", "gamma/o/1"),
+    ]
+    assert (await models.resolve(wanted)).info == ModelInfo("alpha/sonnet", "alpha/sonnet", max_prompt_tokens=11)
+
+
+async def test_a_session_without_a_model_gets_the_first_registered_where_nothing_else_has_one(
+    server: ModelServer, models: Models
+) -> None:
+    assert await models.default_name(settings(**registry(server))) == "alpha/sonnet"
+
+    configured = Models(
+        Config.model_validate({"adapters": {"mine": {"type": "openai", "models": ["own"]}}}),
+        Options(environ={}, port=None),
+    )
+    assert await configured.default_name(settings(**registry(server))) == "mine/own"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"providers": [{"name": "a", "type": "x"}]},
+            r"^providers\.a\.type 'x' is unknown, expected one of anthropic",
+        ),
+        (
+            {"providers": [{"name": "a", "type": "azure"}]},
+            r"^providers\.a\.baseUrl is required for provider type 'azure'$",
+        ),
+        (
+            {"provider": {"type": "anthropic", "wireApi": "responses"}},
+            r"^provider\.wireApi 'responses' is no wire of provider type 'anthropic'$",
+        ),
+        ({"providers": [{"name": "a"}, {"name": "a"}]}, r"^providers: the name 'a' is given twice$"),
+        (
+            {"providers": [{"name": "a"}], "models": [{"id": "m", "provider": "b"}]},
+            r"^models\.m: there is no provider 'b', providers: a$",
+        ),
+        (
+            {"providers": [{"name": "a"}], "models": [{"id": "m", "provider": "a"}] * 2},
+            r"^models: 'a/m' is given twice$",
+        ),
+    ],
+)
+async def test_a_registry_that_cannot_work_is_refused_at_once(
+    models: Models, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
+        models.check(settings(**options))
+
+
+def test_the_name_of_a_provider_has_no_slash() -> None:
+    with pytest.raises(ValueError, match="name"):
+        NamedProviderConfig.model_validate({"name": "a/b"})
+
+
+async def test_a_model_whose_provider_is_gone_says_so(models: Models) -> None:
+    wanted = SessionSettings(
+        cwd=Path("/project"), model="a/m", provider_models=[ProviderModelConfig(id="m", provider="a")]
+    )
+    with pytest.raises(ConfigError, match="model 'a/m': there is no provider 'a'"):
+        await models.resolve(wanted)
+
+
+# --- tokens from the client ---------------------------------------------------------------------------------------
+
+
+async def test_the_client_is_asked_for_a_token_before_every_request(server: ModelServer, models: Models) -> None:
+    asked: list[str] = []
+
+    async def ask_token(name: str) -> str:
+        asked.append(name)
+        return f"token-{len(asked)}"
+
+    keyed = {"baseUrl": server.url, "apiKey": "k", "bearerToken": "old", "hasBearerTokenProvider": True}
+    resolved = await models.resolve(settings("m", provider=keyed), ask_token=ask_token)
+    for _ in range(2):
+        server.replies.append(CHAT)
+        async with resolved.model.stream(ModelRequest("m", "", [], stream=False)) as stream:
+            assert len([event async for event in stream]) == 1
+    named = settings("mine/m", providers=[{"name": "mine", "type": "azure", **keyed}])
+    await call(server, models, named, ask_token)
+
+    assert asked == ["default", "default", "mine"]
+    assert [seen.headers["authorization"] for seen in server.requests] == [
+        "Bearer token-1",
+        "Bearer token-2",
+        "Bearer token-3",
+    ]
+    assert not any("api-key" in seen.headers for seen in server.requests)
+
+
+async def test_nobody_is_asked_for_a_provider_with_a_token_of_its_own(server: ModelServer, models: Models) -> None:
+    async def ask_token(name: str) -> str:
+        raise AssertionError(name)
+
+    seen = await call(
+        server, models, settings("m", provider={"baseUrl": server.url, "bearerToken": "t"}), ask_token
+    )
+
+    assert seen.headers["authorization"] == "Bearer t"
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (
+            ClientCallError("the client is gone"),
+            "the client gave no bearer token for provider 'default': the client is gone",
+        ),
+        (RuntimeError(), "the client gave no bearer token for provider 'default': RuntimeError"),
+        (
+            ClientCallError("cannot renew ghp_0123456789abcdef0123"),
+            "the client gave no bearer token for provider 'default': cannot renew [redacted]",
+        ),
+        ("", "the client gave an empty bearer token for provider 'default'"),
+        (None, "there is no client to ask for the bearer token of provider 'default'"),
+    ],
+)
+async def test_a_token_that_cannot_be_had_is_an_authentication_error(
+    models: Models, failure: Exception | str | None, text: str
+) -> None:
+    async def ask_token(name: str) -> str:
+        if isinstance(failure, Exception):
+            raise failure
+        return ""
+
+    provider = ProviderConfig(base_url="http://127.0.0.1:1", api_key="static-key", has_bearer_token_provider=True)
+    wanted = SessionSettings(cwd=Path("/project"), model="m", provider=provider)
+    resolved = await models.resolve(wanted, ask_token=None if failure is None else ask_token)
+    with pytest.raises(ProviderAuthError) as caught:
+        async with resolved.model.stream(ModelRequest("m", "", [])):
+            pass
+
+    assert str(caught.value) == text
+    assert caught.value.retryable is False
+
+
+# --- the Copilot API ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "path", "answer"),
+    [
+        (None, "/chat/completions", CHAT),
+        (["/chat/completions", "/responses"], "/chat/completions", CHAT),
+        (["/v1/messages", "/chat/completions"], "/chat/completions", CHAT),
+        (["/responses", "ws:/responses"], "/responses", RESPONSE),
+        (["/v1/messages"], "/v1/messages", MESSAGE),
+    ],
+)
+async def test_a_copilot_model_is_called_by_the_wire_that_serves_it(
+    server: ModelServer, endpoints: list[str] | None, path: str, answer: Any
+) -> None:
+    environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
+    server.replies += [json_reply({"data": [{"id": "m", "supported_endpoints": endpoints}]}), answer]
+    models = Models(Config(), Options(environ=environ, port=None))
+    with anyio.fail_after(5):
+        resolved = await models.resolve(settings("m"))
+        async with resolved.model.stream(ModelRequest("m", "", [], stream=False)) as stream:
+            assert len([event async for event in stream]) == 1
+        await models.connections.close()
+
+    seen = server.requests[-1]
+    assert (seen.path, seen.headers["authorization"]) == (path, "Bearer t")
+    assert {"copilot-integration-id", "x-github-api-version", "x-initiator"} <= set(seen.headers)
+
+
+async def test_a_copilot_model_that_none_of_our_wires_serves_says_so(server: ModelServer) -> None:
+    environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
+    server.replies.append(json_reply({"data": [{"id": "m", "supported_endpoints": ["ws:/other"]}]}))
+    models = Models(Config(), Options(environ=environ, port=None))
+    with pytest.raises(ConfigError, match="'m' by none of our wires, but by ws:/other"), anyio.fail_after(5):
+        await models.resolve(settings("m"))
+    await models.connections.close()

@@ -1,0 +1,126 @@
+"""What users can set of every adapter: where it goes in the request, and that nothing else changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.caller import WireCaller
+from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.pipeline import DeclaredCaller
+from jumpseat.adapters.declared.schema import SchemaEntry, choices_of
+from jumpseat.adapters.declared_settings import check_settings, wire_declaration
+from jumpseat.adapters.models.settings import SETTINGS
+from jumpseat.agent.blocks import TextBlock, UserMessage
+from jumpseat.agent.model import ModelRequest
+from jumpseat.declared.env import EnvResolver
+from jumpseat.errors import InvalidRequestError
+from tests.adapters.golden import DATA, check
+
+pytestmark = pytest.mark.anyio
+
+ENDPOINT = Endpoint("http://127.0.0.1:1/v1", api_key="k")
+MODELS = {"gemini": "gemini-3-flash", "gemini_interactions": "gemini-3-flash", "kimi": "kimi-k3"}
+
+
+def sample(key: str, entry: SchemaEntry) -> Any:
+    """A value that is good for an entry."""
+    match entry.type:
+        case "number":
+            return 0.5
+        case "integer":
+            return 8000 if (entry.mapping or "").endswith("max_output_tokens") else 7
+        case "boolean":
+            return True
+        case "enum":
+            return choices_of(key, entry, None)[-1].id
+        case "list":
+            return ["END"]
+        case "map":
+            return {"sort": "price"} if key == "provider" else {"50256": -100}
+        case "string":
+            return "auto" if key == "service_tier" else "5m"
+
+
+def all_of(name: str) -> dict[str, Any]:
+    """A good value for everything that can be set of an adapter."""
+    return {key: sample(key, entry) for key, entry in wire_declaration(name).settings.items()}
+
+
+def request(name: str, **fields: Any) -> ModelRequest:
+    return ModelRequest(MODELS.get(name, "m"), "s", [UserMessage([TextBlock("hi")])], **fields)
+
+
+@pytest.mark.parametrize(("model", "goes"), [("claude-sonnet-4-5", True), ("claude-opus-4-7", False), ("m", True)])
+async def test_claude_is_told_how_to_sample_only_where_it_can_be(model: str, goes: bool) -> None:
+    wanted = ModelRequest(model, "s", [UserMessage([TextBlock("hi")])], settings={"temperature": 0.5})
+    caller = WireCaller(load_adapter("anthropic"), ENDPOINT)
+
+    if goes:
+        assert (await caller.begin(wanted)).request.body["temperature"] == 0.5
+    else:
+        with pytest.raises(InvalidRequestError, match="setting 'temperature' does not go with this model"):
+            await caller.begin(wanted)
+
+
+def test_every_adapter_has_settings() -> None:
+    assert SETTINGS.keys() == ADAPTERS.keys()
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_all_that_can_be_set_goes_where_the_provider_wants_it(name: str) -> None:
+    settings = all_of(name)
+    call = (await WireCaller(load_adapter(name), ENDPOINT).begin(request(name, settings=settings))).request
+
+    check(DATA / name / "requests" / "settings.json", {"url": call.url, "headers": {}, "body": call.body})
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_an_adapter_that_extends_one_has_its_settings(name: str) -> None:
+    known = Catalogue({"mine": {"extends": name}}).get("mine")
+    given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
+    caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
+    wanted = request(name, settings=all_of(name))
+
+    call = (await caller.begin(wanted)).request
+
+    assert call.body == (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request.body
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_what_is_not_set_is_not_sent(name: str) -> None:
+    known = Catalogue({"mine": {"extends": name}}).get("mine")
+    given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
+    caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
+    nothing = dict.fromkeys(all_of(name))
+
+    for settings in ({}, nothing):
+        wanted = request(name, settings=settings)
+        written = load_adapter(name).request(ENDPOINT, request(name))
+        assert (await caller.begin(wanted)).request.body == written.body
+        assert (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request.body == written.body
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_values_of_a_wrong_kind_are_refused_by_name(name: str) -> None:
+    declaration = wire_declaration(name)
+    for key, entry in declaration.settings.items():
+        if entry.type != "string":
+            with pytest.raises(InvalidRequestError, match=f"setting '{key}': expected "):
+                check_settings(declaration, "m", {key: {"neither": "nor"} if entry.type != "map" else []})
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_a_setting_wins_over_what_the_session_says(name: str) -> None:
+    entries = wire_declaration(name).settings
+    limit = next((key for key, one in entries.items() if one.mapping == "request.max_output_tokens"), None)
+    if limit is None:
+        assert name == "ollama"
+        return
+    wanted = request(name, max_output_tokens=500, settings={limit: 900})
+    call = (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request
+
+    assert call.body == load_adapter(name).request(ENDPOINT, request(name, max_output_tokens=900)).body

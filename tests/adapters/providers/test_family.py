@@ -1,0 +1,262 @@
+"""What the relatives of chat completions do by model and by option; the rest is covered by the recordings."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from jumpseat.adapters import load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.wires.ollama_chat import address
+from jumpseat.agent.blocks import ImageBlock, TextBlock, UserMessage
+from jumpseat.agent.model import ModelRequest, ToolChoice
+from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN
+from tests.adapters.conversations import ADD, NOW
+
+SWITCHED_OFF: Final = {"thinking": {"type": "disabled"}}
+SWITCHED_ON: Final = {"thinking": {"type": "enabled"}}
+MUST: Final = ToolChoice("required")
+THINKING: Final = ("thinking", "reasoning_effort", "reasoning", "think")
+
+
+def body(name: str, model: str = "m", options: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    request = ModelRequest(model, "s", [UserMessage([TextBlock("p")])], **fields)
+    return load_adapter(name).request(Endpoint("http://local", options=options or {}), request).body
+
+
+# --- how much to think --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "effort", "expected"),
+    [
+        ("deepseek", "deepseek-v4-flash", None, {}),
+        ("deepseek", "deepseek-v4-flash", "max", {**SWITCHED_ON, "reasoning_effort": "max"}),
+        ("deepseek", "deepseek-v4-flash", "none", SWITCHED_OFF),
+        ("kimi", "kimi-k3", None, {}),
+        ("kimi", "kimi-k3", "medium", {"reasoning_effort": "high"}),
+        ("kimi", "kimi-k3.1-pro", "xhigh", {"reasoning_effort": "max"}),
+        ("kimi", "kimi-k3", "none", {"reasoning_effort": "low"}),
+        ("kimi", "kimi-k2.7-code", "high", {}),
+        ("kimi", "kimi-k2.7-code", "none", {}),
+        ("kimi", "kimi-k2.6", "high", SWITCHED_ON),
+        ("kimi", "kimi-k2.6", "none", SWITCHED_OFF),
+        ("kimi", "kimi-k2-thinking", "none", {}),
+        ("kimi", "moonshot-v1-8k", "high", {}),
+        ("mistral", "mistral-small-latest", "none", {"reasoning_effort": "none"}),
+        ("mistral", "magistral-medium-latest", "high", {}),
+        ("openrouter", "openai/gpt-5.5", "xhigh", {"reasoning": {"effort": "xhigh"}}),
+        ("ollama", "qwen3", None, {}),
+        ("ollama", "qwen3", "none", {"think": False}),
+        ("ollama", "qwen3", "minimal", {"think": "low"}),
+        ("ollama", "qwen3", "xhigh", {"think": "max"}),
+        ("ollama", "qwen3", "on", {"think": True}),
+        ("xai", "grok-4.3", "low", {"reasoning_effort": "low"}),
+    ],
+)
+def test_an_effort_is_said_as_the_model_understands_it(
+    name: str, model: str, effort: str | None, expected: dict[str, Any]
+) -> None:
+    written = body(name, model, reasoning_effort=effort)
+
+    assert {key: written[key] for key in THINKING if key in written} == expected
+
+
+def test_openrouter_is_asked_for_a_summary_too() -> None:
+    assert body("openrouter", reasoning_summary="concise")["reasoning"] == {"summary": "concise"}
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "expected"),
+    [
+        ("deepseek", "deepseek-v4-flash", SWITCHED_OFF),
+        ("kimi", "kimi-k2.6", SWITCHED_OFF),
+        ("kimi", "kimi-k3", {"reasoning_effort": "high"}),
+    ],
+)
+def test_a_model_that_must_call_does_not_think_where_it_could_not_do_both(
+    name: str, model: str, expected: dict[str, Any]
+) -> None:
+    written = body(name, model, reasoning_effort="high", tools=[NOW], tool_choice=MUST)
+
+    assert written["tool_choice"] == "required"
+    assert {key: written[key] for key in THINKING if key in written} == expected
+
+
+# --- which tool ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "expected"),
+    [
+        ("deepseek", ToolChoice("auto", parallel=True), {}),
+        ("deepseek", ToolChoice("none"), {"tool_choice": "none"}),
+        (
+            "deepseek",
+            ToolChoice("specific", "add"),
+            {"tool_choice": {"type": "function", "function": {"name": "add"}}},
+        ),
+        ("mistral", ToolChoice("required", parallel=False), {"tool_choice": "any", "parallel_tool_calls": False}),
+        ("mistral", ToolChoice("none"), {"tool_choice": "none"}),
+        ("openrouter", ToolChoice("required"), {"tool_choice": "required"}),
+        ("ollama", ToolChoice("required"), {}),
+    ],
+)
+def test_a_choice_of_tools_is_said_as_the_wire_has_it(
+    name: str, choice: ToolChoice, expected: dict[str, Any]
+) -> None:
+    written = body(name, tools=[ADD, NOW], tool_choice=choice)
+
+    assert {key: written[key] for key in ("tool_choice", "parallel_tool_calls") if key in written} == expected
+    assert len(written["tools"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [(ToolChoice("none"), None), (ToolChoice("specific", "now"), ["now"])],
+)
+def test_ollama_is_left_with_the_tools_that_are_chosen(choice: ToolChoice, left: list[str] | None) -> None:
+    tools = body("ollama", tools=[ADD, NOW], tool_choice=choice).get("tools")
+
+    assert (tools and [tool["function"]["name"] for tool in tools]) == left
+
+
+# --- images -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "sees"),
+    [
+        ("kimi", "kimi-k3", True),
+        ("kimi", "kimi-k2.6", True),
+        ("kimi", "moonshot-v1-8k-vision-preview", True),
+        ("kimi", "kimi-k2-0905-preview", False),
+        ("kimi", "moonshot-v1-8k", False),
+        ("deepseek", "deepseek-v4-pro", False),
+        ("mistral", "mistral-small-latest", True),
+    ],
+)
+def test_images_go_to_models_that_see(name: str, model: str, sees: bool) -> None:
+    request = ModelRequest(model, "", [UserMessage([TextBlock("p"), ImageBlock("QQ==", "image/png")])])
+    (message,) = load_adapter(name).request(Endpoint("http://local"), request).body["messages"]
+
+    assert message["content"] == (
+        [{"type": "text", "text": "p"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,QQ=="}}]
+        if sees
+        else "p"
+    )
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_option_of_ollamas_wire_is_a_parameter_of_its_model() -> None:
+    options = {"num_ctx": 65536, "temperature": 0, "keep_alive": "30m", "body": {"truncate": False}}
+    written = body("ollama", options=options, max_output_tokens=10)
+
+    assert written["options"] == {"num_ctx": 65536, "temperature": 0, "num_predict": 10}
+    assert (written["keep_alive"], written["truncate"]) == ("30m", False)
+
+
+def test_mistral_puts_its_safety_prompt_in_where_it_is_told_to() -> None:
+    assert body("mistral", options={"safe_prompt": True})["safe_prompt"] is True
+    assert not {"safe_prompt", "stream_options"} & set(body("mistral"))
+
+
+def test_openrouters_hosted_tools_stand_beside_those_of_the_session() -> None:
+    wanted = {"web_search": {"max_results": 3}, "web_fetch": True}
+    hosted = [
+        {"type": "openrouter:web_search", "parameters": {"max_results": 3}},
+        {"type": "openrouter:web_fetch"},
+    ]
+    assert body("openrouter", options=wanted)["tools"] == hosted
+    assert body("openrouter", options=wanted, tools=[NOW])["tools"][1:] == hosted
+    assert "tools" not in body("openrouter")
+
+
+def test_openrouter_caches_for_anthropics_models_and_keeps_a_session_together() -> None:
+    claude = body("openrouter", "anthropic/claude-sonnet-5", session_id="session-1")
+    other = body("openrouter", "openai/gpt-5.5", session_id="x" * 257)
+    uncached = body("openrouter", "anthropic/claude-sonnet-5", options={"prompt_caching": False})
+
+    assert (claude["cache_control"], claude["session_id"]) == ({"type": "ephemeral"}, "session-1")
+    assert not {"cache_control", "session_id"} & {*other, *uncached}
+
+
+def test_openrouter_is_told_the_applications_name_unless_it_has_none() -> None:
+    def headers(**options: Any) -> dict[str, str]:
+        endpoint = Endpoint("http://local", options=options)
+        sent = load_adapter("openrouter").request(endpoint, ModelRequest("m", "", [])).headers
+        return {key: value for key, value in sent.items() if key.startswith(("X-", "HTTP-"))}
+
+    assert headers() == {"X-OpenRouter-Title": "jumpseat"}
+    assert headers(title="", referer="https://a.example", categories="cli-agent") == {
+        "HTTP-Referer": "https://a.example",
+        "X-OpenRouter-Categories": "cli-agent",
+    }
+
+
+def test_the_endpoints_options_win_over_those_of_the_relative() -> None:
+    written = body("kimi", options={"max_tokens_field": "max_tokens"}, max_output_tokens=5)
+
+    assert (written.get("max_tokens"), written.get("max_completion_tokens")) == (5, None)
+
+
+# --- addresses ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("deepseek", "https://api.deepseek.com/chat/completions"),
+        ("githubmodels", "https://models.github.ai/inference/chat/completions"),
+        ("huggingface", "https://router.huggingface.co/v1/chat/completions"),
+        ("kimi", "https://api.moonshot.ai/v1/chat/completions"),
+        ("mistral", "https://api.mistral.ai/v1/chat/completions"),
+        ("novita", "https://api.novita.ai/openai/v1/chat/completions"),
+        ("ollama", "http://localhost:11434/api/chat"),
+        ("openrouter", "https://openrouter.ai/api/v1/chat/completions"),
+        ("xai", "https://api.x.ai/v1/chat/completions"),
+    ],
+)
+def test_each_provider_is_called_at_its_documented_address(name: str, url: str) -> None:
+    adapter = load_adapter(name)
+
+    assert adapter.default_base_url is not None
+    assert adapter.request(Endpoint(adapter.default_base_url), ModelRequest("m", "", [])).url == url
+
+
+@pytest.mark.parametrize("name", [*WELL_KNOWN, *KNOWN_BESIDE])
+def test_the_environment_is_looked_up_for_the_key_that_the_adapter_names(name: str) -> None:
+    assert {**WELL_KNOWN, **KNOWN_BESIDE}[name][0] == load_adapter(name).key_env
+
+
+def test_a_server_that_is_merely_compatible_has_no_address_and_no_key_to_guess() -> None:
+    adapter = load_adapter("openai_compatible")
+
+    assert (adapter.default_base_url, adapter.key_env) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("http://10.0.0.1:8080", "http://10.0.0.1:8080"),
+        ("https://ollama.com/", "https://ollama.com"),
+        ("ollama.com", "https://ollama.com"),
+        ("10.0.0.1", "http://10.0.0.1:11434"),
+        ("gpu.example:9000/base", "http://gpu.example:9000/base"),
+        (" 0.0.0.0:11434 ", "http://localhost:11434"),
+        (":9000", "http://localhost:9000"),
+        ("[::]", "http://localhost:11434"),
+        ("[fe80::1]:1", "http://[fe80::1]:1"),
+    ],
+)
+def test_all_that_ollama_host_may_hold_is_an_address(host: str, url: str) -> None:
+    assert address(host) == url
+
+
+def test_the_address_of_ollamas_api_may_be_given_whole() -> None:
+    written = load_adapter("ollama").request(Endpoint("http://h:1/api"), ModelRequest("m", "", []))
+
+    assert written.url == "http://h:1/api/chat"

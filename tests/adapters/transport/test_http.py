@@ -1,0 +1,505 @@
+"""The HTTP layer against a real server on loopback: streams, time limits, statuses, broken connections, secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+import socket
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.adapters import load_adapter
+from jumpseat.adapters.adapter import Endpoint, Timeouts
+from jumpseat.adapters.caller import WireCaller
+from jumpseat.adapters.transport.http import HttpModel, HttpTransport
+from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock, UserMessage
+from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from jumpseat.errors import (
+    ProviderAuthError,
+    ProviderContextError,
+    ProviderError,
+    ProviderOverloadedError,
+    ProviderProtocolError,
+    ProviderQuotaError,
+    ProviderRateLimitError,
+    ProviderRequestError,
+    ProviderTransportError,
+)
+from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
+
+pytestmark = pytest.mark.anyio
+
+WAIT_S = 5
+SECRET = "very-secret-value-1234567"  # not a real one
+DONE = b"data: [DONE]\n\n"
+STOP = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+
+
+def delta(text: str) -> bytes:
+    return b"data: %s\n\n" % json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}).encode()
+
+
+def whole(text: str) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+
+
+def done(text: str) -> Completed:
+    return Completed(AssistantMessage([TextBlock(text)]), "end_turn")
+
+
+@pytest.fixture
+async def transport() -> AsyncGenerator[HttpTransport]:
+    async with HttpTransport() as transport:
+        yield transport
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+def openai(
+    url: str, transport: HttpTransport, *, timeouts: Timeouts | None = None, headers: dict[str, str] | None = None
+) -> HttpModel:
+    endpoint = Endpoint(url, api_key=SECRET, headers=headers or {})
+    return HttpModel(WireCaller(load_adapter("openai"), endpoint), transport, timeouts=timeouts)
+
+
+def a_request(*, stream: bool = True, headers: dict[str, str] | None = None) -> ModelRequest:
+    return ModelRequest("m", "s", [UserMessage([TextBlock("hi")])], stream=stream, headers=headers or {})
+
+
+async def events_of(
+    model: HttpModel, *, stream: bool = True, headers: dict[str, str] | None = None
+) -> list[ModelEvent]:
+    with anyio.fail_after(WAIT_S):
+        async with model.stream(a_request(stream=stream, headers=headers)) as events:
+            return [event async for event in events]
+
+
+def shown(error: ProviderError) -> str:
+    """All that a log could show of ``error``, without the lines of source, which hold a test's own words."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__) or (cause := chain[-1].__context__):
+        if chain[-1].__suppress_context__ and chain[-1].__cause__ is None:
+            break
+        chain.append(cause)
+    return f"{chain!r} {[str(link) for link in chain]} {error.code}"
+
+
+async def error_of(*replies: Reply, transport: HttpTransport, timeouts: Timeouts | None = None) -> ProviderError:
+    async with ModelServer(*replies) as server:
+        with pytest.raises(ProviderError) as caught:
+            await events_of(openai(server.url, transport, timeouts=timeouts))
+        return caught.value
+
+
+async def test_a_stream_is_delivered_as_deltas_and_one_completed(transport: HttpTransport) -> None:
+    async with ModelServer(event_stream(delta("Hel"), delta("lo") + STOP, DONE)) as server:
+        events = await events_of(openai(f"{server.url}/v1", transport))
+
+    assert events == [TextDelta("Hel"), TextDelta("lo"), done("Hello")]
+    (seen,) = server.requests
+    assert (seen.method, seen.path, seen.json["stream"]) == ("POST", "/v1/chat/completions", True)
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert seen.headers["user-agent"] == "jumpseat"
+    assert seen.headers["content-type"] == "application/json"
+
+
+async def test_a_delta_is_delivered_before_the_next_piece_is_there(transport: HttpTransport) -> None:
+    gate = asyncio.Event()
+    async with ModelServer(event_stream(delta("first"), STOP + DONE, gate=gate)) as server:
+        with anyio.fail_after(WAIT_S):
+            async with openai(server.url, transport).stream(a_request()) as events:
+                assert await anext(events) == TextDelta("first")
+                gate.set()
+                assert [event async for event in events] == [done("first")]
+
+
+async def test_the_completed_comes_with_the_end_mark_and_does_not_wait_for_the_end_of_the_transfer(
+    transport: HttpTransport,
+) -> None:
+    async with ModelServer(event_stream(delta("a") + STOP + DONE, ending="hang")) as server:
+        assert await events_of(openai(server.url, transport)) == [TextDelta("a"), done("a")]
+        with anyio.fail_after(WAIT_S):
+            await server.hung_up()
+
+
+async def test_a_connection_is_used_again_after_each_kind_of_complete_answer(transport: HttpTransport) -> None:
+    replies = [event_stream(delta("a"), STOP, DONE), json_reply(whole("a")), text_reply("no", status=400)]
+    async with ModelServer(*replies, *replies) as server:
+        model = openai(server.url, transport)
+        for _ in range(2):
+            assert (await events_of(model))[-1] == done("a")
+            assert (await events_of(model, stream=False))[-1] == done("a")
+            with pytest.raises(ProviderRequestError):
+                await events_of(model)
+
+    assert [seen.connection for seen in server.requests] == [1] * 6
+
+
+async def test_a_whole_answer_has_no_deltas_unless_a_stream_was_asked_for(transport: HttpTransport) -> None:
+    body = whole("Hi")
+    body["choices"][0]["message"]["tool_calls"] = [{"id": "c", "function": {"name": "t", "arguments": "{}"}}]
+    expected = Completed(AssistantMessage([TextBlock("Hi"), ToolUseBlock("c", "t", "{}", {})]), "tool_use")
+    async with ModelServer(json_reply(body), json_reply(body)) as server:
+        model = openai(server.url, transport)
+        assert await events_of(model, stream=False) == [expected]
+        assert await events_of(model, stream=True) == [TextDelta("Hi"), ToolCallDelta("c", "t", "{}"), expected]
+
+
+async def test_a_stream_that_nobody_asked_for_is_read_without_deltas(transport: HttpTransport) -> None:
+    async with ModelServer(event_stream(delta("a"), STOP, DONE)) as server:
+        assert await events_of(openai(server.url, transport), stream=False) == [done("a")]
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "", "application/octet-stream"])
+async def test_a_wrong_content_type_is_seen_through(transport: HttpTransport, content_type: str) -> None:
+    headers = {"Content-Type": content_type} if content_type else {}
+    async with ModelServer(
+        Reply([b"\n", b": hi\n\n" + delta("a"), STOP + DONE], headers=headers),
+        Reply([b" ", json.dumps(whole("a")).encode()], headers=headers),
+    ) as server:
+        model = openai(server.url, transport)
+        assert await events_of(model) == [TextDelta("a"), done("a")]
+        assert await events_of(model) == [TextDelta("a"), done("a")]
+
+
+async def test_a_compressed_answer_is_read(transport: HttpTransport) -> None:
+    headers = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}
+    async with ModelServer(Reply([gzip.compress(delta("a") + STOP + DONE)], headers=headers)) as server:
+        assert await events_of(openai(server.url, transport)) == [TextDelta("a"), done("a")]
+
+
+async def test_events_before_an_error_in_the_same_piece_are_delivered_first(transport: HttpTransport) -> None:
+    fault = b'data: {"error": {"message": "too busy", "type": "server_error"}}\n\n'
+    async with ModelServer(event_stream(delta("a") + fault + delta("b"))) as server:
+        with anyio.fail_after(WAIT_S):
+            async with openai(server.url, transport).stream(a_request()) as events:
+                assert await anext(events) == TextDelta("a")
+                with pytest.raises(ProviderOverloadedError, match="too busy"):
+                    await anext(events)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "message"),
+    [
+        (json_reply({"error": {"message": "no"}}, status=400), ProviderRequestError, "HTTP 400 Bad Request: no"),
+        (json_reply({"message": "Bad credentials"}, status=401), ProviderAuthError, "401 Unauthorized: Bad creden"),
+        (json_reply({"error": {"code": "insufficient_quota"}}, status=429), ProviderQuotaError, "HTTP 429"),
+        (json_reply({"error": {"code": "context_length_exceeded"}}, status=400), ProviderContextError, "HTTP 400"),
+        (text_reply("oh no", status=500), ProviderOverloadedError, "HTTP 500 Internal Server Error: oh no"),
+        (text_reply("", status=503), ProviderOverloadedError, "HTTP 503 Service Unavailable"),
+        (Reply([b"part"], status=502, ending="cut"), ProviderOverloadedError, "HTTP 502 Bad Gateway"),
+        (Reply([b"x" * 500_000], status=500), ProviderOverloadedError, "HTTP 500 Internal Server Error: xxx"),
+        (Reply(status=302, headers={"Location": "http://elsewhere/"}), ProviderRequestError, "check the base URL"),
+        (text_reply("<html>hello</html>"), ProviderProtocolError, "got text/plain: '<html>hello</html>'"),
+        (Reply(), ProviderProtocolError, "got no content type: ''"),
+        (text_reply("{nope", content_type="application/json"), ProviderProtocolError, "expected JSON .* '{nope'"),
+        (json_reply([1]), ProviderProtocolError, "expected a JSON object"),
+        (json_reply({"choices": []}), ProviderProtocolError, "at least one choice"),
+        (event_stream(b'data: {"choices": 5}\n\n'), ProviderProtocolError, "not of the expected form"),
+        (event_stream(b"data: {oops\n\n"), ProviderProtocolError, "expected JSON"),
+        (event_stream(), ProviderProtocolError, "before it said anything"),
+        (event_stream(delta("a")), ProviderProtocolError, "in the middle of its answer"),
+        (event_stream(delta("a"), b'data: {"choi'), ProviderProtocolError, "expected JSON"),
+        (
+            event_stream(delta("a"), b'data: {"choi', ending="cut"),
+            ProviderTransportError,
+            "broke the connection in",
+        ),
+        (Reply(silent=True, ending="cut"), ProviderTransportError, "broke the connection before it answered"),
+        (Reply([b"{}"], length=100, ending="cut"), ProviderTransportError, "broke the connection in the middle"),
+        (
+            Reply([b"not gzip"], headers={"Content-Encoding": "gzip", "Content-Type": "text/event-stream"}),
+            ProviderProtocolError,
+            "cannot decompress",
+        ),
+    ],
+)
+async def test_every_way_to_fail_has_its_error(
+    transport: HttpTransport, reply: Reply, kind: type[ProviderError], message: str
+) -> None:
+    error = await error_of(reply, transport=transport)
+
+    assert type(error) is kind
+    assert re.search(message, str(error)), str(error)
+
+
+async def test_a_rate_limit_tells_how_long_to_wait(transport: HttpTransport) -> None:
+    body = {"error": {"message": "Slow down", "code": "rate_limited"}}
+    error = await error_of(json_reply(body, status=429, headers={"Retry-After": "3"}), transport=transport)
+
+    assert (type(error), error.retry_after_s, error.code, error.status) == (
+        ProviderRateLimitError,
+        3.0,
+        "rate_limited",
+        429,
+    )
+    assert error.retryable
+
+
+async def test_where_nothing_listens_the_error_says_refused(transport: HttpTransport) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        for host in (url, url.replace("127.0.0.1", "localhost")):
+            with pytest.raises(ProviderTransportError, match="connection refused") as caught:
+                await events_of(openai(host, transport))
+            assert caught.value.refused
+            assert caught.value.retryable
+
+
+async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(
+    transport: HttpTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_such_host(*_args: object, **_more: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    # Asking a real name server would leave this machine.
+    monkeypatch.setattr(socket, "getaddrinfo", no_such_host)
+    with pytest.raises(ProviderTransportError, match=r"cannot connect to http://nowhere\.invalid/") as caught:
+        await events_of(openai("http://nowhere.invalid", transport))
+
+    assert not caught.value.refused
+
+
+@pytest.mark.parametrize(
+    ("reply", "timeouts", "message"),
+    [
+        (Reply(silent=True, ending="hang"), Timeouts(first_byte=0.05), "sent no answer within 0.05 s"),
+        (event_stream(ending="hang"), Timeouts(idle=0.05), "sent nothing more within 0.05 s"),
+        (event_stream(delta("a"), ending="hang"), Timeouts(idle=0.05), "sent nothing more within 0.05 s"),
+        (Reply([b"{"], length=9, ending="hang"), Timeouts(idle=0.05), "sent nothing more within 0.05 s"),
+        # Its answer has begun by then, also where the machine has much else to do.
+        (event_stream(delta("a"), ending="hang"), Timeouts(total=1), "sent nothing more within 1 s"),
+    ],
+)
+async def test_silence_beyond_a_limit_is_a_transport_error(
+    transport: HttpTransport, reply: Reply, timeouts: Timeouts, message: str
+) -> None:
+    error = await error_of(reply, transport=transport, timeouts=timeouts)
+
+    assert isinstance(error, ProviderTransportError)
+    assert message in str(error)
+    assert not error.refused
+
+
+async def test_a_long_wait_for_the_first_byte_does_not_count_as_idle(transport: HttpTransport) -> None:
+    async with ModelServer(event_stream(delta("a") + STOP + DONE)) as server:
+        timeouts = Timeouts(first_byte=WAIT_S, idle=None, total=None)
+        assert (await events_of(openai(server.url, transport, timeouts=timeouts)))[-1] == done("a")
+
+
+async def test_the_whole_call_has_a_limit_even_where_something_always_comes(transport: HttpTransport) -> None:
+    gate = asyncio.Event()
+    async with ModelServer(event_stream(*[delta("a")] * 1000, gate=gate)) as server:
+        gate.set()
+        timeouts = Timeouts(total=1e-9, first_byte=None)
+        with pytest.raises(ProviderTransportError, match=r"sent no .*answer within 1e-09 s"):
+            await events_of(openai(server.url, transport, timeouts=timeouts))
+
+
+async def test_leaving_a_stream_early_closes_its_connection(transport: HttpTransport) -> None:
+    async with ModelServer(event_stream(delta("a"), ending="hang")) as server:
+        with anyio.fail_after(WAIT_S):
+            async with openai(server.url, transport).stream(a_request()) as events:
+                assert await anext(events) == TextDelta("a")
+            await server.hung_up()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(silent=True, ending="hang"), event_stream(ending="hang"), event_stream(delta("a"), ending="hang")],
+)
+async def test_cancelling_a_call_closes_its_connection_at_once(transport: HttpTransport, reply: Reply) -> None:
+    async with ModelServer(reply) as server:
+        with anyio.fail_after(WAIT_S):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(events_of, openai(server.url, transport))
+                while not server.requests:
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            await server.hung_up()
+
+
+async def test_errors_of_the_caller_pass_through_a_stream_untouched(transport: HttpTransport) -> None:
+    async def fail(model: HttpModel) -> None:
+        async with model.stream(a_request()) as events:
+            await anext(events)
+            raise ValueError("mine")
+
+    async with ModelServer(event_stream(delta("a"), ending="hang")) as server:
+        with anyio.fail_after(WAIT_S), pytest.raises(ValueError, match="mine"):
+            await fail(openai(server.url, transport))
+
+
+async def test_a_hundred_streams_run_at_once(transport: HttpTransport) -> None:
+    gate = asyncio.Event()
+    results: list[list[ModelEvent]] = []
+    async with ModelServer(*[event_stream(delta("a"), delta("b") + STOP + DONE, gate=gate)] * 100) as server:
+        model = openai(server.url, transport)
+
+        async def call() -> None:
+            results.append(await events_of(model))
+
+        with anyio.fail_after(WAIT_S):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(100):
+                    tasks.start_soon(call)
+                # None of them can end before all of them have begun.
+                while len(server.requests) < 100:
+                    await anyio.lowlevel.checkpoint()
+                gate.set()
+
+    assert results == [[TextDelta("a"), TextDelta("b"), done("ab")]] * 100
+
+
+async def test_an_answer_beyond_the_limit_is_refused() -> None:
+    async with HttpTransport(max_answer_bytes=1000, max_body_bytes=1000) as transport:
+        pieces = [delta("x" * 100)] * 20
+        error = await error_of(event_stream(*pieces, STOP), transport=transport)
+        assert (type(error), "more than 1000 bytes" in str(error)) == (ProviderProtocolError, True)
+        error = await error_of(json_reply(whole("x" * 2000)), transport=transport)
+        assert (type(error), "more than 1000 bytes" in str(error)) == (ProviderProtocolError, True)
+
+
+@pytest.mark.parametrize(
+    "text", [f"no access for {SECRET}", f"Bearer {SECRET}", "header team-purple-42", "h-1234567"]
+)
+@pytest.mark.parametrize("how", ["error", "plain", "whole", "stream", "page", "stream that breaks", "code"])
+async def test_no_error_ever_shows_a_key_or_a_header(transport: HttpTransport, text: str, how: str) -> None:
+    reply = {
+        "error": json_reply({"error": {"message": text, "code": "x"}}, status=401),
+        "code": json_reply({"error": {"message": "m", "code": text}}, status=400),
+        "plain": text_reply(f"{'x' * 960}{text}{text}", status=500),
+        "whole": json_reply({"error": {"message": text}}),
+        "stream": event_stream(b"data: %s\n\n" % json.dumps({"error": {"message": text}}).encode()),
+        "page": text_reply(text),
+        "stream that breaks": event_stream(f"data: {text}\n\n".encode()),
+    }[how]
+    async with ModelServer(reply) as server:
+        model = openai(server.url, transport, headers={"X-Team": "team-purple-42"})
+        with pytest.raises(ProviderError) as caught:
+            await events_of(model, headers={"X-Prompt": "h-1234567"})
+
+    for secret in (SECRET, SECRET[:12], "purple", "h-1234567"):
+        assert secret not in shown(caught.value)
+
+
+@pytest.mark.parametrize("value", ["line\nbreak-secret", "nul\x00-secret"])
+async def test_a_header_that_cannot_be_sent_is_refused_without_showing_it(
+    transport: HttpTransport, value: str
+) -> None:
+    async with ModelServer() as server:
+        with pytest.raises(ProviderError) as caught:
+            await events_of(openai(server.url, transport, headers={"X-Odd": value}))
+
+    assert type(caught.value) is ProviderRequestError
+    assert "secret" not in shown(caught.value)
+
+
+async def test_header_values_may_be_any_text(transport: HttpTransport) -> None:
+    async with ModelServer(json_reply(whole("a"))) as server:
+        await events_of(openai(server.url, transport, headers={"X-Name": "Zoë 🌍"}))
+
+    assert server.requests[0].headers["x-name"] == "Zoë 🌍"
+
+
+@pytest.mark.parametrize("url", ["ftp://host", "not a url", "http://", "http://[::1", ""])
+async def test_a_base_url_that_is_none_is_a_request_error(transport: HttpTransport, url: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await events_of(openai(url, transport))
+
+    assert type(caught.value) is ProviderRequestError
+
+
+async def test_a_user_and_a_query_in_the_base_url_are_not_shown(transport: HttpTransport) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        with pytest.raises(ProviderTransportError) as caught:
+            await events_of(openai(f"http://me:hidden@127.0.0.1:{port}/v1", transport))
+        with pytest.raises(ProviderTransportError) as caught_too:
+            await transport.get_json(f"http://127.0.0.1:{port}/x?key=hidden", {})
+
+    assert str(caught.value) == f"cannot connect to http://127.0.0.1:{port}/v1/chat/completions: connection refused"
+    assert str(caught_too.value) == f"cannot connect to http://127.0.0.1:{port}/x: connection refused"
+
+
+async def test_get_json_returns_the_answer_and_maps_failures_like_a_model_call(transport: HttpTransport) -> None:
+    async with ModelServer(
+        json_reply({"a": [1]}), json_reply({"message": f"no {SECRET}"}, status=401), text_reply("hm"), json_reply(5)
+    ) as server:
+        with anyio.fail_after(WAIT_S):
+            assert await transport.get_json(f"{server.url}/x", {"Authorization": f"Bearer {SECRET}"}) == {"a": [1]}
+            with pytest.raises(ProviderAuthError) as caught:
+                await transport.get_json(f"{server.url}/x", {"Authorization": f"Bearer {SECRET}"})
+            assert str(caught.value) == "HTTP 401 Unauthorized: no [redacted]"
+            for _ in range(2):
+                with pytest.raises(ProviderProtocolError):
+                    await transport.get_json(f"{server.url}/x", {})
+
+    assert (server.requests[0].method, server.requests[0].body) == ("GET", b"")
+
+
+async def test_a_closed_transport_opens_anew() -> None:
+    transport = HttpTransport()
+    await transport.aclose()
+    async with ModelServer(json_reply({}), json_reply({})) as server:
+        for _ in range(2):
+            assert await transport.get_json(server.url, {}) == {}
+            await transport.aclose()
+
+    assert [seen.connection for seen in server.requests] == [1, 2]
+
+
+async def test_a_proxy_of_the_environment_is_used_but_never_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with (
+        ModelServer(json_reply({"via": "proxy"})) as proxy,
+        ModelServer(json_reply({"via": "none"})) as server,
+    ):
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        async with HttpTransport() as transport:
+            with anyio.fail_after(WAIT_S):
+                assert await transport.get_json("http://model.invalid/x", {}) == {"via": "proxy"}
+                assert await transport.get_json(server.url, {}) == {"via": "none"}
+
+    assert [seen.path for seen in proxy.requests] == ["http://model.invalid/x"]
+
+
+async def test_every_adapter_can_be_called_over_http(transport: HttpTransport) -> None:
+    message = {"type": "message", "content": [{"type": "text", "text": "a"}], "stop_reason": "end_turn"}
+    answers = {"openai": whole("a"), "copilot": whole("a"), "anthropic": message}
+    for name, body in answers.items():
+        async with ModelServer(json_reply(body)) as server:
+            model = HttpModel(WireCaller(load_adapter(name), Endpoint(server.url)), transport)
+            assert model.adapter_name == name
+            assert await events_of(model, stream=False) == [done("a")]
+
+
+async def test_text_that_is_not_quite_unicode_and_huge_numbers_are_sent_all_the_same(
+    transport: HttpTransport,
+) -> None:
+    async with ModelServer(json_reply(whole("a"))) as server:
+        endpoint = Endpoint(server.url, options={"body": {"seed": 10**30}})
+        request = ModelRequest("m", "", [UserMessage([TextBlock("a\udc80ü")])], stream=False)
+        with anyio.fail_after(WAIT_S):
+            async with HttpModel(WireCaller(load_adapter("openai"), endpoint), transport).stream(request) as events:
+                assert [event async for event in events] == [done("a")]
+
+    assert server.requests[0].json["messages"][0]["content"] == "a?ü"
+    assert server.requests[0].json["seed"] == 10**30
+
+
+async def test_a_request_that_is_no_json_is_a_request_error(transport: HttpTransport) -> None:
+    endpoint = Endpoint("http://127.0.0.1:1", api_key=SECRET, options={"body": {"x": object()}})
+    with pytest.raises(ProviderRequestError, match="the request cannot be written"):
+        await events_of(HttpModel(WireCaller(load_adapter("openai"), endpoint), transport))

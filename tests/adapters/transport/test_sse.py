@@ -1,0 +1,119 @@
+"""The splitters of streams. The contract suite cuts whole recordings; here are the corners of the format."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, ServerEvent, SseDecoder
+from jumpseat.errors import ProviderProtocolError
+
+
+def split(pieces: Iterable[bytes], splitter: EventSplitter | None = None) -> list[ServerEvent]:
+    splitter = splitter or SseDecoder()
+    return [event for piece in pieces for event in splitter.feed(piece)] + splitter.finish()
+
+
+@pytest.mark.parametrize(
+    ("text", "events"),
+    [
+        ("data: a\n\n", [(None, "a")]),
+        ("data:a\n\ndata:  b\n\n", [(None, "a"), (None, " b")]),
+        ("event: x\ndata: a\n\ndata: b\n\n", [("x", "a"), (None, "b")]),
+        ("event: x\n\ndata: b\n\n", [(None, "b")]),
+        ("event:\ndata: b\n\n", [(None, "b")]),
+        ("data: a\ndata: b\ndata:\ndata: c\n\n", [(None, "a\nb\n\nc")]),
+        ("data\n\n", [(None, "")]),
+        ("data:\n\n", [(None, "")]),
+        (": comment\n\n:\n\ndata: a\n: inside\ndata: b\n\n", [(None, "a\nb")]),
+        ("id: 1\nretry: 5\nnonsense: x\ndatum: y\ndata: a\n\n", [(None, "a")]),
+        ("\n\n\ndata: a\n\n\n\n", [(None, "a")]),
+        ("data: a\r\n\r\ndata: b\r\rdata: c\n\n", [(None, "a"), (None, "b"), (None, "c")]),
+        ("data: a\r\n\ndata: b\n\r\n", [(None, "a"), (None, "b")]),
+        ("\ufeffdata: a\n\n", [(None, "a")]),
+        ("data: a\n\n\ufeffdata: b\n\n", [(None, "a")]),
+        ("data: ü\u2028\x0b\x1c\x85ü🌍\n\n", [(None, "ü\u2028\x0b\x1c\x85ü🌍")]),
+        ("data: a\n\ndata: no blank line", [(None, "a"), (None, "no blank line")]),
+        ("data: a\n\ndata: no blank line\n", [(None, "a"), (None, "no blank line")]),
+        ("", []),
+        ("\r\n", []),
+    ],
+)
+def test_a_stream_is_split_as_the_standard_says_however_it_is_cut(text: str, events: list[ServerEvent]) -> None:
+    content = text.encode()
+
+    assert split([content]) == events
+    assert split([content[i : i + 1] for i in range(len(content))]) == events
+    assert split([b"", content, b""]) == events
+    for border in range(len(content)):
+        assert split([content[:border], content[border:]]) == events
+
+
+def test_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
+    assert split([b"data: a\xff\xfeb\n\n"]) == [(None, "a\ufffd\ufffdb")]
+
+
+def test_random_streams_are_split_the_same_however_they_are_cut() -> None:
+    chance = random.Random(1)
+    for _ in range(300):
+        rows = [
+            chance.choice(["data: x", "data:", "event: e", ":c", "id: 1", "", "", "ü", "data: ü🌍"])
+            + chance.choice(["\n", "\n", "\r\n", "\r"])
+            for _ in range(chance.randrange(1, 20))
+        ]
+        content = "".join(rows).encode()
+        whole = split([content])
+        cuts = sorted(chance.randrange(len(content) + 1) for _ in range(6))
+        pieces = [content[a:b] for a, b in zip([0, *cuts], [*cuts, len(content)], strict=True)]
+        assert split(pieces) == whole
+        assert split([content[i : i + 1] for i in range(len(content))]) == whole
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+@pytest.mark.parametrize("before", ["", "data: a\n", "data: a\n\n"])
+@pytest.mark.parametrize("error", ['{"error": "x"}', '[{\n  "error": {\n    "code": 503\n  }\n}]'])
+def test_an_error_that_is_written_between_the_events_is_handed_out(before: str, error: str, end: str) -> None:
+    content = f"{before}{error}{end}".encode()
+    expected = [*([(None, "a")] if before else []), (None, error)]
+
+    for step in (1, 5, len(content)):
+        assert split([content[i : i + step] for i in range(0, len(content), step)]) == expected
+
+
+def test_other_json_between_the_events_is_no_event() -> None:
+    assert split([b'{"a": 1}\n\ndata: a\n\n[\n' + b"{\n" * 1000]) == [(None, "a")]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"data: " + b"x" * 200],
+        [b"x" * 60, b"x" * 60],
+        [b"data: " + b"x" * 60 + b"\n", b"data: " + b"x" * 60 + b"\n"],
+        [b"data: a\n"] * 60,
+        [b"data: a\n" * 60],
+    ],
+)
+def test_an_event_beyond_the_limit_is_refused(pieces: list[bytes]) -> None:
+    splitter = SseDecoder(max_event_bytes=100)
+    with pytest.raises(ProviderProtocolError, match="more than 100 bytes"):
+        split(pieces, splitter)
+
+
+def test_the_limit_is_for_one_event_and_not_for_the_stream() -> None:
+    content = (b"data: " + b"x" * 50 + b"\n\n") * 50
+
+    for step in (7, len(content)):
+        pieces = [content[i : i + step] for i in range(0, len(content), step)]
+        assert len(split(pieces, SseDecoder(max_event_bytes=100))) == 50
+
+
+@pytest.mark.parametrize("step", [1, 3, 1000])
+def test_json_lines_are_split_at_line_ends(step: int) -> None:
+    content = '{"a":1}\r\n\n  {"b":"ü"} \ndata: {"c":3}\n{"d":4}'.encode()
+    pieces = [content[i : i + step] for i in range(0, len(content), step)]
+
+    events = split(pieces, JsonLinesDecoder())
+    assert events == [(None, '{"a":1}'), (None, '{"b":"ü"}'), (None, '{"c":3}'), (None, '{"d":4}')]

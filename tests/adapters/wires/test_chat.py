@@ -1,0 +1,85 @@
+"""What the OpenAI adapter does by host and by option; its wire is covered by the recordings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.wires.chat import OpenAIAdapter
+from jumpseat.agent.blocks import AssistantMessage, Message, ReasoningBlock, TextBlock, ToolUseBlock, UserMessage
+from jumpseat.agent.model import Completed, ModelRequest
+from tests.adapters.conversations import REQUESTS
+
+
+def body(base_url: str = "http://local/v1", request: str = "reasoning_effort", **options: Any) -> dict[str, Any]:
+    return OpenAIAdapter().request(Endpoint(base_url, options=options), REQUESTS[request]).body
+
+
+def test_openai_itself_is_asked_with_its_own_name_for_the_limit() -> None:
+    assert "max_completion_tokens" in body("https://api.openai.com/v1")
+    assert "max_tokens" in body("https://api.openai.com.example/v1")
+    assert "limit" in body(max_tokens_field="limit")
+
+
+def test_openai_itself_gets_no_reasoning_back_as_it_refuses_unknown_fields() -> None:
+    theirs = body("https://api.openai.com/v1", "of_all_providers")["messages"]
+    others = body("http://local/v1", "of_all_providers")["messages"]
+    silent = body("http://local/v1", "of_all_providers", replay_reasoning=False)["messages"]
+
+    fields = {"reasoning_content", "reasoning_details", "reasoning"}
+    assert not any(fields & set(message) for message in theirs)
+    assert [bool(fields & set(message)) for message in others if message["role"] == "assistant"] == [
+        False,
+        True,
+        True,
+    ]
+    assert silent == theirs
+
+
+def test_plain_reasoning_goes_back_in_the_tool_loop_under_way_only() -> None:
+    def answer(text: str) -> AssistantMessage:
+        return AssistantMessage(
+            [ReasoningBlock(text, "openai", {"field": "reasoning"}), ToolUseBlock("c", "t", "{}", {})]
+        )
+
+    prompt = UserMessage([TextBlock("p")])
+    messages: list[Message] = [prompt, answer("old"), prompt, answer("new")]
+    wire = OpenAIAdapter().messages(Endpoint("http://local"), ModelRequest("m", "", messages))
+
+    assert [message.get("reasoning") for message in wire] == [None, None, None, "new"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"system_role": "developer"}, {"messages": [{"role": "developer", "content": "s"}]}),
+        ({"stream_usage": False}, {"stream_options": None}),
+        ({"reasoning_effort": False}, {"reasoning_effort": None}),
+        ({"body": {"temperature": 0, "stream": False}}, {"temperature": 0, "stream": False}),
+    ],
+)
+def test_options_bend_the_request(options: dict[str, Any], expected: dict[str, Any]) -> None:
+    written = body(**options)
+
+    written["messages"] = written["messages"][:1]
+    assert {key: written.get(key) for key in expected} == expected
+
+
+def test_a_trailing_slash_of_the_base_url_is_not_doubled() -> None:
+    written = OpenAIAdapter().request(Endpoint("http://local/v1/"), REQUESTS["prompt"])
+
+    assert written.url == "http://local/v1/chat/completions"
+
+
+def test_ids_made_up_for_calls_without_differ_from_turn_to_turn() -> None:
+    answer = {"choices": [{"message": {"tool_calls": [{"function": {"name": "t", "arguments": "{}"}}] * 2}}]}
+    ids: set[str] = set()
+    for turn in range(3):
+        request = ModelRequest("m", "", [UserMessage([])] * turn, stream=False)
+        (done,) = OpenAIAdapter().decoder(request).whole(answer)
+        assert isinstance(done, Completed)
+        ids.update(use.id for use in done.message.tool_uses())
+
+    assert len(ids) == 6

@@ -1,0 +1,126 @@
+"""What goes over Gemini's wires against the types of Google's own SDK.
+
+The types of the Interactions API are in a part of the package that it does not promise to keep.
+"""
+
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters import load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.agent.model import ModelRequest
+from tests.adapters.conversations import REQUESTS
+from tests.adapters.golden import DATA
+from tests.adapters.wires.test_generate_content import answer
+
+genai = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
+pydantic = pytest.importorskip("pydantic")
+
+# Not what the API sends, but what gateways and failures do.
+NOT_OF_THE_FORM = {
+    "error_half_a_frame.sse",
+    "error_in_a_list.sse",
+    "error_not_json.sse",
+    "tools_concatenated_arguments_as_text.sse",
+    "unknown_fields_and_parts.sse",
+    "tools_signed_with_one_id.sse",
+    "unnamed_events_without_starts_and_unknown_ones.sse",
+    "error_without_steps.json",
+    "deltas_that_do_not_belong_to_their_step.sse",
+}
+# What the API sends beside the fields that the SDK reads.
+BESIDE = {"Interaction.object", "InteractionSseEventInteraction.errors"}
+
+
+def written(name: str, request: ModelRequest) -> dict[str, Any]:
+    body = (
+        load_adapter(name).request(Endpoint("https://h", options={"hosted_tools": ["google_search"]}), request).body
+    )
+    return json.loads(json.dumps(body))
+
+
+def answers(name: str, suffix: str) -> list[Path]:
+    return [path for path in sorted((DATA / name).glob(f"*{suffix}")) if path.name not in NOT_OF_THE_FORM]
+
+
+def chunks(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON texts of a recorded answer that are no errors."""
+    if path.suffix == ".json":
+        texts = [path.read_text(encoding="utf-8")]
+    else:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        texts = [line.removeprefix("data: ") for line in lines if line.startswith("data: {")]
+    yield from (chunk for chunk in map(json.loads, texts) if "error" not in chunk)
+
+
+@pytest.mark.parametrize("conversation", REQUESTS)
+def test_a_request_of_generate_content_is_one_of_the_sdks(conversation: str) -> None:
+    body = written("gemini", REQUESTS[conversation])
+
+    assert set(body) <= {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
+    for content in body["contents"]:
+        assert genai.Content.model_validate(content).parts
+    genai.Content.model_validate(body.get("systemInstruction", {}))
+    for tool in body.get("tools", []):
+        genai.Tool.model_validate(tool)
+    genai.ToolConfig.model_validate(body.get("toolConfig", {}))
+    genai.GenerationConfig.model_validate(body.get("generationConfig", {}))
+
+
+@pytest.mark.parametrize(
+    "path", [*answers("gemini", ".sse"), *answers("gemini", ".json")], ids=lambda path: path.name
+)
+def test_an_answer_of_generate_content_is_one_of_the_sdks(path: Path) -> None:
+    for chunk in chunks(path):
+        genai.GenerateContentResponse.model_validate(chunk)
+
+
+@pytest.mark.parametrize("conversation", REQUESTS)
+def test_a_request_of_interactions_is_one_of_the_sdks(conversation: str) -> None:
+    kinds = pytest.importorskip("google.genai._gaos.types.interactions")
+    body = written("gemini_interactions", REQUESTS[conversation])
+
+    read = kinds.CreateModelInteraction.model_validate(body)
+
+    assert unknown(read) == []
+
+
+@pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse"])
+def test_steps_that_go_back_are_of_the_sdks(file: str) -> None:
+    kinds = pytest.importorskip("google.genai._gaos.types.interactions")
+    body = written("gemini_interactions", ModelRequest("m", "", [answer("gemini_interactions", file)]))
+
+    assert unknown(kinds.CreateModelInteraction.model_validate(body)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*answers("gemini_interactions", ".sse"), *answers("gemini_interactions", ".json")],
+    ids=lambda path: path.name,
+)
+def test_an_answer_of_interactions_is_one_of_the_sdks(path: Path) -> None:
+    kinds = pytest.importorskip("google.genai._gaos.types.interactions")
+    for chunk in chunks(path):
+        kind = kinds.InteractionSSEEvent if path.suffix == ".sse" else kinds.Interaction
+        assert set(unknown(pydantic.TypeAdapter(kind).validate_python(chunk))) <= BESIDE
+
+
+def unknown(value: Any) -> list[str]:
+    """Fields and kinds that the SDK's types, which let anything pass, do not know."""
+    if isinstance(value, list):
+        return [name for item in value for name in unknown(item)]
+    if not isinstance(value, pydantic.BaseModel):
+        return []
+    found = [f"{type(value).__name__}.{name}" for name in value.model_extra or {}]
+    if getattr(value, "is_unknown", False):
+        found.append(type(value).__name__)
+    return found + [name for field in vars(value).values() for name in unknown(field)]

@@ -1,0 +1,131 @@
+"""Details of the Responses adapter that its recordings do not show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.wires.responses import ENCRYPTED, MAX_CALL_ID, OpenAIResponsesAdapter
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta
+from tests.adapters.conversations import REQUESTS
+from tests.adapters.golden import plain_request
+
+PROMPT = UserMessage([TextBlock("p")])
+
+
+def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
+    return OpenAIResponsesAdapter().request(Endpoint("http://h", options=options), request).body
+
+
+@pytest.mark.parametrize(
+    ("model", "reasons"),
+    [
+        ("gpt-5", True),
+        ("gpt-5.4-mini", True),
+        ("gpt-5-codex", True),
+        ("openai/o4-mini", True),
+        ("o3", True),
+        ("grok-4", True),
+        ("gpt-4o", False),
+        ("gpt-4.1-nano", False),
+        ("gpt-50x", False),
+        ("llama-o3x", False),
+        ("my-deployment", False),
+    ],
+)
+def test_encrypted_reasoning_is_asked_only_of_models_that_do_not_refuse_it(model: str, reasons: bool) -> None:
+    request = ModelRequest(model, "", [PROMPT])
+    asking = ModelRequest(model, "", [PROMPT], reasoning_effort="low")
+
+    assert body(request).get("include") == ([ENCRYPTED] if reasons else None)
+    assert body(asking)["include"] == [ENCRYPTED]
+    assert body(request, reasoning=True)["include"] == [ENCRYPTED]
+    assert not {"include", "reasoning"} & set(body(asking, reasoning=False))
+
+
+def test_a_summary_of_none_is_not_asked_for() -> None:
+    request = ModelRequest("gpt-5", "", [PROMPT], reasoning_effort="high", reasoning_summary="none")
+
+    assert body(request)["reasoning"] == {"effort": "high"}
+
+
+def test_the_system_message_is_there_once_as_instructions_or_as_an_item_of_the_role_asked_for() -> None:
+    plain = body(REQUESTS["prompt"])
+    item = body(REQUESTS["prompt"], system_role="developer")
+
+    assert plain["instructions"] == "Be brief."
+    assert [one["role"] for one in plain["input"]] == ["user"]
+    assert "instructions" not in item
+    assert item["input"][0] == {"type": "message", "role": "developer", "content": "Be brief."}
+
+
+def test_hosted_tools_come_after_those_of_the_session_and_other_fields_win() -> None:
+    written = body(REQUESTS["tool_choice_none"], hosted_tools=[{"type": "web_search"}], body={"store": True})
+
+    assert [tool.get("name", tool["type"]) for tool in written["tools"]] == ["add", "web_search"]
+    assert written["store"] is True
+
+
+def test_an_id_too_long_for_the_wire_is_shortened_the_same_way_for_a_call_and_its_result() -> None:
+    ids = ["c" * 100, "c" * 101]
+    messages: list[Message] = [
+        PROMPT,
+        AssistantMessage([ToolUseBlock(one, "t", "{}", {}) for one in ids]),
+        ToolMessage([ToolResultBlock(one, "t", "r") for one in ids]),
+    ]
+    items = body(ModelRequest("m", "", messages))["input"][1:]
+
+    assert items[0]["call_id"] == items[2]["call_id"]
+    assert items[1]["call_id"] == items[3]["call_id"]
+    assert len({one["call_id"] for one in items}) == 2
+    assert all(len(one["call_id"]) <= MAX_CALL_ID for one in items)
+
+
+def test_an_answer_goes_back_in_the_order_it_came_in() -> None:
+    output: list[dict[str, Any]] = [
+        {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "YQ=="},
+        {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"query": "q"}},
+        {"id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": "Yg=="},
+        {"id": "fc_1", "type": "function_call", "call_id": "c1", "name": "t", "arguments": '{"a":  1}'},
+    ]
+    (done,) = OpenAIResponsesAdapter().decoder(plain_request(stream=False)).whole({"output": output})
+    assert isinstance(done, Completed)
+    sent = body(ModelRequest("m", "", [PROMPT, done.message]))["input"][1:]
+
+    assert sent == [*output[:3], {key: value for key, value in output[3].items() if key != "id"}]
+
+
+def test_where_a_server_sends_thoughts_and_their_summary_one_of_them_is_told() -> None:
+    decoder = OpenAIResponsesAdapter().decoder(plain_request(stream=True))
+    at = {"item_id": "rs_1", "output_index": 0}
+    said = [
+        event
+        for kind, text in [("reasoning_text", "a"), ("reasoning_summary_text", "x"), ("reasoning_text", "b")]
+        for event in decoder.feed(None, json.dumps({"type": f"response.{kind}.delta", **at, "delta": text}))
+    ]
+
+    assert said == [ReasoningDelta("a"), ReasoningDelta("b")]
+
+
+def test_ids_made_up_for_calls_without_differ_from_turn_to_turn() -> None:
+    answer = {"output": [{"type": "function_call", "name": "t", "arguments": "{}"}] * 2}
+    ids: set[str] = set()
+    for turn in range(3):
+        request = ModelRequest("m", "", [UserMessage([])] * turn, stream=False)
+        (done,) = OpenAIResponsesAdapter().decoder(request).whole(answer)
+        assert isinstance(done, Completed)
+        ids.update(use.id for use in done.message.tool_uses())
+
+    assert len(ids) == 6

@@ -1,0 +1,112 @@
+"""Tools of MCP servers, whose names and schemas are what they like, in the form of every adapter."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+import pytest
+
+from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
+from jumpseat.agent.model import ModelRequest, ToolSpec
+from jumpseat.mcp.naming import tool_name
+from jumpseat.mcp.tools import tolerable
+
+POINT: JsonObject = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+NASTY: dict[str, JsonObject] = {
+    "nothing": {},
+    "only a type": {"type": "object"},
+    "no type": {"properties": {"a": {"type": "string"}}},
+    "a choice": {"anyOf": [POINT, {"type": "object", "properties": {"y": {"type": "number"}}}]},
+    "one of": {"type": "object", "oneOf": [POINT, POINT]},
+    "a reference": {"$ref": "#/$defs/Point", "$defs": {"Point": POINT}},
+    "references inside": {
+        "type": "object",
+        "properties": {"at": {"$ref": "#/$defs/Point"}, "next": {"anyOf": [{"$ref": "#/$defs/Point"}, {}]}},
+        "$defs": {"Point": POINT},
+    },
+    "a circle": {
+        "type": "object",
+        "properties": {"node": {"$ref": "#/$defs/Node"}},
+        "$defs": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}},
+    },
+    "loose ends": {
+        "type": "object",
+        "properties": {"list": {"type": "array"}, "any": True, "either": {"type": ["array", "null"]}},
+    },
+    "not an object": {"type": "string"},
+}
+
+
+def schemas_of(value: Any) -> list[JsonObject]:
+    """What stands in a request as the parameters of a tool, wherever its wire has them."""
+    found: list[JsonObject] = []
+    if isinstance(value, dict):
+        for key, one in cast("JsonObject", value).items():
+            if key in ("parameters", "input_schema", "parametersJsonSchema") and isinstance(one, dict):
+                found.append(cast("JsonObject", one))
+            else:
+                found += schemas_of(one)
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            found += schemas_of(one)
+    return found
+
+
+@pytest.mark.parametrize("kind", NASTY)
+@pytest.mark.parametrize("name", sorted(ADAPTERS))
+def test_every_adapter_gives_its_wire_one_object_with_properties(name: str, kind: str) -> None:
+    tool = ToolSpec("s-t", "", tolerable(NASTY[kind]))
+    request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
+    body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
+    for schema in schemas_of(json.loads(json.dumps(body))):
+        assert schema["type"] in ("object", "OBJECT")
+        assert isinstance(schema["properties"], dict)
+        assert not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
+        arrays = [
+            one for one in cast("JsonObject", schema["properties"]).values() if "array" in str(one.get("type"))
+        ]
+        assert all("items" in one for one in arrays)
+
+
+def test_a_choice_of_objects_becomes_one_that_has_room_for_each() -> None:
+    merged = object_parameters(NASTY["a choice"])
+    assert set(merged["properties"]) == {"x", "y"}
+    assert not merged.get("required")
+
+
+def test_a_schema_that_is_fine_is_not_touched() -> None:
+    assert object_parameters(POINT) is POINT
+
+
+def test_a_schema_without_end_is_cut() -> None:
+    deep: JsonObject = {"type": "object"}
+    for _ in range(5000):
+        deep = {"type": "object", "properties": {"a": deep}}
+    json.dumps(tolerable(deep))
+
+
+@pytest.mark.parametrize(
+    ("server", "tool", "name"),
+    [
+        ("files", "read", "files-read"),
+        ("my files", "lire.été", "my_files-lire__t_"),
+        ("1st", "x", "_1st-x"),
+    ],
+)
+def test_names_are_made_of_what_all_wires_take(server: str, tool: str, name: str) -> None:
+    assert tool_name(server, tool) == name
+
+
+def test_names_that_are_too_long_or_taken_differ_and_stay_the_same() -> None:
+    long = "x" * 100
+    first, second = tool_name("s", long + "a"), tool_name("s", long + "b")
+    assert first != second
+    assert first == tool_name("s", long + "a")
+    assert tool_name("s", "a b", {"s-a_b"}) != "s-a_b"
+    for one in (first, second, tool_name("s", "a b", {"s-a_b"})):
+        assert re.fullmatch("[A-Za-z0-9_-]{1,64}", one)

@@ -1,0 +1,471 @@
+"""The conversation as a function of the events, live and replayed from a log."""
+
+from __future__ import annotations
+
+import random
+
+import orjson
+import pytest
+from anyio.abc import TaskGroup
+
+from jumpseat.adapters.wire import parse_arguments
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    Citation,
+    DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
+    ImageBlock,
+    JsonObject,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.conversation.conversation import INTERRUPTED, Conversation, canonical_json
+from jumpseat.agent.conversation.provider_blocks import provider_blocks
+from jumpseat_protocol import events
+from tests.support.sessions import make_session
+
+ID = "00000000-0000-4000-8000-000000000000"
+NOW = "2026-01-01T00:00:00.000Z"
+
+# Texts a model may write for arguments; all of them must come back to it as they are.
+ARGUMENT_TEXTS = [
+    "{}",
+    "",
+    " ",
+    '{"a":1}',
+    '{ "a" : 1 }',
+    '{"b":2,"a":1}',
+    '{"a":1,"a":2}',
+    '{"a":1.0,"b":1e3,"c":-0}',
+    '{"n":123456789012345678901234567890}',
+    '{"path":"C:\\\\x","e":"\\u00e9","s":"\\/"}',
+    '{"e":"é🙂","z":"\\u2028"}',
+    '{"nested":{"list":[1,{"k":null}],"t":true}}',
+    '{"a":1}\n',
+    "{oops",
+    "[1,2]",
+    '"text"',
+    "null",
+    '{"half":"\\ud83d"}',
+]
+
+
+def user(text: str, **fields: object) -> events.UserMessage:
+    return events.UserMessage(content=text, message_id=ID, **fields)  # pyright: ignore[reportArgumentType]
+
+
+def answer(message: AssistantMessage) -> events.AssistantMessage:
+    """The event that the loop makes of an answer."""
+    requests: list[events.ToolRequest] = []
+    for call in message.tool_uses():
+        arguments = call.arguments if call.arguments is not None else {}
+        exact = call.arguments_json if call.arguments_json != canonical_json(arguments) else None
+        requests.append(
+            events.ToolRequest(tool_call_id=call.id, name=call.name, arguments=arguments, arguments_json=exact)
+        )
+    return events.AssistantMessage(
+        message_id=ID,
+        content=message.text(),
+        tool_requests=requests,
+        provider_blocks=provider_blocks(message),
+    )
+
+
+def call(call_id: str, text: str = "{}", **fields: object) -> ToolUseBlock:
+    arguments = parse_arguments(text)
+    return ToolUseBlock(call_id, "add", text, arguments, **fields)  # pyright: ignore[reportArgumentType]
+
+
+def done(call_id: str, text: str = "ok") -> events.ToolExecutionComplete:
+    return events.ToolExecutionComplete(tool_call_id=call_id, success=True, result=events.ToolResult(content=text))
+
+
+def failed(call_id: str, text: str) -> events.ToolExecutionComplete:
+    return events.ToolExecutionComplete(
+        tool_call_id=call_id, success=False, error=events.ToolError(message=text, code="failure")
+    )
+
+
+def messages(*payloads: events.EventPayload) -> list[Message]:
+    return built(*payloads).messages()
+
+
+def built(*payloads: events.EventPayload) -> Conversation:
+    conversation = Conversation()
+    for payload in payloads:
+        conversation.apply(payload)
+    return conversation
+
+
+def replayed(*payloads: events.EventPayload) -> Conversation:
+    """What a process that reads the log makes of the same events."""
+    conversation = Conversation()
+    for payload in payloads:
+        record = orjson.loads(events.Event(ID, NOW, None, payload).encode())
+        conversation.apply(events.decode_payload(record["type"], record["data"]))
+    return conversation
+
+
+def result(call_id: str, text: str = "ok") -> ToolResultBlock:
+    return ToolResultBlock(call_id, "add", text)
+
+
+def interrupted(call_id: str) -> ToolResultBlock:
+    return ToolResultBlock(call_id, "add", INTERRUPTED, is_error=True)
+
+
+def test_a_prompt_and_its_answer_become_two_messages_with_the_text_that_went_to_the_model() -> None:
+    told = user("Hi", transformed_content="<date/>\n\nHi")
+
+    assert messages(told, answer(AssistantMessage([TextBlock(" Hello.\n")]))) == [
+        UserMessage([TextBlock("<date/>\n\nHi")]),
+        AssistantMessage([TextBlock(" Hello.\n")]),
+    ]
+    assert messages(user("Hi")) == [UserMessage([TextBlock("Hi")])]
+
+
+@pytest.mark.parametrize("order", [["1", "2", "3"], ["3", "1", "2"], ["2", "3", "1"]])
+def test_results_stand_in_the_order_of_the_calls_whatever_finished_first(order: list[str]) -> None:
+    said = AssistantMessage([call("1"), call("2"), call("3")])
+
+    assert messages(user("go"), answer(said), *(done(one, f"r{one}") for one in order)) == [
+        UserMessage([TextBlock("go")]),
+        said,
+        ToolMessage([result("1", "r1"), result("2", "r2"), result("3", "r3")]),
+    ]
+
+
+def test_calls_without_a_result_get_the_text_for_interrupted_calls() -> None:
+    said = AssistantMessage([TextBlock("Let me see."), call("1"), call("2")])
+    conversation = built(user("go"), answer(said), done("2"))
+
+    assert conversation.messages()[-1] == ToolMessage([interrupted("1"), result("2")])
+    assert conversation.open_calls() == [call("1")]
+    conversation.apply(failed("1", "late"))
+    assert conversation.messages()[-1] == ToolMessage([ToolResultBlock("1", "add", "late", True), result("2")])
+    assert conversation.open_calls() == []
+
+
+def test_only_calls_of_the_last_answer_are_open() -> None:
+    assert built(user("go"), answer(AssistantMessage([call("1")])), answer(AssistantMessage([]))).open_calls() == [
+        call("1")
+    ]
+    assert built(user("go"), answer(AssistantMessage([call("1")])), user("next")).open_calls() == [call("1")]
+    later = AssistantMessage([TextBlock("never mind")])
+    assert built(user("go"), answer(AssistantMessage([call("1")])), answer(later)).open_calls() == []
+
+
+def test_an_id_that_comes_again_in_a_later_answer_gets_the_later_result() -> None:
+    said = AssistantMessage([call("call_0")])
+
+    assert messages(answer(said), done("call_0", "one"), answer(said), done("call_0", "two")) == [
+        said,
+        ToolMessage([result("call_0", "one")]),
+        said,
+        ToolMessage([result("call_0", "two")]),
+    ]
+
+
+def test_the_result_of_an_id_that_was_left_open_before_goes_to_the_later_call() -> None:
+    said = AssistantMessage([call("call_0")])
+
+    assert messages(answer(said), answer(said), done("call_0", "two")) == [
+        said,
+        ToolMessage([interrupted("call_0")]),
+        said,
+        ToolMessage([result("call_0", "two")]),
+    ]
+
+
+def test_an_id_used_twice_in_one_answer_keeps_both_results() -> None:
+    twice = AssistantMessage([call("c"), call("c")])
+
+    assert messages(answer(AssistantMessage([call("c")])), answer(twice), done("c", "one"), done("c", "two")) == [
+        AssistantMessage([call("c")]),
+        ToolMessage([interrupted("c")]),
+        twice,
+        ToolMessage([result("c", "one"), result("c", "two")]),
+    ]
+
+
+def test_a_second_result_of_a_call_and_one_of_no_call_change_nothing() -> None:
+    said = AssistantMessage([call("1")])
+
+    assert messages(answer(said), done("1", "first"), done("1", "second"), done("nobody")) == [
+        said,
+        ToolMessage([result("1", "first")]),
+    ]
+
+
+def test_an_empty_answer_is_no_message() -> None:
+    conversation = built(user("go"), answer(AssistantMessage([])), answer(AssistantMessage([TextBlock("")])))
+
+    assert conversation.messages() == [UserMessage([TextBlock("go")])]
+    assert len(conversation) == 1
+
+
+def test_a_failed_call_tells_the_model_its_result_where_it_has_one_and_its_error_where_not() -> None:
+    both = events.ToolExecutionComplete(
+        tool_call_id="2",
+        success=False,
+        result=events.ToolResult(content="what the model reads"),
+        error=events.ToolError(message="what the user reads"),
+    )
+    bare = events.ToolExecutionComplete(tool_call_id="3", success=False)
+    said = AssistantMessage([call("1"), call("2"), call("3")])
+
+    assert messages(answer(said), failed("1", "no"), both, bare)[-1] == ToolMessage(
+        [
+            ToolResultBlock("1", "add", "no", is_error=True),
+            ToolResultBlock("2", "add", "what the model reads", is_error=True),
+            ToolResultBlock("3", "add", "", is_error=True),
+        ]
+    )
+
+
+def test_images_of_a_result_reach_the_model_and_resources_do_not() -> None:
+    complete = events.ToolExecutionComplete(
+        tool_call_id="1",
+        success=True,
+        result=events.ToolResult(
+            content="Viewed.",
+            binary_results_for_llm=[
+                events.BinaryResult(data="AAAA", mime_type="image/png", description="Image file at path /a.png"),
+                events.BinaryResult(data="BBBB", mime_type="application/pdf", type="resource"),
+            ],
+        ),
+    )
+
+    assert messages(answer(AssistantMessage([call("1")])), complete)[-1] == ToolMessage(
+        [
+            ToolResultBlock(
+                "1", "add", "Viewed.", images=[ImageBlock("AAAA", "image/png", "Image file at path /a.png")]
+            )
+        ]
+    )
+
+
+def test_pictures_among_the_files_become_images() -> None:
+    image = {"data": "AAAA", "mimeType": "image/png"}
+    attachments: list[dict[str, object]] = [
+        {"type": "file", "path": "/tmp/a.png", "image": image},
+        {"type": "file", "path": "/tmp/b.png", "displayName": "b", "image": image},
+        {"type": "file", "path": "/tmp/c.png", "image": "AAAA"},
+        {"type": "directory", "path": "/tmp", "image": image},
+    ]
+
+    assert messages(user("Look", attachments=attachments)) == [
+        UserMessage(
+            [
+                TextBlock("Look"),
+                ImageBlock("AAAA", "image/png", label="/tmp/a.png"),
+                ImageBlock("AAAA", "image/png", label="b"),
+            ]
+        )
+    ]
+
+
+def test_blobs_become_images_and_documents_and_other_attachments_are_part_of_the_text() -> None:
+    attachments = [
+        {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"},
+        {"type": "blob", "data": "BBBB", "mimeType": "application/pdf", "displayName": "b.pdf"},
+        {"type": "blob", "data": "CCCC", "mimeType": "image/jpeg"},
+        {"type": "blob", "data": "DDDD", "mimeType": "text/plain", "displayName": 7},
+        {"type": "blob", "data": "EEEE"},
+        {"type": "blob", "mimeType": "image/png"},
+        {"type": "file", "path": "a.txt", "data": "AAAA", "mimeType": "image/png"},
+        {"type": "selection", "text": "x"},
+        {},
+    ]
+
+    assert messages(user("Look", attachments=attachments)) == [
+        UserMessage(
+            [
+                TextBlock("Look"),
+                ImageBlock("AAAA", "image/png", label="a.png"),
+                DocumentBlock("BBBB", "application/pdf", title="b.pdf"),
+                ImageBlock("CCCC", "image/jpeg"),
+                DocumentBlock("DDDD", "text/plain"),
+            ]
+        )
+    ]
+
+
+def test_what_only_its_provider_understands_is_kept_for_it() -> None:
+    said = AssistantMessage(
+        [
+            ReasoningBlock("signed", "anthropic", {"signature": "U0k="}),
+            ReasoningBlock("", "anthropic", {"data": "RGF0"}),
+            TextBlock("So."),
+            call(
+                "1", provider="openai", provider_data={"extra_content": {"google": {"thought_signature": "cw=="}}}
+            ),
+        ]
+    )
+
+    assert messages(answer(said), done("1")) == [said, ToolMessage([result("1")])]
+
+
+def test_reasoning_that_no_provider_needs_back_is_not_sent_again() -> None:
+    said = AssistantMessage([ReasoningBlock("Hm.", "openai"), TextBlock("So.")])
+
+    assert messages(answer(said)) == [AssistantMessage([TextBlock("So.")])]
+
+
+def test_an_answer_keeps_the_order_of_its_blocks_and_what_its_provider_ran_itself() -> None:
+    cited = Citation("web_search_result", "https://a.example", "A", "quoted", 0, 5, "anthropic", {"index": "x"})
+    said = AssistantMessage(
+        [
+            ReasoningBlock("first", "anthropic", {"signature": "MQ=="}),
+            TextBlock("I search."),
+            HostedToolUseBlock("s1", "web_search", {"query": "x"}, "anthropic", {"id": "s1"}),
+            HostedToolResultBlock("s1", "A: found", "anthropic", is_error=False, provider_data={"content": [1]}),
+            TextBlock("Found", [cited]),
+            ReasoningBlock("second", "anthropic", {"signature": "Mg=="}),
+            call("1"),
+            ReasoningBlock("third", "anthropic", {"signature": "Mw=="}),
+            call("2", provider="openai", provider_data={"extra": 1}),
+            TextBlock(" it."),
+        ]
+    )
+
+    assert messages(user("go"), answer(said))[1] == said
+
+
+def test_an_answer_logged_by_an_older_server_keeps_its_reasoning_before_its_text() -> None:
+    logged = events.AssistantMessage(
+        message_id=ID,
+        content="So.",
+        tool_requests=[events.ToolRequest(tool_call_id="1", name="add", arguments={})],
+        provider_blocks=[
+            {"type": "reasoning", "text": "Hm.", "provider": "anthropic", "data": {"signature": "MQ=="}},
+            {"type": "tool_use", "id": "1", "provider": "openai", "data": {"extra": 1}},
+        ],
+    )
+
+    assert messages(user("go"), logged)[1] == AssistantMessage(
+        [
+            ReasoningBlock("Hm.", "anthropic", {"signature": "MQ=="}),
+            TextBlock("So."),
+            ToolUseBlock("1", "add", "{}", {}, "openai", {"extra": 1}),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        [{"type": "text", "length": 1}, {"type": "text", "length": -4}],
+        [{"type": "text"}, {"type": "tool_use"}, {"type": "tool_use"}],
+        [{"type": "text", "length": 2, "citations": [3, {}, {"kind": "x", "nonsense": 1}]}],
+        [{"type": "unheard_of"}, {}],
+        [{"type": "hosted_tool_use", "input": 3}],
+    ],
+)
+def test_a_list_of_blocks_that_is_wrong_loses_neither_text_nor_calls(kept: list[JsonObject]) -> None:
+    logged = events.AssistantMessage(
+        message_id=ID,
+        content="So it is.",
+        tool_requests=[events.ToolRequest(tool_call_id="1", name="add", arguments={})],
+        provider_blocks=kept,
+    )
+
+    said = messages(user("go"), logged)[1]
+    assert isinstance(said, AssistantMessage)
+    assert said.text() == "So it is."
+    assert [use.id for use in said.tool_uses()] == ["1"]
+
+
+def test_events_that_are_no_part_of_the_conversation_change_nothing() -> None:
+    assert (
+        messages(
+            events.TurnStart(turn_id="0"),
+            events.Reasoning(reasoning_id=ID, content="Hm."),
+            events.SessionWarning(warning_type="x", message="y"),
+            events.ToolExecutionStart(tool_call_id="1", tool_name="add"),
+            events.Abort(reason="user_initiated"),
+        )
+        == []
+    )
+    conversation = Conversation()
+    conversation.apply(events.UnknownPayload(type="session.of_tomorrow", data={"content": "x"}))
+    assert conversation.messages() == []
+
+
+@pytest.mark.parametrize("text", ARGUMENT_TEXTS)
+def test_the_text_of_arguments_survives_the_log_byte_for_byte(text: str) -> None:
+    said = AssistantMessage([call("1", text)])
+
+    assert replayed(answer(said), done("1")).messages() == [said, ToolMessage([result("1")])]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_replayed_conversation_equals_the_live_one(seed: int) -> None:
+    payloads = _some_events(random.Random(seed))
+    live, read = built(*payloads), replayed(*payloads)
+
+    assert read.messages() == live.messages()
+    assert read.open_calls() == live.open_calls()
+
+
+@pytest.mark.anyio
+async def test_the_log_of_a_session_replays_to_what_its_model_was_sent(tasks: TaskGroup) -> None:
+    calls = [{"id": f"c{number}", "name": "add", "arguments": text} for number, text in enumerate(ARGUMENT_TEXTS)]
+    made = make_session(
+        tasks, script=[{"reasoning": "Hm.", "text": " First:", "tool_calls": calls}, {"text": "Sorry. "}]
+    )
+    await made.ask("go", attachments=[{"type": "blob", "data": "AAAA", "mimeType": "image/png"}])
+
+    conversation = Conversation()
+    for record in map(orjson.loads, made.log.lines):
+        conversation.apply(events.decode_payload(record["type"], record["data"]))
+    assert conversation.messages() == made.session.conversation.messages()
+    _, said, results, _ = conversation.messages()
+    assert isinstance(said, AssistantMessage)
+    assert isinstance(results, ToolMessage)
+    assert [one.arguments_json for one in said.tool_uses()] == ARGUMENT_TEXTS
+    assert [one.tool_use_id for one in results.results] == [one.id for one in said.tool_uses()]
+
+
+def _some_events(chance: random.Random) -> list[events.EventPayload]:
+    """Prompts, answers and results as they may come, with calls left open and ids used again."""
+    texts = ["", "Hi", " leading and trailing \n", "é🙂\u2028", "a\0b\tc", "</reminder>", "\\ud83d"]
+    out: list[events.EventPayload] = []
+    for _ in range(chance.randint(1, 4)):
+        blob = {"type": "blob", "data": "AAAA", "mimeType": chance.choice(["image/png", "application/pdf"])}
+        attachments = [blob] * chance.randint(0, 2)
+        out.append(
+            user(
+                chance.choice(texts),
+                transformed_content=chance.choice([None, "wrapped"]),
+                attachments=attachments or None,
+            )
+        )
+        for _ in range(chance.randint(0, 3)):
+            said = AssistantMessage([])
+            if chance.random() < 0.5:
+                data = chance.choice([{"signature": "U0k=", "n": [1, None, 2.5]}, "opaque", ["a"]])
+                said.blocks.append(ReasoningBlock(chance.choice(texts), "anthropic", data))
+            said.blocks.append(TextBlock(chance.choice(texts)))
+            said.blocks += [
+                call(
+                    f"c{chance.randint(0, 3)}", chance.choice(ARGUMENT_TEXTS), provider="openai", provider_data=data
+                )
+                if (data := chance.choice([None, {"extra_content": {"x": [1]}}])) is not None
+                else call(f"c{chance.randint(0, 3)}", chance.choice(ARGUMENT_TEXTS))
+                for _ in range(chance.randint(0, 3))
+            ]
+            out.append(answer(said))
+            answered = [one for one in said.tool_uses() if chance.random() < 0.8]
+            chance.shuffle(answered)
+            for one in answered:
+                out.append(
+                    chance.choice([done(one.id, chance.choice(texts)), failed(one.id, chance.choice(texts))])
+                )
+    return out

@@ -1,0 +1,280 @@
+"""A model that writes XML, as the loop sees it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+import pytest
+
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    Citation,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.model import (
+    Capabilities,
+    Completed,
+    ModelEvent,
+    ModelRequest,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+    ToolSpec,
+)
+from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
+from jumpseat.agent.model_calls.xml_tools.prompt import as_text, instructions
+from jumpseat.agent.model_calls.xml_tools.reader import Block
+from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "What to say"},
+        "count": {"type": "integer"},
+        "ratio": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "loud": {"type": "boolean"},
+        "mode": {"enum": ["fast", 2, None]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "edits": {"type": "array", "items": {"$ref": "#/$defs/edit"}},
+        "deep": {
+            "type": "object",
+            "properties": {"a": {"type": "object", "properties": {"b": {"type": "string"}}}},
+        },
+        "free": {},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "-n": {"type": "boolean"},
+        "a b": {"type": "string"},
+    },
+    "required": ["text"],
+    "$defs": {
+        "edit": {
+            "type": "object",
+            "properties": {"old": {"type": "string"}, "new": {"type": "string"}, "lines": {"type": "array"}},
+            "required": ["old"],
+        }
+    },
+}
+SAY: Final = ToolSpec("say", "Say something.", SCHEMA)
+LS: Final = ToolSpec("ls", "", {"type": "object", "properties": {}})
+HELLO: Final = '<tools><tool name="say"><text>hello</text></tool></tools>'
+
+
+class Says:
+    """A model that says the same whatever it is asked, in pieces of three characters."""
+
+    adapter_name = "fake"
+    signs_as = "fake"
+
+    def __init__(self, *blocks: Any, stop_reason: StopReason = "end_turn") -> None:
+        self.blocks = [TextBlock(one) if isinstance(one, str) else one for one in blocks]
+        self.stop_reason: StopReason = stop_reason
+        self.asked: list[ModelRequest] = []
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        self.asked.append(request)
+        yield self._events(request)
+
+    async def _events(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        if request.stream:
+            for text in [one.text for one in self.blocks if isinstance(one, TextBlock)]:
+                for start in range(0, len(text), 3):
+                    yield TextDelta(text[start : start + 3])
+        yield Completed(AssistantMessage(list(self.blocks)), self.stop_reason)
+
+
+def request(*messages: Message, **more: Any) -> ModelRequest:
+    given: dict[str, Any] = {"tools": [SAY, LS], **more}
+    return ModelRequest("m", "Be good.", list(messages) or [UserMessage([TextBlock("Hi")])], **given)
+
+
+async def answer(model: Says, asked: ModelRequest) -> tuple[str, list[ToolCallDelta], Completed]:
+    """What is shown of an answer, the calls that are announced, and the whole of it."""
+    async with XmlToolModel(model).stream(asked) as events:
+        seen = [event async for event in events]
+    last = seen.pop()
+    assert isinstance(last, Completed)
+    text = "".join(one.text for one in seen if isinstance(one, TextDelta))
+    return text, [one for one in seen if isinstance(one, ToolCallDelta)], last
+
+
+async def test_a_call_in_the_text_is_a_call_and_the_text_around_it_is_text() -> None:
+    shown, announced, completed = await answer(Says("I say:\n```xml\n", HELLO, "\n```\nNow."), request())
+    (call,) = completed.message.tool_uses()
+
+    assert shown == completed.message.text() == "I say:\nNow."
+    assert (call.name, call.arguments, call.arguments_json) == ("say", {"text": "hello"}, '{"text":"hello"}')
+    assert announced == [ToolCallDelta(call.id, "say", '{"text":"hello"}')]
+    assert completed.stop_reason == "tool_use"
+    assert [type(one) for one in completed.message.blocks] == [TextBlock, ToolUseBlock, TextBlock]
+
+
+async def test_an_answer_without_streaming_is_the_same_without_deltas() -> None:
+    shown, announced, completed = await answer(Says("\n" + HELLO + HELLO + "\n"), request(stream=False))
+    first, second = completed.message.tool_uses()
+
+    assert (shown, announced) == ("", [])
+    assert completed.message.blocks == [first, second]
+    assert first.id != second.id
+
+
+async def test_an_answer_without_calls_stays_what_it_is() -> None:
+    cited = TextBlock("a <", [Citation("url", start=0, end=1)])
+    thought = ReasoningBlock(HELLO, "fake", {"signature": "s"})
+    text: list[Any] = [thought, TextBlock("See <b>"), TextBlock("here"), cited]
+    shown, _, completed = await answer(Says(*text), request())
+
+    assert shown == completed.message.text() == "See <b>herea <"
+    assert completed.message.blocks == text
+    assert completed.stop_reason == "end_turn"
+
+
+async def test_the_model_is_asked_without_tools_and_told_of_them() -> None:
+    model = Says("ok")
+    history: list[Message] = [
+        UserMessage([TextBlock("Hi")]),
+        AssistantMessage([TextBlock("Sure."), ToolUseBlock("c1", "say", '{"text":"a<b"}', {"text": "a<b"})]),
+        ToolMessage(
+            [ToolResultBlock("c1", "say", "</tool_result> said", images=[ImageBlock("AA==", "image/png")])]
+        ),
+        UserMessage([TextBlock("And?")]),
+    ]
+    await answer(model, request(*history))
+    (asked,) = model.asked
+
+    assert asked.tools == []
+    assert asked.system == f"Be good.\n\n{instructions([SAY, LS], None)}"
+    assert asked.messages == [
+        UserMessage([TextBlock("Hi")]),
+        AssistantMessage(
+            [
+                TextBlock("Sure."),
+                TextBlock('\n<tools>\n  <tool name="say">\n    <text><![CDATA[a<b]]></text>\n  </tool>\n</tools>'),
+            ]
+        ),
+        UserMessage(
+            [
+                TextBlock(
+                    '<tool_result name="say" id="c1" status="success">\n&lt;/tool_result> said\n</tool_result>'
+                ),
+                ImageBlock("AA==", "image/png"),
+                TextBlock("And?"),
+            ]
+        ),
+    ]
+
+
+async def test_instructions_show_the_form_of_every_parameter() -> None:
+    told = instructions([SAY, LS], ToolChoice("specific", "say", parallel=False))
+    assert "must call `say`" in told
+    assert "a block holds one call" in told
+    assert "- text (string, required): What to say" in told
+    assert "- mode (one of fast | 2 | null, optional)" in told
+    assert "- edits (list of objects, optional)\n  - old (string, required)\n  - new (string, optional)" in told
+    assert '<tool name="ls"/>' in told
+    assert '<parameter name="-n">true</parameter>' in told
+
+
+async def test_without_tools_for_this_answer_the_past_is_told_and_nothing_else() -> None:
+    without: list[dict[str, Any]] = [{"tools": []}, {"tool_choice": ToolChoice("none")}]
+    for more in without:
+        model = Says(HELLO)
+        shown, _, completed = await answer(
+            model,
+            request(UserMessage([TextBlock("Hi")]), AssistantMessage([ToolUseBlock("1", "ls", "", {})]), **more),
+        )
+        assert shown == HELLO
+        assert completed.message.tool_uses() == []
+        assert model.asked[0].system == "Be good."
+        assert model.asked[0].tool_choice is None
+        assert not cast("AssistantMessage", model.asked[0].messages[1]).tool_uses()
+
+
+async def test_a_call_that_cannot_be_read_says_what_is_wrong_with_it_and_is_remembered_as_it_was() -> None:
+    written = '<tools>\n<tool name="say"><text>hello</text></tol>\n</tools>'
+    _, _, completed = await answer(Says(written), request())
+    (call,) = completed.message.tool_uses()
+
+    assert (call.name, call.arguments, call.arguments_json) == ("say", None, written)
+    assert call.problem is not None
+    assert "line 2: </tol> where </tool> was expected" in call.problem
+    (told,) = as_text([completed.message], {}, vision=True)
+    assert written in cast("AssistantMessage", told).text()
+
+
+async def test_a_call_that_the_token_limit_cuts_off_is_not_run_and_those_before_it_are() -> None:
+    cut = '<tools><tool name="ls"/><tool name="say"><text>hel'
+    _, _, completed = await answer(Says(cut, stop_reason="max_tokens"), request())
+    good, bad = completed.message.tool_uses()
+
+    assert (good.name, good.arguments, good.problem) == ("ls", {}, None)
+    assert (bad.name, bad.arguments, bad.arguments_json) == ("say", None, '<tool name="say"><text>hel')
+    assert bad.problem is not None
+    assert "cut off" in bad.problem
+    assert completed.stop_reason == "max_tokens"
+
+
+async def test_where_one_call_is_allowed_the_others_are_answered_so() -> None:
+    asked = request(tool_choice=ToolChoice(parallel=False))
+    _, _, completed = await answer(Says(HELLO + HELLO), asked)
+    assert [call.problem is None for call in completed.message.tool_uses()] == [True, False]
+
+
+async def test_what_a_call_says_survives_being_told_and_read_again() -> None:
+    choose = random.Random(3)
+    texts = [
+        "",
+        "x",
+        " x ",
+        "a\nb",
+        "\n  a\n",
+        "<b>&amp;</b>",
+        "]]>",
+        "</text>",
+        "```xml\n<tools>",
+        "é\t",
+        "12",
+        "true",
+    ]
+    numbers = [0, -3, 2.5, 10**12]
+    values: dict[str, list[Any]] = {
+        "text": texts,
+        "count": [0, -3, 10**12],
+        "ratio": numbers,
+        "loud": [True, False],
+        "mode": ["fast", 2],
+        "tags": [[], ["a"], ["", "<b>", " c"], texts],
+        "edits": [[], [{"old": one, "lines": [1, {"x": [None, "y<"]}]} for one in texts]],
+        "deep": [{}, {"a": {"b": "<"}}, {"a": {}}, {"other": 1}],
+        "free": [1, True, [1, "a"], {"a": {"b": ["<"]}}, [], {}, "word", "<b>"],
+        "map": [{"k": 1}, {}, {"odd key": 2}],
+        "-n": [True],
+        "a b": texts,
+    }
+    for _ in range(300):
+        arguments = {name: choose.choice(some) for name, some in values.items() if choose.random() < 0.6}
+        call = ToolUseBlock("c", "say", canonical_json(arguments), arguments)
+        (told,) = as_text([AssistantMessage([call])], {"say": SCHEMA}, vision=True)
+        scanner = Scanner({"say": SCHEMA})
+        pieces = [*scanner.feed(cast("AssistantMessage", told).text()), *scanner.finish()]
+        (block,) = [one for one in pieces if isinstance(one, Block)]
+        (written,) = [written for tool in block.tools for written in written_calls(tool)]
+        assert (written.problem, written.arguments) == (None, arguments)

@@ -1,0 +1,300 @@
+"""What of an answer is a call and what is text, in one piece and in any number of them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final
+
+import pytest
+
+from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.reader import MAX_BLOCK_CHARS, MAX_DEPTH, Block
+from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
+
+TOOLS: Final[dict[str, dict[str, Any]]] = {
+    "editor": {
+        "type": "object",
+        "properties": {
+            "action": {"type": "string", "enum": ["add", "update", "delete"]},
+            "buffer": {"type": "integer"},
+            "line": {"type": "integer"},
+            "start_line": {"type": "integer"},
+            "end_line": {"type": "integer"},
+            "code": {"type": "string"},
+        },
+    },
+    "run": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+    "free": {"type": "object", "properties": {}},
+}
+
+Call = tuple[str, dict[str, Any] | None]
+
+
+def scanned(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
+    """What of ``text`` is shown, the calls in it, and what is wrong with those that cannot be read."""
+    scanner = Scanner(TOOLS)
+    pieces: list[str | Block] = []
+    for start, end in zip((0, *cuts), (*cuts, len(text)), strict=True):
+        pieces += scanner.feed(text[start:end])
+    pieces += scanner.finish()
+    blocks = [one for one in pieces if isinstance(one, Block)]
+    written = [call for block in blocks for tool in block.tools for call in written_calls(tool)]
+    problems = [call.problem for call in written if call.problem] + [one.problem for one in blocks if one.problem]
+    shown = "".join(one for one in pieces if isinstance(one, str))
+    return shown, [(call.name, call.arguments) for call in written], problems
+
+
+def called(text: str) -> list[Call]:
+    shown, calls, problems = scanned(text)
+    assert (shown.strip(), problems) == ("", [])
+    return calls
+
+
+def shown(text: str) -> str:
+    out, calls, problems = scanned(text)
+    assert (calls, problems) == ([], [])
+    return out
+
+
+def problem(text: str) -> str:
+    _, _, (one,) = scanned(text)
+    return one
+
+
+# --- the dialects of the older tools ------------------------------------------------------------------------------
+
+
+def test_a_call_in_the_oldest_form_names_its_tool_in_an_element_of_its_own() -> None:
+    text = "<tool><name>run</name><parameters><inputs><command>ls -l</command></inputs></parameters></tool>"
+    assert called(text) == called(f"```xml\n{text}\n```") == [("run", {"command": "ls -l"})]
+
+
+def test_a_call_with_an_action_takes_its_type_and_its_elements() -> None:
+    text = """
+```xml
+<tools>
+  <tool name="editor">
+    <action type="update">
+      <start_line>2</start_line>
+      <end_line>2</end_line>
+      <buffer>7</buffer>
+      <code><![CDATA[    return "a" < "b"]]></code>
+    </action>
+  </tool>
+</tools>
+```
+"""
+    expected = {"action": "update", "start_line": 2, "end_line": 2, "buffer": 7, "code": '    return "a" < "b"'}
+    assert called(text) == [("editor", expected)]
+
+
+def test_two_actions_of_one_tool_are_two_calls_and_two_tools_are_called_in_their_order() -> None:
+    text = """<tools>
+  <tool name="free">
+    <action type="one"><data>1st</data></action>
+    <action type="two"><data>2nd</data></action>
+  </tool>
+  <tool name="nothing"></tool>
+  <tool name="run"><action><command>make test</command><flag>testing</flag></action></tool>
+</tools>"""
+    assert called(text) == [
+        ("free", {"data": "1st", "type": "one"}),
+        ("free", {"data": "2nd", "type": "two"}),
+        ("nothing", {}),
+        ("run", {"command": "make test", "flag": "testing"}),
+    ]
+
+
+def test_an_answer_may_hold_several_blocks_and_text_around_them() -> None:
+    block = '<tools><tool name="run"><command>ls</command></tool></tools>'
+    text = f"First:\n\n```xml\n{block}\n```\n\nThen {block} and so on.\n```\n{block}\n```"
+    out, calls, problems = scanned(text)
+    assert out == "First:\n\nThen and so on.\n"
+    assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
+
+
+def test_an_action_that_is_a_parameter_stays_one() -> None:
+    text = '<tool name="editor"><action>delete</action><buffer> 3 </buffer></tool>'
+    assert called(text) == [("editor", {"action": "delete", "buffer": 3})]
+
+
+def test_parameters_may_be_attributes_or_json() -> None:
+    assert called('<tool name="run" id="7" command="ls"/>') == [("run", {"command": "ls"})]
+    assert called('<tool name="run"><arguments>{"command": "ls"}</arguments></tool>') == [
+        ("run", {"command": "ls"})
+    ]
+    named = '<tool name="run"><parameter name="command">a &amp;&amp; b</parameter></tool>'
+    assert called(named) == [("run", {"command": "a && b"})]
+
+
+# --- texts as they are --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("<![CDATA[ <b>&amp;</b>\n ]]>", " <b>&amp;</b>\n "),
+        ("\n  <![CDATA[x]]>\n  ", "x"),
+        ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
+        ("<![CDATA[</command></tool></tools>]]>", "</command></tool></tools>"),
+        ("a &lt; b &amp;&amp; c &#62; d &#x41; &copy; &#0; &#1114112;", "a < b && c > d A &copy; &#0; &#1114112;"),
+        ("if a < b && c: # &amp;", "if a < b && c: # &amp;"),
+        ("<div class='x'>hi</div>", "<div class='x'>hi</div>"),
+        ("<command>inner</command> and <command/>", "<command>inner</command> and <command/>"),
+        ("\n    indented\n  less\n  ", "    indented\n  less"),
+        ("  ls  ", "ls"),
+        ("<!-- not a comment -->", "<!-- not a comment -->"),
+        ("```\ncode\n```", "```\ncode\n```"),
+        ("", ""),
+        ("é 🎉 日本", "é 🎉 日本"),
+    ],
+)
+def test_a_text_is_taken_to_the_letter(written: str, meant: str) -> None:
+    text = f'<tools><tool name="run"><command>{written}</command></tool></tools>'
+    assert called(text) == called(f"```xml\n{text}\n```\n") == [("run", {"command": meant})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if a < b:\n    <T> and </tools>",
+        "<toolsmith/> <tools> hammer </tools> <tools/> <tools></tools>",
+        "Write `<tools><tool name=\"run\">` to call a tool, or ``<tools> <tool name='run'/>``.",
+        'Inline <tool name="run"/> is no call.',
+        '<tool name="hammer"><weight>2</weight></tool>',
+        '```html\n<tools><tool name="run"/></tools>\n```\n',
+        "```xml\n<project>\n  <tool name='run'/>\n</project>\n```\n",
+        '~~~python\n```xml\n<tools><tool name="run"/></tools>\n```\n~~~\n',
+        "```\nplain\n```\nand ```xml``` inline",
+        "```xml\n",
+        "```xm",
+        "``",
+        "<tools>",
+        "<tools>\n  <to",
+        '<tool name="ru',
+        "<tool><name>run",
+        "<!-- <tools",
+        "<tool_result>x</tool_result>",
+        "1. a\n   ```sh\n   ls\n   ```\n2. b < c",
+    ],
+)
+def test_what_only_looks_like_a_call_is_shown(text: str) -> None:
+    assert shown(text) == text
+
+
+def test_what_a_model_makes_up_as_results_is_dropped() -> None:
+    text = '<tool name="run"><command>ls</command></tool>\n<tool_result name="run">\nfile\n</tool_result>\nDone!'
+    assert called(text) == [("run", {"command": "ls"})]
+
+
+def test_other_code_in_the_same_code_block_stays_in_one() -> None:
+    out, calls, _ = scanned('```xml\n<tools><tool name="free"/></tools>\n<other/>\n```\nend')
+    assert (out, calls) == ("```xml\n<other/>\n```\nend", [("free", {})])
+
+
+# --- what cannot be read ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('<tools>\n<tool name="run">\n<command>x</command>\n</tol>\n</tools>', "line 4: </tol> where </tool>"),
+        ('<tools><tool name="run"></tool> oops </tools>', "line 1: there is text between the calls"),
+        ('<tools><tool name="free"><a><b></a></b></tool></tools>', "</a> where </b> was expected"),
+        ('<tools><tool name="free"/><other/></tools>', "<other> where <tool> was expected"),
+        ('<tools><tool name="free"><!DOCTYPE x [<!ENTITY a "b">]></tool></tools>', "entity definitions"),
+        ('<tools><tool name="free"><?php ?></tool></tools>', "declarations"),
+        ('<tools><tool name="run"><command>a</command><command>b</command></tool></tools>', "is given 2 times"),
+        ('<tools><tool name="run">ls</tool></tools>', "text where parameters were expected: 'ls'"),
+        ('<tools><tool name="run">now <command>ls</command></tool></tools>', "text beside the parameters: 'now'"),
+        ("<tools><tool ><command>ls</command></tool></tools>", "does not name its tool"),
+        ('<tools><tool name="run"><command>ls', "<command> is never closed"),
+        ('<tools><tool name="run"><command><![CDATA[ls</command></tool></tools>', "<command> is never closed"),
+        ('<tools><tool name="run"><command>ls</command>', "<tool> is never closed"),
+        ('<tools><tool name="free"><a <b></tool></tools>', "a tag in <tool> is not well-formed"),
+    ],
+)
+def test_what_is_wrong_with_a_call_is_said(text: str, what: str) -> None:
+    out, calls, problems = scanned(text)
+    assert out == ""
+    assert [arguments for _, arguments in calls if arguments is not None] == []
+    assert what in problems[0]
+
+
+def test_after_a_block_that_cannot_be_read_the_answer_goes_on() -> None:
+    bad = '<tools><tool name="free"></x></tool></tools>'
+    assert scanned(f"a\n{bad}\nb")[0] == "a\nb"
+    assert scanned('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
+
+
+def test_calls_before_the_one_that_was_cut_off_count() -> None:
+    text = '<tools><tool name="run"><command>a</command></tool>\n<tool name="run"><command>b'
+    _, calls, problems = scanned(text)
+    assert (calls, problems) == ([("run", {"command": "a"})], ["<command> is never closed"])
+    assert called(text[: text.index("\n")]) == [("run", {"command": "a"})]
+    assert called(f"```xml\n{text[: text.index(chr(10))]}\n```\n") == [("run", {"command": "a"})]
+
+
+def test_depth_number_and_size_have_limits_and_reading_takes_linear_time() -> None:
+    inside = '<tools><tool name="free">{}</tool></tools>'
+    deep = MAX_DEPTH + 1
+    assert "nested" in problem(inside.format("<a>" * deep + "</a>" * deep))
+    assert "elements" in problem(inside.format("<a/>" * 30_000))
+    assert "longer than" in problem(inside.format("<a>" + "x" * (MAX_BLOCK_CHARS + 10) + "</a>"))
+    # Each of these would take minutes, were anything in them looked at again and again.
+    for tail in ("<a " * 300_000, "&lt;" * 300_000, "<" * 300_000, "<![CDATA[" * 100_000, "</" * 300_000):
+        text = '<tools><tool name="run"><command>' + tail
+        scanner = Scanner(TOOLS)
+        for start in range(0, len(text), 7):
+            scanner.feed(text[start : start + 7])
+        (block,) = scanner.finish()
+        assert isinstance(block, Block)
+        assert block.problem
+
+
+# --- pieces -------------------------------------------------------------------------------------------------------
+
+PARTS: Final = (
+    '<tools><tool name="run"><command>ls</command></tool></tools>',
+    '<tools>\n <!-- c --> <tool name="editor"><action type="add"><code><![CDATA[a]]> b]]></code></action></tool>',
+    '<tool><name>free</name><parameters><x a="1>2"><y/></x></parameters></tool>',
+    '<tool name="hammer"/>',
+    '<tools><tool name="run"><command>a <command a="b">c</command> < d</command></tool></tools>',
+    '<tools><tool name="free"></oops></tool></tools>',
+    "<tools>", "</tools>", "<tool ", "</tool>", "<command>", "</command>", "<tool_result>", "<", ">", "&lt;",
+    "<!--", "-->", "<![CDATA[", "]]>", '"', "'", "`", "``", "```xml\n", "```\n", "```python\n", "~~~\n", "\n",
+    "\n\n", "  ", "text", '<?xml version="1.0"?>', " name='run'", "é",
+)  # fmt: skip
+
+
+def test_it_does_not_matter_where_an_answer_is_cut() -> None:
+    choose = random.Random(7)
+    for _ in range(3000):
+        text = "".join(choose.choices(PARTS, k=choose.randint(1, 9)))
+        whole = scanned(text)
+        assert scanned(text, *range(1, len(text))) == whole, text
+        for _ in range(3):
+            cuts = sorted(choose.choices(range(len(text) + 1), k=3))
+            assert scanned(text, *cuts) == whole, (text, cuts)
+
+
+def test_no_more_is_held_back_than_may_become_a_call() -> None:
+    def held(text: str) -> str:
+        scanner = Scanner(TOOLS)
+        out = "".join(one for one in scanner.feed(text) if isinstance(one, str))
+        return text[len(out) :]
+
+    assert held("a < b and more") == ""
+    assert held("a <") == "<"
+    assert held("a <too") == "<too"
+    assert held("a <toot") == ""
+    assert held("a <tools>\n ") == "<tools>\n "
+    assert held("a <tools>\n x") == ""
+    assert held("x\n```xml\n") == "```xml\n"
+    assert held("x\n```xml\n<p") == ""
+    assert held("x\n```py") == ""
+    assert held("x\n``") == "``"
+    assert held("x ``") == ""
+    assert held("```py\n```xml\n<tools><tool") == ""
+    assert held('<tool name="hammer"') == '<tool name="hammer"'
+    assert held('<tool name="hammer">') == ""

@@ -1,0 +1,110 @@
+"""What a line is taken for is what bash makes of it: bash itself is asked, with programs that say their names."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jumpseat.agent.permissions.rules import Facts, Rule, allows, host_of, parse_rule
+from jumpseat.agent.shell.commands import unclear
+from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
+
+BASH = shutil.which("bash")
+SAME = settings(derandomize=True, database=None)
+NAMES = ("ls", "rm", "cat", "id")
+PIECES = [
+    *NAMES, *(" " for _ in range(12)), "\n", ";", "&&", "||", "|", "&", "|&", "(", ")", "{ ", "; }", "$(", ")", "`",
+    "'", '"', "\\", "\\\n", "#", "$x", ">f", "2>&1", "<f", "<<<", "<<E\n", "\nE\n", "!", "if ", "; then ",
+    "; fi", "x",
+    "-l", "=", "x=", "$'", '$"', "{ls,x}", "[ ", "[[ ", " ]", "*", "\t", "\r", "\xa0", "\u2028", "case x in x) ",
+    ";; esac", "f() ", "time ", "$((", "))", "{fd}>f", "&>f", ">&2", "<(", ">(", "for i in x; do ", "; done", "\\ ",
+    "${x:-", "}", "\x0b", ";;", "@", "%", "^",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stubs")
+    for name in NAMES:
+        (folder / name).write_text(f'#!/bin/sh\nprintf "%s " {name} >> "$JOURNAL"\n')
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+# The same examples each time: what fails is to fail for everybody.
+@settings(
+    max_examples=1500,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(pieces=st.lists(st.sampled_from(PIECES), min_size=2, max_size=9))
+def test_bash_runs_no_program_that_was_not_found(stubs: Path, pieces: list[str]) -> None:
+    text = "".join(pieces)
+    line = parse_shell(text)
+    if not line.certain or any(not segment.command.clear for segment in line.segments):
+        return
+    journal = stubs / "journal"
+    journal.write_text("")
+    subprocess.run(
+        # Whatever runs in the background is waited for.
+        [str(BASH), "--norc", "--noprofile", "-c", f"{text}\nwait"],
+        cwd=stubs.parent,
+        env={"PATH": str(stubs), "JOURNAL": str(journal)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    assert set(journal.read_text().split()) <= {segment.command.identifier for segment in line.segments}
+
+
+@SAME
+@given(text=st.text(max_size=200))
+def test_any_text_is_taken_apart_without_failing(text: str) -> None:
+    line = parse_shell(text)
+    assert line.segments
+    assert line.certain or [segment.command.clear for segment in line.segments] == [False]
+
+
+@SAME
+@given(
+    names=st.lists(st.sampled_from(["ls", "rm", "git status", "cat"]), min_size=1, max_size=5),
+    allowed=st.sets(st.sampled_from(["ls", "rm", "git status", "cat"])),
+    glue=st.sampled_from([" && ", "; ", " | ", " || ", "\n", " & "]),
+)
+def test_a_line_is_allowed_where_every_part_is(names: list[str], allowed: set[str], glue: str) -> None:
+    line = parse_shell(glue.join(names))
+    rules = [Rule("shell", one) for one in sorted(allowed)]
+    facts = Facts("shell", "bash", segments=line.segments)
+    assert allows(rules, facts, lambda _rule: ()) == (set(names) <= allowed)
+
+
+@SAME
+@given(text=st.text(min_size=1).filter(lambda text: text.strip() == text), rule=st.text(min_size=1))
+def test_an_unclear_command_is_allowed_by_its_own_text_alone(text: str, rule: str) -> None:
+    facts = Facts("shell", "bash", segments=(ShellSegment("ls", unclear(text)),))
+    if not rule.endswith(" *"):
+        assert allows([Rule("shell", rule)], facts, lambda _rule: ()) == (rule.strip().removesuffix(":*") == text)
+
+
+@SAME
+@given(host=st.from_regex(r"[a-z]{1,8}(\.[a-z]{1,8}){1,3}", fullmatch=True), rest=st.text(max_size=20))
+def test_a_host_is_never_more_than_what_stands_before_the_path(host: str, rest: str) -> None:
+    assert host_of(f"https://{host}/{rest}") in (host, None)
+
+
+@SAME
+@given(text=st.text())
+def test_a_rule_is_read_as_it_is_written_or_refused(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        rule = parse_rule(text)
+        assert parse_rule(str(rule)) == rule

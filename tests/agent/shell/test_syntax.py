@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import pytest
+
+from jumpseat.agent.shell.commands import ParsedCommand
+from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
+
+
+def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() -> None:
+    line = parse_shell("cat 'my file.txt' src/a.py")
+    assert line.segments == (ShellSegment("cat 'my file.txt' src/a.py", ParsedCommand("cat", read_only=True)),)
+    assert line.possible_paths == line.words == ("my file.txt", "src/a.py")
+    assert line.possible_urls == ()
+    assert line.mentioned == (("cat", "my file.txt", "src/a.py"),)
+    assert not line.has_write_file_redirection
+    assert line.can_offer_session_approval
+    assert line.certain
+    assert line.all_known
+    assert not line.opaque
+
+
+@pytest.mark.parametrize(
+    ("command", "identifiers"),
+    [
+        ("echo $(rm x)", ["echo", "rm"]),
+        ('echo "a $(rm x) b"', ["echo", "rm"]),
+        ("echo `rm x`", ["echo", "rm"]),
+        ("(ls)", ["ls"]),
+        ("{ ls; rm x; }", ["ls", "rm"]),
+        ("if true; then ls; else rm x; fi", ["true", "ls", "rm"]),
+        ("while true; do rm x; done", ["true", "rm"]),
+        ("! ls", ["ls"]),
+        ("cat <<< $(rm x)", ["cat", "rm"]),
+        ("ls &\nrm x", ["ls", "rm"]),
+    ],
+)
+def test_commands_are_found_wherever_they_stand(command: str, identifiers: list[str]) -> None:
+    line = parse_shell(command)
+    assert [segment.command.identifier for segment in line.segments] == identifiers
+    assert line.certain
+
+
+def test_a_compound_line_is_split_and_offers_no_session_approval() -> None:
+    line = parse_shell("git status && npm run build; ls | wc -l || echo no & sleep 1\nmake all")
+    assert tuple(segment.text for segment in line.segments) == (
+        "git status",
+        "npm run build",
+        "ls",
+        "wc -l",
+        "echo no",
+        "sleep 1",
+        "make all",
+    )
+    assert [(c.identifier, c.read_only) for c in line.commands] == [
+        ("git status", True),
+        ("npm run build", False),
+        ("ls", True),
+        ("wc", True),
+        ("echo", True),
+        ("sleep", True),
+        ("make all", False),
+    ]
+    assert not line.can_offer_session_approval
+
+
+@pytest.mark.parametrize(
+    ("command", "identifier", "read_only"),
+    [
+        ("echo one", "echo", True),
+        ("ls *.py ~/x $HOME", "ls", True),
+        ("echo 'a > b; c' \"d && e\" \\; \\>", "echo", True),
+        ("echo hi # and more; rm x", "echo", True),
+        ("echo it#is", "echo", True),
+        ("ls;", "ls", True),
+        ("sleep 5 &", "sleep", True),
+        ("ls 2>&1 >/dev/null", "ls", True),
+        ("wc -l < data.txt", "wc", True),
+        ("git log --oneline -5", "git log", True),
+        ("git commit -m 'x; y'", "git commit", False),
+        ("docker compose up -d", "docker compose up", False),
+        ("./run.sh --fast", "./run.sh", False),
+        ("rm -rf build", "rm", False),
+        ("l\\s -l", "ls", True),
+        ("ls \\\n -l", "ls", True),
+        ("find . -name '*.py'", "find", True),
+    ],
+)
+def test_what_an_approval_would_remember(command: str, identifier: str, read_only: bool) -> None:
+    line = parse_shell(command)
+    assert [(c.identifier, c.read_only) for c in line.commands] == [(identifier, read_only)]
+    assert line.can_offer_session_approval
+    assert not line.has_write_file_redirection
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo ls",
+        "env X=1 ls",
+        "X=1 ls",
+        'X="1" ls',
+        "xargs rm",
+        "/bin/bash -c ls",
+        "python3 -c 'print(1)'",
+        "git -c core.pager=x log",
+        "git --version",
+        "git log --output=x",
+        "git diff --outp x",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "find {.,-delete}",
+        "sort -uo x y",
+        "printf -v PATH x",
+        "export PATH=/x",
+        "uv run python x.py",
+        "$CMD x",
+        "{ls,-l}",
+        "~/bin/x",
+        "cat < /dev/tcp/host/80",
+        "sed -i s/a/b/ x",
+    ],
+)
+def test_a_command_that_could_be_anything_is_remembered_as_its_whole_text_only(command: str) -> None:
+    assert parse_shell(command).commands == (ParsedCommand(command, read_only=False),)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo ${X:-$(rm x)}",
+        "echo $((1 + 1))",
+        "echo $'a'",
+        "cat <(ls)",
+        "cat <<EOF\nrm x\nEOF",
+        "f() { ls; }",
+        "for f in *; do rm $f; done",
+        "[[ -f x ]]",
+        "echo 'open",
+        'echo "open',
+        "echo open \\",
+        "ls >",
+        "ls {fd}>x",
+        "case x in x) ls;; esac",
+        "ls \0",
+        "",
+        " # nothing",
+        "echo " + "x" * 100_000,
+        ")(",
+        "<(>",
+        ">",
+    ],
+)
+def test_whatever_is_not_certain_counts_as_one_unknown_command(command: str) -> None:
+    line = parse_shell(command)
+    assert line.commands == (ParsedCommand(command.strip(), read_only=False),)
+    assert [segment.text for segment in line.segments] == [command.strip()]
+    assert not line.can_offer_session_approval
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("echo x > out.txt", ("out.txt",)),
+        ("echo x >> 'a b'", ("a b",)),
+        ("echo x 2>err", ("err",)),
+        ("echo x &> all", ("all",)),
+        ("echo x &>> all", ("all",)),
+        ("echo x >| out", ("out",)),
+        ("echo x >& out", ("out",)),
+        ("cat <> both", ("both",)),
+        ("> empty", ("empty",)),
+        ("echo x >$OUT", ("$OUT",)),
+    ],
+)
+def test_redirections_into_files_are_seen_and_not_covered_by_the_command(
+    command: str, paths: tuple[str, ...]
+) -> None:
+    line = parse_shell(command)
+    assert line.has_write_file_redirection
+    assert line.possible_paths == paths
+    assert line.commands == (ParsedCommand(command, read_only=False),)
+    assert not line.can_offer_session_approval
+
+
+@pytest.mark.parametrize("command", ["cat <(echo x > y)", "echo $(ls > x)", "(ls > x)", "echo 'open > x"])
+def test_redirections_that_cannot_be_placed_are_assumed_to_write(command: str) -> None:
+    assert parse_shell(command).has_write_file_redirection
+
+
+def test_paths_and_urls_are_rather_too_many_than_too_few() -> None:
+    line = parse_shell("curl -o ./x.html --config=/etc/c https://example.com/a?b=1. 'http://b.org' README.md word")
+    assert line.possible_urls == ("https://example.com/a?b=1", "http://b.org")
+    assert line.possible_paths == ("./x.html", "/etc/c", "README.md")
+    assert parse_shell("rm word").possible_paths == ("word",)
+    assert parse_shell("/usr/bin/x ..").possible_paths == ("/usr/bin/x", "..")

@@ -1,0 +1,478 @@
+"""Running prompts: what a client sees, as whole lists of events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    ImageBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from jumpseat.agent.conversation.conversation import INTERRUPTED
+from jumpseat.agent.conversation.portability import check_capability
+from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest, TextDelta
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ProviderError, ProviderTransportError
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import ClientTool
+from tests.support.sessions import MadeSession, P, make_session
+
+pytestmark = pytest.mark.anyio
+
+STREAMING = SessionSettings(cwd=Path("/project"), streaming=True)
+ADD = ClientTool(name="add", skip_permission=True)
+CALL_ADD: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "add", "arguments": {"a": 1}}]}
+
+
+class Recorder:
+    """A model that keeps what it is asked and says what it is told, answer by answer."""
+
+    def __init__(self, *answers: Sequence[ModelEvent | ProviderError]) -> None:
+        self.requests: list[ModelRequest] = []
+        self._answers = list(answers)
+        self.signs_as = "recorder"
+
+    @property
+    def adapter_name(self) -> str:
+        return "recorder"
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        self.requests.append(request)
+        answer = self._answers.pop(0)
+
+        async def play() -> AsyncIterator[ModelEvent]:
+            for event in answer:
+                if isinstance(event, ProviderError):
+                    raise event
+                yield event
+
+        yield play()
+
+
+def said(text: str) -> Completed:
+    return Completed(AssistantMessage([TextBlock(text)]), stop_reason="end_turn")
+
+
+async def test_a_plain_turn_says_everything_once_and_idle_last() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": "2"}])
+        await made.ask("What is 1+1?")
+        assert made.client.types() == [
+            "pending_messages.modified",
+            "pending_messages.modified",
+            "user.message",
+            "assistant.turn_start",
+            "assistant.message",
+            "assistant.usage",
+            "session.usage_info",
+            "assistant.turn_end",
+            "assistant.idle",
+            "session.idle",
+        ]
+
+
+async def test_a_streamed_answer_arrives_in_pieces_that_join_to_the_message() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"deltas": ["The ", "answer"], "reasoning": "hm"}], settings=STREAMING)
+        await made.ask("?")
+        deltas = made.client.payloads(events.MessageDelta)
+        (start,) = made.client.payloads(events.MessageStart)
+        (message,) = made.client.payloads(events.AssistantMessage)
+        assert [delta.delta_content for delta in deltas] == ["The ", "answer"]
+        assert {delta.message_id for delta in deltas} == {start.message_id} == {message.message_id}
+        assert message.content == "The answer"
+        (reasoning,) = made.client.payloads(events.Reasoning)
+        assert reasoning.content == "hm"
+        assert "hm" not in message.content
+
+
+async def test_without_streaming_there_is_not_one_delta() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"deltas": ["a", "b"], "reasoning": "hm"}])
+        await made.ask("?")
+        assert [kind for kind in made.client.types() if "delta" in kind or kind == "assistant.message_start"] == []
+
+
+async def test_a_tool_turn_goes_call_result_answer() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[CALL_ADD, {"text": "it is {{last_tool_result}}"}], tools=[ADD])
+        prompt = made.send("add")
+        asked = await made.client.heard(events.ExternalToolRequested)
+        assert made.answer_tool(asked, "42")
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        assert made.client.types(persisted_only=True) == [
+            "user.message",
+            "assistant.turn_start",
+            "assistant.message",
+            "tool.execution_start",
+            "external_tool.requested",
+            "external_tool.completed",
+            "tool.execution_complete",
+            "assistant.turn_end",
+            "assistant.turn_start",
+            "assistant.message",
+            "assistant.turn_end",
+        ]
+        assert [start.turn_id for start in made.client.payloads(events.TurnStart)] == ["0", "1"]
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "it is 42"
+
+
+async def test_turn_numbers_begin_again_with_each_prompt() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}])
+        await made.ask("1")
+        await made.ask("2")
+        assert [start.turn_id for start in made.client.payloads(events.TurnStart)] == ["0", "0"]
+
+
+async def test_events_tie_the_answer_to_the_prompt_and_chain_to_each_other() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": "a"}])
+        prompt = await made.ask("1")
+        (user,) = made.client.payloads(events.UserMessage)
+        (answer,) = made.client.payloads(events.AssistantMessage)
+        assert (user.message_id, answer.originating_message_id) == (prompt.id, prompt.id)
+        persisted = [event for event in made.client.events if event.persisted]
+        assert [event.parent_id for event in persisted] == [None, *(event.id for event in persisted[:-1])]
+        assert next(event.id for event in persisted if event.type == "user.message") == prompt.id
+
+
+async def test_prompts_sent_while_busy_run_in_turn_with_one_idle_at_the_end() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[CALL_ADD, {"text": "first"}, {"text": "second"}], tools=[ADD])
+        first = made.send("one")
+        asked = await made.client.heard(events.ExternalToolRequested)
+        second = made.send("two")
+        made.answer_tool(asked, "1")
+        with anyio.fail_after(5):
+            await second.run.done.wait()
+        assert first.run.done.is_set()
+        assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
+        assert len(made.client.payloads(events.SessionIdle)) == 1
+        assert made.client.types()[-1] == "session.idle"
+
+
+async def test_a_steering_prompt_slips_in_before_the_next_model_call() -> None:
+    model = Recorder(
+        [Completed(_calls_add(), stop_reason="tool_use")],
+        [said("steered")],
+    )
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, tools=[ADD])
+        prompt = made.send("one")
+        asked = await made.client.heard(events.ExternalToolRequested)
+        made.session.send(Prompt("and be quick"), "immediate")
+        made.answer_tool(asked, "1")
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        users = made.client.payloads(events.UserMessage)
+        assert [(user.content, user.delivery, user.turn_id) for user in users] == [
+            ("one", "idle", None),
+            ("and be quick", "steering", "1"),
+        ]
+        roles = [message.role for message in model.requests[1].messages]
+        assert roles == ["user", "assistant", "tool", "user"]
+        assert len(made.client.payloads(events.SessionIdle)) == 1
+
+
+def _calls_add() -> AssistantMessage:
+    return AssistantMessage([ToolUseBlock("c1", "add", "{}", {})])
+
+
+async def test_the_model_is_sent_what_was_said_before() -> None:
+    model = Recorder([said("Hello.")], [said("Again.")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model)
+        await made.ask("Hi")
+        await made.ask("Hi again")
+        first = made.client.payloads(events.UserMessage)[0]
+        assert model.requests[1].messages[0] == UserMessage([TextBlock(first.transformed_content or "")])
+        assert model.requests[1].messages[:1] == model.requests[0].messages
+        assert model.requests[1].messages[1] == AssistantMessage([TextBlock("Hello.")])
+
+
+async def test_an_empty_answer_ends_the_turn_quietly() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": ""}])
+        await made.ask("?")
+        assert made.client.payloads(events.AssistantMessage)[0].content == ""
+        assert made.client.payloads(events.SessionError) == []
+        assert made.client.types()[-1] == "session.idle"
+
+
+async def test_a_failed_call_is_tried_again_and_each_failure_is_told() -> None:
+    failing = {"text": "at last", "errors": [{"status": 500, "message": "no"}, {"status": 429, "message": "slow"}]}
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[failing])
+        await made.ask("?")
+        failures = made.client.payloads(events.ModelCallFailure)
+        assert [(one.status_code, one.error_type) for one in failures] == [(500, "query"), (429, "rate_limit")]
+        assert made.client.payloads(events.AssistantMessage)[0].content == "at last"
+        assert made.client.payloads(events.SessionError) == []
+
+
+async def test_a_call_that_fails_for_good_ends_in_an_error_and_idle() -> None:
+    failing = {"text": "never", "errors": [{"status": 503, "message": "down", "code": "busy"}] * 9}
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[failing], retry=RetryPolicy(attempts=3, first_wait_s=0))
+        prompt = await made.ask("?")
+        (error,) = made.client.payloads(events.SessionError)
+        assert (error.error_type, error.status_code, error.error_code) == ("query", 503, "busy")
+        assert error.originating_message_id == prompt.id
+        assert "tried 3 times" in error.message
+        assert made.client.types()[-4:] == [
+            "assistant.turn_end",
+            "session.error",
+            "assistant.idle",
+            "session.idle",
+        ]
+
+
+async def test_an_answer_that_was_half_shown_is_kept_and_not_started_again() -> None:
+    broken = [TextDelta("half an ans"), ProviderTransportError("connection broke")]
+    model = Recorder(broken, [said("unused")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=STREAMING)
+        await made.ask("?")
+        assert len(model.requests) == 1
+        assert len(made.client.payloads(events.SessionError)) == 1
+        (kept,) = made.client.payloads(events.AssistantMessage)
+        assert kept.content == "half an ans"
+        kinds = [event.payload.type for event in made.client.events if event.persisted]
+        assert kinds[-3:] == ["assistant.message", "assistant.turn_end", "session.error"]
+
+
+async def test_the_session_goes_on_after_an_error() -> None:
+    model = Recorder([ProviderError("no such model", status=404)], [said("fine")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model)
+        await made.ask("?")
+        await made.ask("again")
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "fine"
+        assert [type(message) for message in model.requests[1].messages] == [UserMessage, UserMessage]
+
+
+async def test_a_steering_prompt_that_comes_too_late_runs_by_itself() -> None:
+    called, gate = anyio.Event(), anyio.Event()
+
+    class Late(Recorder):
+        @asynccontextmanager
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+            called.set()
+            await gate.wait()
+            async with super().stream(request) as events:
+                yield events
+
+    model = Late([ProviderError("no more", status=400)], [said("here you are")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model)
+        made.send("one")
+        with anyio.fail_after(5):
+            await called.wait()
+        made.session.send(Prompt("two"), "immediate")
+        gate.set()
+        await made.client.heard(events.SessionIdle)
+        assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
+        assert made.client.payloads(events.AssistantMessage)[-1].content == "here you are"
+
+
+async def test_an_unexpected_exception_tells_nothing_of_itself() -> None:
+    class Broken(Recorder):
+        @asynccontextmanager
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+            if not self.requests:
+                raise RuntimeError("a path and a secret")
+            async with super().stream(request) as events:
+                yield events
+
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=Broken())
+        await made.ask("?")
+        (error,) = made.client.payloads(events.SessionError)
+        assert error.message == "Execution failed: internal error"
+        assert made.client.types()[-1] == "session.idle"
+
+
+async def _abort_at(made: MadeSession, kind: type[P]) -> None:
+    """Send a prompt, wait until it has come to ``kind``, abort it."""
+    prompt = made.send("go")
+    await made.client.heard(kind)
+    with anyio.fail_after(5):
+        await made.session.abort("user_initiated")
+    assert prompt.run.aborted
+
+
+async def test_abort_in_mid_stream_drops_the_partial_answer() -> None:
+    script = [{"deltas": ["one"] * 500, "delay_ms": 20}, {"text": "back"}]
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=script, settings=replace(STREAMING))
+        await _abort_at(made, events.MessageDelta)
+        assert [kind for kind in made.client.types() if "delta" not in kind][-5:] == [
+            "abort",
+            "pending_messages.modified",
+            "assistant.turn_end",
+            "assistant.idle",
+            "session.idle",
+        ]
+        assert made.client.payloads(events.SessionIdle)[0].aborted is True
+        assert made.client.payloads(events.AssistantMessage) == []
+
+
+async def test_abort_while_a_tool_runs_gives_the_call_its_one_result() -> None:
+    model = Recorder([Completed(_calls_add(), stop_reason="tool_use")], [said("recovered")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, tools=[ADD])
+        await _abort_at(made, events.ExternalToolRequested)
+        (done,) = made.client.payloads(events.ToolExecutionComplete)
+        assert (done.tool_call_id, done.success) == ("c1", False)
+        await made.ask("and now?")
+        results = [message for message in model.requests[1].messages if isinstance(message, ToolMessage)]
+        assert [result.text for message in results for result in message.results] == [INTERRUPTED]
+        (asked,) = made.client.payloads(events.ExternalToolRequested)
+        assert not made.answer_tool(asked, "late")
+
+
+async def test_abort_forgets_the_prompts_that_wait() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[CALL_ADD], tools=[ADD])
+        running = made.send("one")
+        await made.client.heard(events.ExternalToolRequested)
+        waiting = made.send("two")
+        await made.session.abort("user_initiated")
+        assert running.run.aborted
+        assert waiting.run.aborted
+        assert len(made.client.payloads(events.UserMessage)) == 1
+
+
+async def test_an_abort_right_after_send_is_not_lost() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"hang": True}])
+        prompt = made.send("go")
+        with anyio.fail_after(5):
+            await made.session.abort("user_initiated")
+        assert prompt.run.aborted
+        assert made.client.types()[-1] == "session.idle"
+
+
+async def test_abort_of_an_idle_session_does_nothing() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[])
+        await made.session.abort("user_initiated")
+        await made.session.abort("user_initiated")
+        assert made.client.events == []
+
+
+async def test_a_change_is_reported_once_per_run() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}])
+        await made.ask("1")
+        await made.ask("2")
+        assert made.changes == ["session-1", "session-1"]
+
+
+async def test_a_slow_client_is_waited_for_while_an_answer_streams() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=[{"deltas": ["x"] * 200}], settings=replace(STREAMING))
+        held = anyio.Event()
+        reached = anyio.Event()
+
+        async def hold() -> None:
+            reached.set()
+            await held.wait()
+
+        made.client.drained = hold
+        prompt = made.send("go")
+        with anyio.fail_after(5):
+            await reached.wait()
+        assert 0 < len(made.client.payloads(events.MessageDelta)) < 200
+        assert not prompt.run.done.is_set()
+        held.set()
+        with anyio.fail_after(5):
+            await prompt.run.done.wait()
+        assert len(made.client.payloads(events.MessageDelta)) == 200
+
+
+async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is_asked_all_the_same() -> None:
+    model = Recorder(*([said("one")] for _ in range(3)))
+    known = ModelInfo("m", vision=False, tools=False, reasoning=False, context_window=50_000, max_output_tokens=3)
+    settings = replace(STREAMING, reasoning_effort="high")
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=settings, tools=[ADD], known=known)
+        await made.ask("?")
+        await made.ask("?")
+        settings.reasoning_effort = None
+        await made.ask("?")
+        told = [(one.warning_type, one.message) for one in made.client.payloads(events.SessionWarning)]
+        windows = [one.token_limit for one in made.client.payloads(events.SessionUsageInfo)]
+        no_tools = "m is not known to call tools"
+        assert told == [
+            (
+                "capability",
+                f"{no_tools}, or to reason, with effort 'high' or any other. It was asked all the same.",
+            ),
+            ("capability", f"{no_tools}. It was asked all the same."),
+        ]
+        assert windows == [50_000] * 3
+    assert [one.reasoning_effort for one in model.requests] == ["high", "high", None]
+    # What is known decides about nothing that is sent.
+    assert all(one.tools and one.vision and one.max_output_tokens is None for one in model.requests)
+
+
+def test_images_that_are_sent_to_a_model_without_vision_are_told_of() -> None:
+    blind, sees = ModelInfo("m", vision=False), ModelInfo("m", vision=True)
+    picture = ImageBlock("AAAA", "image/png")
+    for message in (UserMessage([picture]), ToolMessage([ToolResultBlock("c", "t", "", images=[picture])])):
+        request = ModelRequest("m", "", [message])
+        assert check_capability(request, blind) == "m is not known to take images. It was asked all the same."
+        assert check_capability(request, sees) == ""
+        assert check_capability(request, ModelInfo("m")) == ""
+        # Those that the user keeps from it are told of as left out.
+        assert check_capability(replace(request, vision=False), blind) == ""
+    assert check_capability(ModelRequest("m", "", [UserMessage([TextBlock("?")])]), blind) == ""
+
+
+async def test_nobody_is_warned_of_a_model_of_which_nothing_is_known() -> None:
+    async with anyio.create_task_group() as tasks:
+        settings = SessionSettings(cwd=Path("/project"), streaming=True, reasoning_effort="high")
+        made = make_session(tasks, script=Recorder([said("one")]), settings=settings)
+        await made.ask("?")
+        assert made.client.payloads(events.SessionWarning) == []
+
+
+async def test_the_user_is_told_once_what_each_other_provider_cannot_be_given() -> None:
+    signed = Completed(
+        AssistantMessage([ReasoningBlock("Hm.", "elsewhere", {"signature": "MQ=="}), TextBlock("So.")]), "end_turn"
+    )
+    model = Recorder([signed], [said("one")], [said("two")], [said("three")], [said("four")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model)
+        for _ in range(3):
+            await made.ask("?")
+        assert len(made.client.payloads(events.SessionWarning)) == 1
+        # It can be given no more than the first, and is somebody else.
+        model.signs_as = "third"
+        for _ in range(2):
+            await made.ask("?")
+        warnings = made.client.payloads(events.SessionWarning)
+        assert [warning.warning_type for warning in warnings] == ["portability", "portability"]
+        assert all(warning.message.endswith("Left out: 1 reasoning block.") for warning in warnings)
