@@ -104,7 +104,7 @@ async def test_writing_to_a_command_without_input_says_how_to_get_one(tmp_path: 
 async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jumpseat.tools.write_bash.WRITE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("jumpseat.tools.builtin.write_bash.WRITE_TIMEOUT_S", 0.2)
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             await call(ctx, "bash", command="sleep 60", mode="async")
