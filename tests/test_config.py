@@ -48,7 +48,7 @@ first_wait_s = 0
 background_threshold = 0.5
 
 [hooks]
-patience_s = 5
+timeout_s = 5
 """
 
 
@@ -80,9 +80,19 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         permissions=PermissionsConfig(allow_unasked=True),
         retry=RetryConfig(attempts=2, first_wait_s=0),
         compaction=CompactionConfig(background_threshold=0.5),
-        hooks=HooksConfig(patience_s=5),
+        hooks=HooksConfig(timeout_s=5),
     )
     assert config.adapters["work"].model_list() == [ModelConfig(id="gpt-5"), mini]
+
+
+@pytest.mark.parametrize("key", ["timeout_s", "patience_s"])
+def test_a_timeout_may_be_given_by_its_former_name(tmp_path: Path, key: str) -> None:
+    write(tmp_path, f"[hooks]\n{key} = 5\n[permissions.judge]\n{key} = 6\n")
+    config = load_config(tmp_path)
+
+    assert config.hooks.timeout_s == 5
+    assert config.permissions.judge is not None
+    assert config.permissions.judge.timeout_s == 6
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[permissions]\n"])
@@ -116,7 +126,7 @@ def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
         ("[permissions]\nallow_unasked = 'perhaps'", "permissions.allow_unasked: Input should be a valid boolean"),
         ("[permissions]\nallow = true", "permissions.allow: Input should be a valid list"),
         ("[retry]\nattempts = 0", "retry.attempts: Input should be greater than or equal to 1"),
-        ("[hooks]\npatience_s = 0", "hooks.patience_s: Input should be greater than 0"),
+        ("[hooks]\ntimeout_s = 0", "hooks.timeout_s: Input should be greater than 0"),
         ("[compaction]\nexhaustion_threshold = 2", "compaction.exhaustion_threshold: Input should be less than"),
         ("[retry]\nfirst_wait_s = inf", "retry.first_wait_s: Input should be a finite number"),
         ("[adapters", "Expected ']'"),

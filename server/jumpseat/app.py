@@ -21,13 +21,12 @@ from anyio.abc import TaskGroup
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
-from jumpseat.agent.permissions.judge import PATIENCE_S as PERMISSION_PATIENCE_S
-from jumpseat.agent.permissions.judge import JudgeConfig
+from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
-from jumpseat.agent.session.hooks import PATIENCE_S
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.cli import Options
 from jumpseat.config import CompactionConfig, Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
@@ -157,7 +156,7 @@ class App:
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
             allow_old_clients=config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
-            patience_s=config.hooks.patience_s or PATIENCE_S,
+            hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
             compaction=_compaction_policy(config.compaction),
             secrets=self.secrets,
             read_instructions=lambda settings: "\n\n".join(
@@ -279,7 +278,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
         locate=location,
         store=StoredApprovals(home),
         guarded=(home,),
-        judge=JudgeConfig(judge.model, judge.patience_s or PERMISSION_PATIENCE_S) if judge else None,
+        judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
     )
 
 

@@ -29,7 +29,7 @@
 
     [permissions.judge]                 # a model that is asked before a person is
     model = "fast"                      # default: that of the session
-    patience_s = 20.0
+    timeout_s = 20.0                    # without an answer by then, a person is asked
 
     [retry]                             # of failed model calls; what is not set here is as in agent.retry
     attempts = 5                        # all in all; 1: never try again
@@ -47,7 +47,7 @@
     cmds = [["make", "lint"]]
 
     [hooks]
-    patience_s = 60.0                   # what a client is given for one hook, or to rewrite the system message
+    timeout_s = 60.0                    # for one hook, and for rewriting the system message
 
     [clients]
     tool_timeout_s = 900.0              # what a client is given for a call of its tool; default: no limit
@@ -81,7 +81,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.errors import ConfigError, validation_problems
 
@@ -204,8 +204,12 @@ class AliasConfig(_Section):
 
 
 class PermissionJudgeConfig(_Section):
+    """A model that judges calls. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
+
     model: str | None = None
-    patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    timeout_s: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, validation_alias=AliasChoices("timeout_s", "patience_s")
+    )
 
 
 class PermissionsConfig(_Section):
@@ -234,7 +238,11 @@ class CompactionConfig(_Section):
 
 
 class HooksConfig(_Section):
-    patience_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Limits of hooks. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
+
+    timeout_s: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, validation_alias=AliasChoices("timeout_s", "patience_s")
+    )
 
 
 class ClientsConfig(_Section):

@@ -29,7 +29,7 @@ from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
-from jumpseat.agent.session.hooks import PATIENCE_S
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.queue import QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
@@ -75,7 +75,7 @@ class SessionRegistry:
         allow_unasked: bool,
         allow_old_clients: bool,
         retry: RetryPolicy,
-        patience_s: float = PATIENCE_S,
+        hook_timeout_s: float = HOOK_TIMEOUT_S,
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
         policy: Policy | None = None,
@@ -91,7 +91,7 @@ class SessionRegistry:
         self._folders: dict[str, SessionFolder] = {}
         # Live sessions that were on the disk before: those are never removed unasked, whatever their logs say.
         self._loaded: set[str] = set()
-        self._around = SessionServices(
+        self._services = SessionServices(
             tasks=tasks,
             models=models,
             make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
@@ -102,7 +102,7 @@ class SessionRegistry:
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
             on_change=self._changed,
-            patience_s=patience_s,
+            hook_timeout_s=hook_timeout_s,
             secrets=secrets,
             policy=policy or Policy(),
             compaction=compaction or CompactionPolicy(),
@@ -210,7 +210,7 @@ class SessionRegistry:
 
     def _open(self, session_id: str, settings: SessionSettings, folder: SessionFolder, started_at: str) -> Session:
         self._folders[session_id] = folder
-        session = Session(session_id, settings, folder.log, self._around, started_at)
+        session = Session(session_id, settings, folder.log, self._services, started_at)
         self._live[session_id] = session
         return session
 
@@ -253,7 +253,7 @@ class SessionRegistry:
     def keep_options(self, session: Session) -> None:
         """Write down how a session is set up, and where it works, for its resume."""
         folder, settings = self._folders[session.id], session.settings
-        write_options(folder.path, settings, self._around.secrets)
+        write_options(folder.path, settings, self._services.secrets)
         if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
             folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 

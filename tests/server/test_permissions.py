@@ -382,7 +382,7 @@ def judge(folder: Path, answers: Sequence[JsonObject], rules: str = "") -> str:
     (folder / "home").mkdir(exist_ok=True)
     (folder / "home" / "judge.json").write_text(json.dumps({"turns": list(answers)}))
     return (
-        f'[permissions]\n{rules}\n[permissions.judge]\nmodel = "judge/m"\npatience_s = 1\n'
+        f'[permissions]\n{rules}\n[permissions.judge]\nmodel = "judge/m"\ntimeout_s = 1\n'
         '[adapters.judge]\ntype = "scripted"\nscript = "judge.json"\nmodels = ["m"]\n'
     )
 

@@ -199,7 +199,7 @@ async def test_a_client_that_throws_or_talks_nonsense_leaves_sections_as_they_ar
 
 async def test_a_client_that_does_not_answer_in_time_leaves_sections_as_they_are(tmp_path: Path) -> None:
     answers: dict[str, list[Any]] = {"systemMessage.transform": [SILENT]}
-    config = "[hooks]\npatience_s = 0.05\n"
+    config = "[hooks]\ntimeout_s = 0.05\n"
     async with opened(tmp_path, "created", answers, config=config, systemMessage=REWRITTEN) as scene:
         text = await scene.system()
     assert [part for part in (IDENTITY, TONE, "Mind the gap.") if part not in text] == []

@@ -1,4 +1,4 @@
-"""A real session without a process around it: scripted model, real tools, a log in memory, a client that records.
+"""A real session without a process services it: scripted model, real tools, a log in memory, a client that records.
 
 ::
 
@@ -260,7 +260,7 @@ def make_session(
     if declared is not None:
         found = Declarations(declared, None, os.environ, is_trusted=lambda _path: False)
         sources = (found.source,)
-    around = SessionServices(
+    services = SessionServices(
         tasks=tasks,
         models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),
         make_tools=lambda session: ToolOrchestrator(
@@ -276,7 +276,7 @@ def make_session(
         allow_old_clients=False,
         on_change=lambda session: changes.append(session.id),
     )
-    session = Session(session_id, settings, log, around, utc_now())
+    session = Session(session_id, settings, log, services, utc_now())
     session.permissions.mode = "allow-all" if approve_all else "manual"
     session.attach(
         Attachment(

@@ -54,7 +54,7 @@ class _Weights:
 
 def _weigh(session: Session) -> _Weights:
     settings = session.settings
-    instructions = session.around.read_instructions(settings)
+    instructions = session.services.read_instructions(settings)
     offered = session.tools.specs()
     tools = {spec.name: tokens.of_tools([spec]) for spec in offered}
     return _Weights(
@@ -151,7 +151,7 @@ def get_context_heaviest_messages(ctx: Context, params: HeaviestMessagesParams) 
 async def _limits(session: Session) -> tuple[str, int, int]:
     """The model's name, its context window and how much of that its answers may take."""
     try:
-        info = (await session.around.models.resolve(session.settings)).known
+        info = (await session.services.models.resolve(session.settings)).known
     except (ConfigError, ProviderError):
         return session.settings.model or "unknown", DEFAULT_CONTEXT_WINDOW, 0
     return info.id, info.window, info.window - info.prompt_limit

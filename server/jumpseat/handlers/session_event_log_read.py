@@ -74,10 +74,10 @@ async def _wait(
     records: Callable[[], list[dict[str, Any]]],
 ) -> EventLogReadResult:
     with anyio.move_on_after(min(params.wait_ms / 1000, LONGEST_WAIT_S)):
-        while not batch.events and not session.feed.closed:
+        while not batch.events and not session.event_buffer.closed:
             # Nothing may have been added since: requests that came behind this one ran before this task.
             if str(_end(session)) == batch.cursor:
-                await session.feed.news()
+                await session.event_buffer.wait()
             batch = _forward(session, _parse(batch.cursor), params, fits, most, records)
     return batch
 
@@ -92,7 +92,7 @@ def _forward(
 ) -> EventLogReadResult:
     """The events there are now: from the feed where it reaches back far enough, else from the log."""
     end = _end(session)
-    entries = session.feed.since(cursor.number, cursor.written, session.event_count)
+    entries = session.event_buffer.since(cursor.number, cursor.written, session.event_count)
     found: list[tuple[dict[str, Any], Cursor]] = []
     status = "ok"
     if entries is not None:
@@ -144,7 +144,7 @@ def _backward(
 
 
 def _end(session: Session) -> Cursor:
-    return Cursor(session.event_count, session.feed.end, session.last_event_id or "")
+    return Cursor(session.event_count, session.event_buffer.end, session.last_event_id or "")
 
 
 def _parse(text: str) -> Cursor:

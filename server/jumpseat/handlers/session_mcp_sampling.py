@@ -73,7 +73,7 @@ async def _answer(session: Session, raw: dict[str, Any]) -> dict[str, Any]:
         wanted = types.CreateMessageRequestParams.model_validate(raw)
     except ValidationError:
         raise InvalidRequestError("the request is not one for sampling") from None
-    resolved = await session.around.models.resolve(session.settings, ask_token=session.clients.ask_token)
+    resolved = await session.services.models.resolve(session.settings, ask_token=session.clients.ask_token)
     request = ModelRequest(
         resolved.wire_name,
         wanted.systemPrompt or "",

@@ -24,7 +24,7 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
     if not isinstance(model, HttpModel):
         raise InvalidRequestError(f"the session's model is not called over HTTP, but by {model.adapter_name!r}")
     call, veil = await model.written(request)
-    secrets = session.around.secrets
+    secrets = session.services.secrets
     mask = ContentMask(veil, secrets)
     return NextRequestResult(
         method=call.method,

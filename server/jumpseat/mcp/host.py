@@ -177,12 +177,12 @@ class McpHost:
     def _later(self, do: Callable[[State], Awaitable[None]], state: State) -> None:
         self._begin_task()
         # In the host's own task, which may have to load the package first.
-        self.session.around.tasks.start_soon(self._when_ready, do, state)
+        self.session.services.tasks.start_soon(self._when_ready, do, state)
 
     def _begin_task(self) -> None:
         if not self._begun:
             self._begun = True
-            self.session.around.tasks.start_soon(self._run)
+            self.session.services.tasks.start_soon(self._run)
 
     async def _when_ready(self, do: Callable[[State], Awaitable[None]], state: State) -> None:
         await self._ready.wait()
@@ -285,7 +285,7 @@ class McpHost:
         # It may have been stopped before the package was there.
         if state.connection is not None or state.status != "pending" or self._tasks is None:
             return
-        around, questions = self.session.around, self._questions
+        services, questions = self.session.services, self._questions
         assert questions is not None
         from jumpseat.mcp.client import Interests
 
@@ -303,7 +303,7 @@ class McpHost:
 
         surface = Surface(
             environ=self._shared.environ,
-            secrets=around.secrets,
+            secrets=services.secrets,
             cwd=lambda: self.session.settings.cwd,
             indirect=lambda: self.env_mode == "indirect",
             grace_s=lambda: self._grace_s,

@@ -57,7 +57,7 @@ def called(number: int, output: str) -> list[Message]:
     ]
 
 
-def weight(messages: list[Message]) -> int:
+def estimate(messages: list[Message]) -> int:
     return sum(tokens.of_message(one) for one in messages)
 
 
@@ -65,11 +65,11 @@ LONG: list[Message] = [says("first"), *called(1, "a" * 9000), *called(2, "b" * 9
 
 
 def test_what_fits_is_given_as_it_is() -> None:
-    assert fitting(LONG, weight(LONG)) == LONG
+    assert fitting(LONG, estimate(LONG)) == LONG
 
 
 def test_the_oldest_outputs_are_cut_first() -> None:
-    short = fitting(LONG, weight(LONG) - 1)
+    short = fitting(LONG, estimate(LONG) - 1)
     first, second = [one for one in short if isinstance(one, ToolMessage)]
     text = first.results[0].text
     assert len(text) < LONGEST_TEXT + 50
@@ -78,14 +78,14 @@ def test_the_oldest_outputs_are_cut_first() -> None:
     assert f"[{9000 - LONGEST_TEXT} characters are left out here.]" in text
     assert second.results[0].text == "b" * 9000
     # The conversation itself is as it was.
-    assert weight(LONG) > weight(short)
+    assert estimate(LONG) > estimate(short)
 
 
 def test_pictures_that_tools_gave_go_with_long_outputs() -> None:
     seen = ToolMessage([ToolResultBlock("c1", "view", "a picture", images=[ImageBlock("AAAA", "image/png")])])
     messages: list[Message] = [says("?"), AssistantMessage([ToolUseBlock("c1", "view", "{}", {})]), seen, says("!")]
     kept = fitting(messages, 100)
-    assert weight(kept) <= 100
+    assert estimate(kept) <= 100
     (results,) = [one.results for one in kept if isinstance(one, ToolMessage)]
     assert results == [ToolResultBlock("c1", "view", "a picture")]
 
@@ -110,12 +110,12 @@ def test_what_does_not_fit_goes_from_the_oldest_on_and_what_is_left_can_be_sent(
     for place, one in enumerate(kept):
         if isinstance(one, ToolMessage):
             assert isinstance(kept[place - 1], AssistantMessage)
-    assert weight(kept) <= max(room, weight(fitting(whole[last:], 0))) + 30
+    assert estimate(kept) <= max(room, estimate(fitting(whole[last:], 0))) + 30
 
 
 def test_the_summary_of_what_was_before_is_never_left_out() -> None:
     earlier = says(compacted(["one"], "What was before. " * 300))
-    kept = fitting([earlier, *LONG], weight([earlier]) + 10)
+    kept = fitting([earlier, *LONG], estimate([earlier]) + 10)
     assert kept[0] == earlier
     assert kept[-1] == LONG[-1]
 
@@ -123,7 +123,7 @@ def test_the_summary_of_what_was_before_is_never_left_out() -> None:
 def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
     earlier = says(compacted(["one"], "What was before. " * 3000))
     kept = fitting([earlier, *LONG], 3000)
-    assert weight(kept) <= 3000 + 500
+    assert estimate(kept) <= 3000 + 500
     text = str(kept[0])
     assert "<user_message>\\none" in text
     assert "</summary>" in text
@@ -146,7 +146,7 @@ def test_long_prompts_and_arguments_are_cut_before_anything_is_left_out() -> Non
     assert len(written.arguments["file_text"]) < LONGEST_TEXT + 50
     assert written.arguments_json.startswith('{"path":"a.txt","file_text":"xxx')
     assert len(arguments["file_text"]) == 9000
-    assert weight(kept) <= 1200
+    assert estimate(kept) <= 1200
 
 
 def test_long_prompts_lose_their_middle_and_many_the_ones_between() -> None:
@@ -176,7 +176,7 @@ def sum_up(conversation: Conversation, limit: int | None = None) -> list[Message
 def test_of_a_small_window_the_prompts_take_a_small_share() -> None:
     many = prompts(*(f"{number} " + "y" * 7_000 for number in range(20)), "the last")
     kept = sum_up(many, limit=8192)
-    assert weight(kept) < 8192 * 0.2
+    assert estimate(kept) < 8192 * 0.2
     assert "the last" in str(kept[-1])
 
 
@@ -207,14 +207,14 @@ def test_a_summary_is_not_taken_for_a_prompt_without_an_answer() -> None:
 def test_many_short_prompts_and_wide_letters_count_as_what_they_take() -> None:
     for one in ("go on", "继续工作" * 150):
         kept = sum_up(prompts(*[one] * 1000), limit=8192)
-        assert weight(kept) < 8192 * 0.2
+        assert estimate(kept) < 8192 * 0.2
 
 
 def test_prompts_that_were_never_answered_do_not_pile_up() -> None:
     kept = sum_up(prompts(*(f"{number} " + "y" * 7_000 for number in range(20))), limit=8192)
     assert len(kept) == 2
     assert kept[-1] == says("19 " + "y" * 7_000)
-    assert weight(kept) < 8192 * 0.5
+    assert estimate(kept) < 8192 * 0.5
 
 
 @pytest.mark.parametrize(

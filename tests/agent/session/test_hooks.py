@@ -252,7 +252,7 @@ async def test_a_hook_that_never_answers_is_given_up() -> None:
             await anyio.sleep_forever()
 
         made.client.invoke_hook = never
-        made.session.hooks.patience_s = 0.01
+        made.session.hooks.timeout_s = 0.01
         await made.ask("go")
         assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
         assert {one.success for one in made.client.payloads(events.HookEnd)} == {False}

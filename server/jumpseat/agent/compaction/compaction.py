@@ -53,7 +53,7 @@ UNTITLED: Final = "Conversation so far"
 
 
 async def make_room(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, weight: tokens.TokenEstimate
+    session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
 ) -> bool:
     """Begin a compaction where ``request`` fills the context, and wait for it where there is no room left.
 
@@ -62,7 +62,7 @@ async def make_room(
     """
     compactor, policy = session.compactor, session.compaction_policy
     limit = resolved.known.prompt_limit
-    used = compactor.corrected(weight.total)
+    used = compactor.corrected(estimate.total)
     least = 0 if compactor.size_then is None else compactor.size_then + GROWTH * limit
     if (
         policy.enabled
@@ -70,9 +70,9 @@ async def make_room(
         and used >= policy.background * limit
         and len(session.conversation) >= FEWEST_STEPS
         and session.conversation.has_answers
-        and weight.conversation >= least
+        and estimate.conversation >= least
     ):
-        _begin(session, SummaryTask("threshold", resolved, request, weight, resolved.known.window))
+        _begin(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.window))
     full = used >= policy.exhaustion * limit
     if compactor.trigger is None or not (full or compactor.trigger in ASKED_FOR):
         return False
@@ -91,8 +91,8 @@ async def make_room_for(session: Session, resolved: ResolvedModel, request: Mode
         return False
     before = session.conversation.compactions
     if session.compactor.trigger is None:
-        weight = tokens.of_request(request)
-        _begin(session, SummaryTask(TOO_LONG, resolved, request, weight, resolved.known.window))
+        estimate = tokens.of_request(request)
+        _begin(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
     await session.compactor.over()
     return session.conversation.compactions != before
 
@@ -157,9 +157,9 @@ async def summarise(session: Session) -> str:
         return ""
     resolved = await find_model(session)
     request = build_request(session, Prompt(""), await system_message(session), resolved)
-    weight = tokens.of_request(request)
-    text = await make_summary(session, SummaryTask("handoff", resolved, request, weight, resolved.known.window))
-    return session.around.secrets(text)
+    estimate = tokens.of_request(request)
+    text = await make_summary(session, SummaryTask("handoff", resolved, request, estimate, resolved.known.window))
+    return session.services.secrets(text)
 
 
 # --- one compaction ---------------------------------------------------------------------------------------------
@@ -172,16 +172,16 @@ def _begin(session: Session, task: SummaryTask) -> list[events.SessionCompaction
         StoreError: its beginning cannot be written down.
     """
     outcome: list[events.SessionCompactionComplete] = []
-    weight = task.weight
+    estimate = task.estimate
     # Nothing may come between the building of the request and this event: it marks what the summary is about.
     session.emit(
         events.SessionCompactionStart(
             trigger=task.trigger,
             model=task.resolved.wire_name,
-            current_tokens=weight.total,
-            system_tokens=weight.system,
-            conversation_tokens=weight.conversation,
-            tool_definitions_tokens=weight.tools,
+            current_tokens=estimate.total,
+            system_tokens=estimate.system,
+            conversation_tokens=estimate.conversation,
+            tool_definitions_tokens=estimate.tools,
             token_limit=task.limit,
         )
     )
@@ -210,13 +210,13 @@ async def _run(session: Session, task: SummaryTask, outcome: list[events.Session
 def _succeed(
     session: Session, task: SummaryTask, outcome: list[events.SessionCompactionComplete], summary: str
 ) -> None:
-    text = session.around.secrets(summary)
+    text = session.services.secrets(summary)
     title = found.group(1).strip() if (found := _TITLE.search(text)) else UNTITLED
     conversation = session.conversation
     # With what has come since it was begun: that stays.
     before = tokens.of_request(replace(task.request, messages=conversation.messages()))
     after = tokens.of_request(replace(task.request, messages=conversation.after_compaction(text, task.limit)))
-    number, path = session.around.keep_checkpoint(session, title, text)
+    number, path = session.services.keep_checkpoint(session, title, text)
     payload = events.SessionCompactionComplete(
         success=True,
         trigger=task.trigger,
@@ -266,14 +266,14 @@ def _fail(
         error=error,
         status_code=status,
         custom_instructions=task.instructions,
-        pre_compaction_tokens=task.weight.total,
-        pre_compaction_messages_length=task.weight.messages,
+        pre_compaction_tokens=task.estimate.total,
+        pre_compaction_messages_length=task.estimate.messages,
         token_limit=task.limit,
         compaction_tokens_used=task.used if task.used.output_tokens else None,
     )
     outcome.append(payload)
     if error != events.COMPACTION_CANCELLED:
-        session.compactor.size_then = task.weight.conversation
+        session.compactor.size_then = task.estimate.conversation
     try:
         session.emit(payload)
     except StoreError as refused:

@@ -80,7 +80,7 @@ class SummaryTask:
     trigger: str
     resolved: ResolvedModel
     request: ModelRequest
-    weight: tokens.TokenEstimate
+    estimate: tokens.TokenEstimate
     limit: int
     instructions: str | None = None
     used: events.CompactionTokensUsed = field(
@@ -130,15 +130,15 @@ async def make_summary(session: Session, task: SummaryTask) -> str:
 
 def _room(session: Session, task: SummaryTask, question: Message) -> int:
     """How much of the conversation the model can be given beside all else, in estimated tokens."""
-    weight, limit = task.weight, task.resolved.known.prompt_limit
+    estimate, limit = task.estimate, task.resolved.known.prompt_limit
     # In estimated tokens, as all else here.
-    window = limit * weight.total // max(1, session.compactor.corrected(weight.total))
-    beside = weight.system + weight.tools + tokens.of_message(question) + min(ANSWER_TOKENS, limit // 4)
-    room = min(window - beside, weight.conversation)
+    window = limit * estimate.total // max(1, session.compactor.corrected(estimate.total))
+    beside = estimate.system + estimate.tools + tokens.of_message(question) + min(ANSWER_TOKENS, limit // 4)
+    room = min(window - beside, estimate.conversation)
     if not task.too_long and room > 0:
         return room
     # It does not fit, whatever is known of the model.
-    return round(SHARES[1] * (room if room > 0 else weight.conversation))
+    return round(SHARES[1] * (room if room > 0 else estimate.conversation))
 
 
 async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> str:

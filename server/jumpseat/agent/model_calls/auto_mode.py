@@ -85,5 +85,5 @@ async def _says_yes(session: Session, error: ProviderError) -> bool:
         session.emit(completed)
     if completed.response == "yes_always":
         session.settings.continue_on_auto_mode = True
-        session.around.keep_options(session)
+        session.services.keep_options(session)
     return completed.response != "no"

@@ -76,12 +76,12 @@ async def _able(
         text = f"{resolved.info.id} cannot call tools ({error}). From now on it calls them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
     answer = await call(able_to_answer(able_to_call(other), request))
-    session.around.models.refuses_tools(resolved)
+    session.services.models.refuses_tools(resolved)
     return answer
 
 
 async def _call_quietly(session: Session, resolved: ResolvedModel, request: ModelRequest) -> Completed:
-    policy = session.around.retry
+    policy = session.services.retry
     attempt = 0
     while True:
         attempt += 1
@@ -122,7 +122,7 @@ async def _call_model(
 
     An answer of which something was shown already is not started again: its deltas cannot be taken back.
     """
-    policy = session.around.retry
+    policy = session.services.retry
     attempt = 0
     # Attempts that the errorOccurred hook wants beyond those of the policy; it is asked once for a call.
     wanted: int | None = None
@@ -227,7 +227,7 @@ async def _stream_answer(
     session: Session, resolved: ResolvedModel, request: ModelRequest, shown: _Shown, started: float
 ) -> Completed:
     deltas = 0
-    masked = _MaskedDeltas(session.around.secrets) if session.around.secrets else None
+    masked = _MaskedDeltas(session.services.secrets) if session.services.secrets else None
     async with resolved.model.stream(request) as stream:
         async for event in stream:
             if isinstance(event, Completed):

@@ -56,7 +56,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
 async def system_message(session: Session) -> str:
     """The system message for one prompt. A client that fails to rewrite a section leaves it as it is."""
     config, cwd = session.settings.system_message, session.settings.cwd
-    instructions = session.around.read_instructions(session.settings)
+    instructions = session.services.read_instructions(session.settings)
     tools = session.tools.instructions()
     folders = session.permissions.grounds.added
     transformed: dict[str, str] = {}
@@ -64,7 +64,7 @@ async def system_message(session: Session) -> str:
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
-            with anyio.fail_after(session.hooks.patience_s):
+            with anyio.fail_after(session.hooks.timeout_s):
                 answer = await client.transform_system_message(session.id, wanted)
         except (ClientCallError, TimeoutError) as error:
             log.warning("session %s: the system message was not transformed: %s", session.id, error)
@@ -80,7 +80,7 @@ async def find_model(session: Session) -> ResolvedModel:
     Raises:
         JumpseatError: the session's model cannot be had.
     """
-    settings, models, ask = session.settings, session.around.models, session.clients.ask_token
+    settings, models, ask = session.settings, session.services.models, session.clients.ask_token
     wanted = settings.for_model()
     if wanted.model != settings.model:
         try:

@@ -22,7 +22,7 @@ from jumpseat.errors import JumpseatError
 from jumpseat_protocol.permissions import AssistedApproval, PermissionRequest
 from jumpseat_protocol.wire import to_wire
 
-PATIENCE_S: Final = 20.0
+JUDGE_TIMEOUT_S: Final = 20.0
 MOST_PROMPTS: Final = 3
 LONGEST_PROMPT: Final = 2000
 LONGEST_REQUEST: Final = 16_000
@@ -41,7 +41,7 @@ class JudgeConfig:
     """How a model judges: which one (``None``: the session's own), and how long it is waited for."""
 
     model: str | None = None
-    patience_s: float = PATIENCE_S
+    timeout_s: float = JUDGE_TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class PermissionJudge:
         if len(asked) > LONGEST_REQUEST:
             return AssistedApproval(recommendation="excluded", reason="the call is too long to judge", model=name)
         try:
-            with anyio.fail_after(config.patience_s):
+            with anyio.fail_after(config.timeout_s):
                 settings = replace(self.settings, model=name)
                 if model is None and config.model is not None:
                     # The operator's model is not one of the client's providers, whatever these are called.

@@ -55,7 +55,7 @@ class EventBuffer:
         self.closed = True
         self._wake()
 
-    async def news(self) -> None:
+    async def wait(self) -> None:
         """Wait for the next event, or the end."""
         await self._news.wait()
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S: Final = 60.0
+HOOK_TIMEOUT_S: Final = 60.0
 """How long one hook may take, where the configuration says nothing else."""
 
 EndReason: TypeAlias = Literal["complete", "error", "abort", "timeout", "user_exit"]
@@ -46,13 +46,13 @@ class Hooks:
         settings: SessionSettings,
         emit: Callable[[events.EventPayload], object],
         find_client: Callable[[], Client | None],
-        patience_s: float = PATIENCE_S,
+        timeout_s: float = HOOK_TIMEOUT_S,
     ) -> None:
         self._session_id = session_id
         self._settings = settings
         self._emit = emit
         self._find_client = find_client
-        self.patience_s = patience_s
+        self.timeout_s = timeout_s
 
     @property
     def present(self) -> bool:
@@ -146,7 +146,7 @@ class Hooks:
         problem: str | None = "the hook took too long"
         answer: JsonObject = {}
         try:
-            with anyio.move_on_after(self.patience_s):
+            with anyio.move_on_after(self.timeout_s):
                 answer = await client.invoke_hook(self._session_id, hook_type, asked) or {}
                 problem = None
         except ClientCallError:

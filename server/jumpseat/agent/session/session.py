@@ -31,7 +31,7 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
 from jumpseat.agent.session.event_buffer import EventBuffer
-from jumpseat.agent.session.hooks import PATIENCE_S, Hooks
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
 from jumpseat.agent.settings import SessionSettings
@@ -47,13 +47,13 @@ LIMITS: Final = "session_limits"
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """What all sessions of a process share. ``on_change`` hears that one has changed, once per run.
+    """The services that all sessions of a process share.
 
-    ``keep_options`` writes down how one is set up, where the session itself has changed that.
-    ``keep_checkpoint`` keeps a summary under a title, and gives its number and its path.
-    ``run_command`` tells whether the commands behind it are to wait for a new request. A client is given
-    ``patience_s`` for one hook, or to rewrite the system message. ``compaction`` holds for those that do not say
-    otherwise.
+    ``run_command`` returns whether the commands queued behind it have to wait for a new request. ``on_change`` is
+    called at most once per run of a changed session. ``keep_options`` stores the options of a session that changed
+    them itself. ``keep_checkpoint`` stores a summary under a title and returns its number and its path.
+    ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
+    session does not configure it.
     """
 
     tasks: TaskGroup
@@ -66,7 +66,7 @@ class SessionServices:
     allow_unasked: bool
     allow_old_clients: bool
     on_change: Callable[[Session], None]
-    patience_s: float = PATIENCE_S
+    hook_timeout_s: float = HOOK_TIMEOUT_S
     secrets: Secrets = field(default_factory=Secrets)
     policy: Policy = field(default_factory=Policy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
@@ -84,16 +84,16 @@ class Session:
         session_id: str,
         settings: SessionSettings,
         event_log: EventLog,
-        around: SessionServices,
+        services: SessionServices,
         started_at: str,
     ) -> None:
         self.id = session_id
         self.settings = settings
         self.started_at = started_at
-        self.around = around
+        self.services = services
         self.conversation = Conversation()
         self.clients = Clients(session_id, self.emit, self._tell)
-        self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, around.patience_s)
+        self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, services.hook_timeout_s)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
         self.latest_prompts: deque[str] = deque(maxlen=MOST_PROMPTS)
@@ -103,22 +103,26 @@ class Session:
             self.clients.can_ask_permission,
             self._may_run_unasked,
             PathScope(
-                cwd=lambda: settings.cwd, own=(folder / "temp", folder / "files"), guarded=around.policy.guarded
+                cwd=lambda: settings.cwd, own=(folder / "temp", folder / "files"), guarded=services.policy.guarded
             ),
-            around.policy,
+            services.policy,
             PermissionJudge(
-                around.models, settings, self.clients.ask_token, lambda: self.latest_prompts, around.policy.judge
+                services.models,
+                settings,
+                self.clients.ask_token,
+                lambda: self.latest_prompts,
+                services.policy.judge,
             ),
         )
-        self.tools: ToolRunner = around.make_tools(self)
+        self.tools: ToolRunner = services.make_tools(self)
         self.metrics = Metrics()
-        self.compactor = Compactor(around.tasks)
+        self.compactor = Compactor(services.tasks)
         self.queue = Queue(
             session_id,
-            around.tasks,
+            services.tasks,
             Callbacks(
-                prompt=lambda prompt: around.run_prompt(self, prompt),
-                command=lambda command: around.run_command(self, command),
+                prompt=lambda prompt: services.run_prompt(self, prompt),
+                command=lambda command: services.run_command(self, command),
                 changed=lambda: self.emit(events.PendingMessagesModified()),
                 ended=self._idle,
             ),
@@ -131,7 +135,7 @@ class Session:
         self.capability = ""
         # Why the custom agent cannot have its model; the client has been told.
         self.agent_model_missing = ""
-        self._feed: EventBuffer | None = None
+        self._event_buffer: EventBuffer | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
         # The tools and groups that prompts have mentioned so far.
@@ -154,7 +158,7 @@ class Session:
         Raises:
             StoreError: a persisted event could not be written; nobody was told of it.
         """
-        payload = self.around.secrets.over(payload) if self.around.secrets else payload
+        payload = self.services.secrets.over(payload) if self.services.secrets else payload
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
@@ -186,15 +190,15 @@ class Session:
         self.tools_in_use.clear()
         for event_id, payload in history:
             self._advance(event_id, payload)
-        if self._feed is not None:
-            self._feed.forget()
+        if self._event_buffer is not None:
+            self._event_buffer.forget()
 
     @property
-    def feed(self) -> EventBuffer:
+    def event_buffer(self) -> EventBuffer:
         """The latest events, for clients that poll; they are kept from the first look on."""
-        if self._feed is None:
-            self._feed = EventBuffer()
-        return self._feed
+        if self._event_buffer is None:
+            self._event_buffer = EventBuffer()
+        return self._event_buffer
 
     def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         self.last_event_id = event_id
@@ -217,14 +221,14 @@ class Session:
         self.conversation.apply(payload)
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
-        if self._feed is not None:
-            self._feed.add(event, self.event_count)
+        if self._event_buffer is not None:
+            self._event_buffer.add(event, self.event_count)
         for client in self.clients if only is None else [only]:
             client.deliver(self.id, event)
 
     def _report_change(self) -> None:
         self._changed = False
-        self.around.on_change(self)
+        self.services.on_change(self)
 
     async def drained(self) -> None:
         """Wait for the attached clients to keep up."""
@@ -261,13 +265,13 @@ class Session:
     def take_back_unfit_settings(self) -> None:
         """Settings of the adapter that the model does not take are gone from now on, and the client is told."""
         settings = self.settings
-        if settings.adapter_settings and (unfit := self.around.models.unfit_settings(settings)):
+        if settings.adapter_settings and (unfit := self.services.models.unfit_settings(settings)):
             kept = {key: value for key, value in settings.adapter_settings.items() if key not in unfit}
             settings.adapter_settings = kept
             gone = ", ".join(unfit)
             text = f"{settings.model} cannot be given these adapterSettings, which are taken back: {gone}."
             self.emit(events.SessionWarning(warning_type="portability", message=text))
-            self.around.keep_options(self)
+            self.services.keep_options(self)
 
     def agent_changed(self, before: str | None) -> None:
         """Say that the session works as another agent than ``before``, where it does.
@@ -335,7 +339,7 @@ class Session:
 
     def _may_run_unasked(self) -> bool:
         """Whether the operator allows what no attached client can be asked about."""
-        return self.around.allow_unasked or (self.around.allow_old_clients and self.clients.speak_old())
+        return self.services.allow_unasked or (self.services.allow_old_clients and self.clients.speak_old())
 
     def add_context(self, text: str, source: str = "hook") -> None:
         """Tell the model something that is not from the user; it comes in as a message of its own."""
@@ -348,7 +352,7 @@ class Session:
     @property
     def compaction_policy(self) -> CompactionPolicy:
         """When the conversation is compacted by itself."""
-        return self.around.compaction.with_(self.settings.infinite_sessions)
+        return self.services.compaction.with_(self.settings.infinite_sessions)
 
     @property
     def agent_mode(self) -> events.AgentMode:
@@ -406,8 +410,8 @@ class Session:
         self.permissions.questions.pending.close_all(CANCELLED)
         self.clients.close()
         self._log.sync_soon()
-        if self._feed is not None:
-            self._feed.close()
+        if self._event_buffer is not None:
+            self._event_buffer.close()
 
     def _idle(self, aborted: bool) -> events.Event:
         """The end of a run: `session.idle` is its last word."""
@@ -423,7 +427,7 @@ class Session:
         self._announce_ephemeral(payload, client)
 
     def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
-        payload = self.around.secrets.over(payload)
+        payload = self.services.secrets.over(payload)
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
         self._announce(event, only)
         return event

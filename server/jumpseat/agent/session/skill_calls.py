@@ -11,7 +11,7 @@ from jumpseat_protocol.events import SkillInvoked
 
 def for_people(session: Session) -> list[Skill]:
     """The skills of a session that people may call by a slash command."""
-    skills = session.around.skills(session)
+    skills = session.services.skills(session)
     return [one for one in skills.all() if one.user_invocable and skills.is_enabled(one.name)]
 
 
@@ -30,7 +30,7 @@ def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent
     Raises:
         StoreError: it cannot be read, or the log cannot be written.
     """
-    body = session.around.skills(session).body(skill)
+    body = session.services.skills(session).body(skill)
     session.emit(
         SkillInvoked(
             name=skill.name,

@@ -169,7 +169,7 @@ async def _model(session: Session, args: str) -> str:
     if args:
         session.use_model(args, "command")
         return f"The model is {args} from the next call on."
-    resolved = await session.around.models.resolve(session.settings)
+    resolved = await session.services.models.resolve(session.settings)
     return f"The model is {resolved.info.id}."
 
 

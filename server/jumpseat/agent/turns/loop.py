@@ -154,8 +154,8 @@ TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
 
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
     """One model call and the tool calls of its answer."""
-    resolved, request, weight, answer = await _answered(session, prompt, system, turn_id)
-    message = publish_answer(session, prompt, resolved, weight, answer, turn_id)
+    resolved, request, estimate, answer = await _answered(session, prompt, system, turn_id)
+    message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
@@ -183,8 +183,8 @@ async def _answered(
         request = build_request(session, prompt, system, resolved)
         if turn_id != "0" and session.conversation.ends_in_summary:
             request = replace(request, unasked=True)
-        weight = tokens.of_request(request)
-        if await make_room(session, resolved, request, weight):
+        estimate = tokens.of_request(request)
+        if await make_room(session, resolved, request, estimate):
             continue
         compactions = session.conversation.compactions
         _tell_portability(session, resolved, request)
@@ -205,10 +205,10 @@ async def _answered(
         else:
             prompt.called = True
             if answer.completed.usage is not None:
-                session.compactor.learn(weight.total, answer.completed.usage.input_tokens)
+                session.compactor.learn(estimate.total, answer.completed.usage.input_tokens)
             if session.conversation.compactions != compactions:
-                weight = tokens.of_request(replace(request, messages=session.conversation.messages()))
-            return resolved, request, weight, answer
+                estimate = tokens.of_request(replace(request, messages=session.conversation.messages()))
+            return resolved, request, estimate, answer
 
 
 def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:

@@ -108,7 +108,7 @@ class MemoryTools:
         )
 
     async def _store(self, ctx: ToolContext, args: StoreMemoryArgs) -> ToolOutcome:
-        hide = self._session.around.secrets
+        hide = self._session.services.secrets
         memory = Memory(hide(args.fact), hide(args.subject), hide(args.citations), args.scope)
         try:
             self._memories.store(self._session.settings, memory, hide(args.reason))
@@ -122,7 +122,7 @@ class MemoryTools:
             return failure("There is no such memory. Give the fact word for word.")
         vote = 1 if args.direction == "upvote" else -1
         try:
-            self._memories.vote(self._session.settings, known, vote, self._session.around.secrets(args.reason))
+            self._memories.vote(self._session.settings, known, vote, self._session.services.secrets(args.reason))
         except StoreError as error:
             return failure(f"Nothing was changed: {error}.")
         return ToolOutcome("Counted." if known.score + vote > 0 else "Counted. The memory is forgotten.")

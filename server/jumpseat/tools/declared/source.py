@@ -73,7 +73,7 @@ class DeclaredTools:
         self._always = declarations.always
         self._session = session
         self._services = Services(
-            session.id, Commands(), declarations.resolver, session.around.secrets, flags={}, adapter=None
+            session.id, Commands(), declarations.resolver, session.services.secrets, flags={}, adapter=None
         )
         # By name: when it was asked, and what it said.
         self._enabled: dict[str, tuple[float, bool]] = {}

@@ -80,7 +80,7 @@ class ToolOrchestrator:
         self._session = session
         self._environment = environment
         self._output_dir = output_dir
-        self._shells = Shells(session.around.tasks, session.clients.terminals)
+        self._shells = Shells(session.services.tasks, session.clients.terminals)
         self._builtin = BuiltinTools(session, environment.builtin)
         # Of two tools with one name, that of the later source counts.
         self._sources: list[ToolSource] = [
@@ -429,7 +429,7 @@ class ToolOrchestrator:
 
     def _fit(self, text: str) -> str:
         # Before a file takes it: events are masked by the session.
-        text = self._session.around.secrets(text)
+        text = self._session.services.secrets(text)
         config = self._session.settings.large_output
         if not config.enabled:
             return text
