@@ -1,4 +1,4 @@
-"""Arguments and the schemas of tools: what does not fit is named, and no schema stands in a call's way."""
+"""Validate arguments against the schemas of tools: violations are named, and no schema stops a call."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 import pytest
 
 from jumpseat.agent.json_schema import MAX_PROBLEMS
-from jumpseat.tools.schema_check import MAX_VALUES, misfits
+from jumpseat.tools.schema_check import MAX_VALUES, argument_problems
 
 SCHEMA: Final[dict[str, Any]] = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "type": "object",
     "properties": {
-        "path": {"type": "string", "minLength": 1, "description": "Where"},
+        "path": {"type": "string", "minLength": 1, "description": "The file"},
         "mode": {"type": "string", "enum": ["r", "w"]},
         "limit": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}], "default": None},
         "edits": {"type": "array", "items": {"$ref": "#/$defs/Edit"}, "maxItems": 3},
@@ -37,8 +37,8 @@ FITTING: Final[list[dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("arguments", FITTING)
-def test_what_fits_is_fine(arguments: dict[str, Any]) -> None:
-    assert misfits(arguments, SCHEMA) == []
+def test_fitting_arguments_have_no_problems(arguments: dict[str, Any]) -> None:
+    assert argument_problems(arguments, SCHEMA) == []
 
 
 @pytest.mark.parametrize(
@@ -59,15 +59,17 @@ def test_what_fits_is_fine(arguments: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_named_with_its_place(arguments: dict[str, Any], problems: list[str]) -> None:
-    assert sorted(misfits(arguments, SCHEMA)) == sorted(problems)
+def test_problems_are_named_with_their_location(arguments: dict[str, Any], problems: list[str]) -> None:
+    assert sorted(argument_problems(arguments, SCHEMA)) == sorted(problems)
 
 
 def test_problems_are_few_and_short() -> None:
-    many = misfits({"path": "x" * 5000, "edits": ["y" * 5000] * 100}, {**SCHEMA, "properties": {"path": False}})
+    many = argument_problems(
+        {"path": "x" * 5000, "edits": ["y" * 5000] * 100}, {**SCHEMA, "properties": {"path": False}}
+    )
     assert all(len(one) < 250 for one in many)
     numbers = {"type": "object", "additionalProperties": {"type": "number"}}
-    assert len(misfits({str(n): "x" for n in range(100)}, numbers)) == MAX_PROBLEMS
+    assert len(argument_problems({str(n): "x" for n in range(100)}, numbers)) == MAX_PROBLEMS
 
 
 @pytest.mark.parametrize(
@@ -87,27 +89,29 @@ def test_problems_are_few_and_short() -> None:
         {"properties": {"path": {"pattern": "("}}},
     ],
 )
-def test_a_schema_that_is_wrong_or_endless_or_dangerous_says_nothing_against_a_call(schema: dict[str, Any]) -> None:
+def test_an_invalid_or_endless_or_dangerous_schema_never_rejects_a_call(schema: dict[str, Any]) -> None:
     arguments = {"a" * 60 + "!": "b", "default": "a" * 60 + "!"}
-    assert misfits(arguments, schema) == []
+    assert argument_problems(arguments, schema) == []
 
 
-def test_schemas_that_refer_to_themselves_take_no_more_than_their_time() -> None:
+def test_recursive_schemas_and_large_arrays_are_validated_in_bounded_time() -> None:
     nested: Any = "x"
     for _ in range(60):
         nested = [nested]
     two = [{"type": "number"}, {"type": "array", "items": {"$ref": "#/$defs/a"}}, {"items": {"$ref": "#/$defs/a"}}]
     schema = {"$defs": {"a": {"anyOf": two}}, "properties": {"deep": {"$ref": "#/$defs/a"}}}
-    misfits({"deep": nested}, schema)
-    misfits({"many": [{"n": n} for n in range(MAX_VALUES)]}, {"properties": {"many": {"uniqueItems": True}}})
+    argument_problems({"deep": nested}, schema)
+    argument_problems(
+        {"many": [{"n": n} for n in range(MAX_VALUES)]}, {"properties": {"many": {"uniqueItems": True}}}
+    )
 
 
-def test_a_call_that_fits_does_not_load_the_judge() -> None:
+def test_a_fitting_call_does_not_import_jsonschema() -> None:
     code = (
         "import json, sys\n"
-        "from jumpseat.tools.schema_check import misfits\n"
+        "from jumpseat.tools.schema_check import argument_problems\n"
         "schema, fitting = json.loads(sys.argv[1])\n"
-        "assert all(misfits(one, schema) == [] for one in fitting)\n"
+        "assert all(argument_problems(one, schema) == [] for one in fitting)\n"
         "sys.exit('jsonschema' in sys.modules)\n"
     )
     given = json.dumps([SCHEMA, FITTING[:3]])

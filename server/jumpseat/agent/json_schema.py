@@ -1,8 +1,8 @@
-"""What of a value does not fit a JSON Schema, told in bounded time.
+"""Validate values against JSON Schemas of unknown origin, in bounded time.
 
-Schemas come from clients, from projects and from servers of others, and are judged on the event loop: no regular
-expression, no reference and no comparison of everything with everything may hold it up. Where the time for that is
-over, the rest of it says nothing against the value.
+Schemas come from clients, projects and MCP servers, and are evaluated on the event loop. Regular expressions,
+references and comparisons of array items are therefore limited; whatever exceeds a limit on time counts as valid.
+ARCHITECTURE ("Libraries considered") says why this is not left to a compiled validator.
 """
 
 from __future__ import annotations
@@ -15,71 +15,79 @@ from typing import Any, Final, TypeAlias, cast
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEM_CHARACTERS: Final = 200
 MAX_REFERENCES: Final = 20_000
-"""How many references are followed for one value: schemas that refer to themselves can ask for any number."""
+"""The largest number of references and ``unevaluated...`` keywords evaluated for one value.
+
+A schema that refers to itself can ask for any number of them, and so can ``unevaluatedProperties`` in subschemas
+of each other, which evaluate their siblings a second time.
+"""
 MAX_COMPARED: Final = 1000
-"""How long an array may be whose items are compared with each other, which takes time in its square."""
+"""The length up to which arrays are checked for ``uniqueItems``, which takes quadratic time."""
 PATTERNS_S: Final = 0.1
-"""How long all regular expressions together may take for one value, in seconds."""
+"""The time for all regular expressions evaluated for one value, in seconds."""
+
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_UNEVALUATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 
 _Errors: TypeAlias = Iterator[Any]
 
 
 class UnusableSchemaError(ValueError):
-    """A schema that nothing can be judged by. The text says why, and holds nothing of the value."""
+    """A schema that no value can be validated against. The message gives the reason and contains no values."""
 
 
 class NotASchemaError(UnusableSchemaError):
-    """What should be a schema is not. ``path`` is the place in it."""
+    """An invalid JSON Schema. ``path`` is the location of the error in the schema."""
 
     def __init__(self, path: tuple[str | int, ...], text: str) -> None:
         super().__init__(text)
         self.path = path
 
     def place(self, root: str) -> str:
-        """The place, dotted, below ``root``."""
+        """Return the location as dotted path below ``root``: ``root.properties.name``."""
         return ".".join([root, *map(str, self.path)])
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at one place of a value."""
+    """A violation of a schema: its location in the value, and a message."""
 
     path: tuple[str | int, ...]
     text: str
 
     @property
     def pointer(self) -> str:
-        """The place as a JSON pointer; empty for the whole value."""
+        """The location as a JSON pointer; an empty string is the whole value."""
         return "".join(f"/{part}" for part in self.path)
 
 
 def check_schema(schema: Any) -> None:
-    """Judge a schema itself.
+    """Validate a schema against the metaschema that its ``$schema`` names, by default that of draft 2020-12.
 
     Raises:
-        NotASchemaError: it is not a JSON Schema.
+        NotASchemaError: the schema is invalid.
     """
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
 
-    judge: Any = validator_for(schema, default=Draft202012Validator)
+    validator: Any = validator_for(schema, default=Draft202012Validator)
     try:
-        # No format: patterns are JavaScript's, and to Python many of those are none.
-        judge.check_schema(schema, format_checker=FormatChecker(()))
+        # Without formats: "regex" would apply Python's syntax to patterns, which are written in JavaScript's.
+        validator.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
         raise NotASchemaError(tuple(error.absolute_path), shortened(error.message)) from None
     except RecursionError:
-        raise NotASchemaError((), "it is nested too deeply") from None
+        raise NotASchemaError((), "the schema is nested too deeply") from None
 
 
 def problems_of(value: Any, schema: Mapping[str, Any]) -> list[Problem]:
-    """What of ``value`` does not fit, the first :data:`MAX_PROBLEMS` of it; empty where nothing is wrong.
+    """Validate ``value`` against ``schema`` and return the first :data:`MAX_PROBLEMS` violations.
 
     Raises:
-        UnusableSchemaError: the schema is none, refers to what it does not hold, or to itself without end.
+        UnusableSchemaError: the schema is invalid, a reference in it cannot be resolved, or it refers to itself
+            without end.
     """
-    # Loaded late: they take a tenth of a second, and most processes never need them.
+    # Imported late: jsonschema takes some 30 ms, and most processes never need it.
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
@@ -87,20 +95,20 @@ def problems_of(value: Any, schema: Mapping[str, Any]) -> list[Problem]:
     registry: Registry[Any] = Registry()
     problems: list[Problem] = []
     try:
-        # An empty registry: no schema may make the server fetch another one.
-        for error in _judge(schema)(schema, registry=registry).iter_errors(value):
+        # The empty registry keeps references to URLs and files from being fetched.
+        for error in _bounded_validator(schema)(schema, registry=registry).iter_errors(value):
             problems.append(Problem(tuple(error.absolute_path), shortened(error.message)))
             if len(problems) == MAX_PROBLEMS:
                 break
     except Unresolvable as error:
-        raise UnusableSchemaError(f"the schema refers to what it does not hold: {shortened(str(error))}") from None
+        raise UnusableSchemaError(f"unresolvable reference in the schema: {shortened(str(error))}") from None
     except (RecursionError, _TooManyReferencesError):
         raise UnusableSchemaError("the schema refers to itself without end") from None
     return problems
 
 
 def shortened(text: str) -> str:
-    """``text`` as it can stand in a list of problems."""
+    """Truncate ``text`` to :data:`MAX_PROBLEM_CHARACTERS` and an ellipsis."""
     return text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."
 
 
@@ -108,107 +116,113 @@ class _TooManyReferencesError(Exception):
     pass
 
 
-def _judge(schema: Mapping[str, Any]) -> Any:
-    """The class that judges by ``schema``, for one value."""
+def _bounded_validator(schema: Mapping[str, Any]) -> Any:
+    """Return the validator class for ``schema``, with all limits in place. Its budgets last for one value."""
     from jsonschema import Draft202012Validator, validators
 
-    judge: Any = validators.validator_for(schema, default=Draft202012Validator)
-    words: Mapping[str, Any] = judge.VALIDATORS
-    patterns, left = _Patterns(), MAX_REFERENCES
+    base: Any = validators.validator_for(schema, default=Draft202012Validator)
+    keywords: Mapping[str, Any] = base.VALIDATORS
+    patterns, references_left = _Patterns(), MAX_REFERENCES
 
-    def counted(follow: Any) -> Any:
-        def followed(*given: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
+    def counted(evaluate: Any) -> Any:
+        def count_and_evaluate(*arguments: Any) -> Any:
+            nonlocal references_left
+            references_left -= 1
+            if references_left < 0:
                 raise _TooManyReferencesError
-            return follow(*given)
+            return evaluate(*arguments)
 
-        return followed
+        return count_and_evaluate
 
-    def unique_items(validator: Any, wanted: Any, instance: Any, inside: Any) -> _Errors:
+    def unique_items(validator: Any, wanted: Any, instance: Any, subschema: Any) -> _Errors:
         if isinstance(instance, list) and len(cast("list[Any]", instance)) <= MAX_COMPARED:
-            yield from words["uniqueItems"](validator, wanted, instance, inside) or ()
+            yield from keywords["uniqueItems"](validator, wanted, instance, subschema) or ()
 
-    def unevaluated(known: Any) -> Any:
-        def told(validator: Any, wanted: Any, instance: Any, inside: Any) -> _Errors:
-            # It asks the patterns beside and below it in a way of its own.
+    def without_patterns(evaluate: Any) -> Any:
+        def evaluate_unless_patterns(validator: Any, wanted: Any, instance: Any, subschema: Any) -> _Errors:
+            # jsonschema matches the patterns of sibling keywords on its own here, without a limit on time.
             if not _has_patterns(schema):
-                yield from known(validator, wanted, instance, inside) or ()
+                yield from evaluate(validator, wanted, instance, subschema) or ()
 
-        return told
+        return evaluate_unless_patterns
 
-    own: dict[str, Any] = {
-        **{word: counted(words[word]) for word in ("$ref", "$dynamicRef", "$recursiveRef") if word in words},
-        **{word: unevaluated(words[word]) for word in ("unevaluatedProperties",) if word in words},
+    bounded: dict[str, Any] = {
+        **{keyword: counted(keywords[keyword]) for keyword in (*_REFERENCES, *_UNEVALUATED) if keyword in keywords},
         "pattern": patterns.pattern,
         "patternProperties": patterns.properties,
-        "additionalProperties": patterns.additional(words["additionalProperties"]),
+        "additionalProperties": patterns.additional(keywords["additionalProperties"]),
         "uniqueItems": unique_items,
     }
-    return cast("Any", validators).extend(judge, own)
+    if "unevaluatedProperties" in keywords:
+        bounded["unevaluatedProperties"] = without_patterns(bounded["unevaluatedProperties"])
+    return cast("Any", validators).extend(base, bounded)
 
 
 def _has_patterns(schema: Any) -> bool:
-    waiting: list[Any] = [schema]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, Mapping):
-            table = cast("Mapping[str, Any]", one)
+    """Return whether ``patternProperties`` occurs anywhere in ``schema``."""
+    remaining: list[Any] = [schema]
+    while remaining:
+        node = remaining.pop()
+        if isinstance(node, Mapping):
+            table = cast("Mapping[str, Any]", node)
             if "patternProperties" in table:
                 return True
-            waiting += table.values()
-        elif isinstance(one, list):
-            waiting += cast("list[Any]", one)
+            remaining += table.values()
+        elif isinstance(node, list):
+            remaining += cast("list[Any]", node)
     return False
 
 
 class _Patterns:
-    """The words of a schema that are regular expressions. ``re`` cannot be stopped, ``regex`` can."""
+    """The keywords that hold regular expressions, on top of ``regex``: unlike ``re`` it takes a time-out."""
 
     def __init__(self) -> None:
         self._left_s = PATTERNS_S
 
-    def pattern(self, validator: Any, wanted: Any, instance: Any, inside: Any) -> _Errors:
+    def pattern(self, validator: Any, wanted: Any, instance: Any, subschema: Any) -> _Errors:
+        """Evaluate ``pattern``."""
         from jsonschema.exceptions import ValidationError
 
-        if isinstance(instance, str) and self._found(wanted, instance) is False:
+        if isinstance(instance, str) and self._matches(wanted, instance) is False:
             yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
-    def properties(self, validator: Any, wanted: Any, instance: Any, inside: Any) -> _Errors:
+    def properties(self, validator: Any, wanted: Any, instance: Any, subschema: Any) -> _Errors:
+        """Evaluate ``patternProperties``."""
         if not isinstance(instance, dict):
             return
-        for pattern, inner in cast("Mapping[str, Any]", wanted).items():
-            for name, one in cast("dict[str, Any]", instance).items():
-                if self._found(pattern, name):
-                    yield from validator.descend(one, inner, path=name, schema_path=pattern)
+        for pattern, property_schema in cast("Mapping[str, Any]", wanted).items():
+            for name, property_value in cast("dict[str, Any]", instance).items():
+                if self._matches(pattern, name):
+                    yield from validator.descend(property_value, property_schema, path=name, schema_path=pattern)
 
-    def additional(self, known: Any) -> Any:
-        def told(validator: Any, wanted: Any, instance: Any, inside: Any) -> _Errors:
-            patterns: list[str] = list(inside.get("patternProperties", ()))
+    def additional(self, evaluate: Any) -> Any:
+        """Return an ``additionalProperties`` that leaves properties matched by a sibling pattern alone."""
+
+        def additional_properties(validator: Any, wanted: Any, instance: Any, subschema: Any) -> _Errors:
+            patterns: list[str] = list(subschema.get("patternProperties", ()))
             if patterns and isinstance(instance, dict):
-                # What may be one of theirs is not additional.
+                # A property is additional only if it certainly matches none of the patterns.
                 instance = {
-                    name: one
-                    for name, one in cast("dict[str, Any]", instance).items()
-                    if all(self._found(pattern, name) is False for pattern in patterns)
+                    name: property_value
+                    for name, property_value in cast("dict[str, Any]", instance).items()
+                    if all(self._matches(pattern, name) is False for pattern in patterns)
                 }
-                inside = {name: inner for name, inner in inside.items() if name != "patternProperties"}
-            yield from known(validator, wanted, instance, inside) or ()
+                subschema = {name: inner for name, inner in subschema.items() if name != "patternProperties"}
+            yield from evaluate(validator, wanted, instance, subschema) or ()
 
-        return told
+        return additional_properties
 
-    def _found(self, pattern: str, text: str) -> bool | None:
-        """Whether ``pattern`` is in ``text``; ``None`` where that cannot be told (in time)."""
+    def _matches(self, pattern: str, text: str) -> bool | None:
+        """Search ``text`` for ``pattern``; ``None`` if the pattern cannot be parsed or time has run out."""
         import regex
 
         if self._left_s <= 0:
             return None
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             return regex.search(pattern, text, timeout=self._left_s) is not None
         except (regex.error, TimeoutError):
-            # Those of JSON Schema are JavaScript's, which are not quite the same.
+            # Patterns are written in JavaScript's syntax, which differs from Python's in places.
             return None
         finally:
-            self._left_s -= time.monotonic() - begun
+            self._left_s -= time.monotonic() - started

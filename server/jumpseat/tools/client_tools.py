@@ -20,7 +20,7 @@ from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.orchestrator.deferral import TOOL_SEARCH
-from jumpseat.tools.schema_check import misfits
+from jumpseat.tools.schema_check import argument_problems
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission
@@ -80,7 +80,7 @@ class ToolOfClient:
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
         tool = self.definition
-        if tool.parameters and (problems := misfits(call.arguments or {}, tool.parameters)):
+        if tool.parameters and (problems := argument_problems(call.arguments or {}, tool.parameters)):
             return failure(f"Invalid arguments for `{tool.name}`: {'; '.join(problems)}")
         permission = None
         if not tool.skip_permission:

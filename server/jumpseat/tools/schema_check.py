@@ -1,8 +1,8 @@
-"""Whether the arguments of a call fit the JSON Schema of its tool.
+"""Check the arguments of a call against the JSON Schema of its tool.
 
-The judge (``agent/json_schema.py``) takes a tenth of a second to load. Most calls never need it: what fits a schema
-of the usual words is told here, and only what may not is judged. Schemas come from anywhere: one that is wrong,
-that refers to what it does not hold, or that asks for too much work says nothing against a call.
+The validator (``agent/json_schema.py``) takes some 30 ms to import, and most calls never need it: arguments that
+certainly fit a schema made of the usual keywords are accepted here, and only the others are validated. Schemas come
+from anywhere: one that is invalid, cannot be resolved or asks for too much work never stops a call.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from jumpseat.agent.json_schema import problems_of
 log = logging.getLogger(__name__)
 
 MAX_VALUES: Final = 2000
-"""How many values may be in arguments that are judged."""
+"""Arguments that hold more values than these are not validated."""
 MAX_STEPS: Final = 50_000
-"""How many schemas may be looked at for one call: those that refer to themselves can ask for any number."""
+"""The largest number of subschemas looked at for one call: schemas that refer to themselves have no end."""
 
-_SILENT: Final = frozenset(
+_ANNOTATIONS: Final = frozenset(
     {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "format"}
     | {"deprecated", "readOnly", "writeOnly"}
 )
@@ -37,98 +37,100 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 _Values: TypeAlias = "list[Any]"
 
 
-def misfits(arguments: JsonObject, schema: Mapping[str, Any]) -> list[str]:
-    """What of ``arguments`` does not fit, each with its place; empty where nothing, or nothing can be told."""
+def argument_problems(arguments: JsonObject, schema: Mapping[str, Any]) -> list[str]:
+    """Validate ``arguments`` against ``schema`` and return the problems, each as ``"path.to.value: message"``.
+
+    Return an empty list as well where the schema is unusable or the arguments are too large to be validated.
+    """
     try:
-        if _Fit(schema).certain(arguments, schema) or _values_in(arguments) > MAX_VALUES:
+        if _QuickCheck(schema).fits(arguments, schema) or _count_values(arguments) > MAX_VALUES:
             return []
-        found = problems_of(arguments, schema)
-        return [f"{'.'.join(map(str, one.path)) or 'arguments'}: {one.text}" for one in found]
+        problems = problems_of(arguments, schema)
+        return [f"{'.'.join(map(str, one.path)) or 'arguments'}: {one.text}" for one in problems]
     except Exception as error:
-        # Whatever is wrong here is wrong with the schema, and the tool itself may know better.
-        log.debug("a schema cannot be judged by: %s", error)
+        # The schema is at fault, not the call, and the tool itself may know better.
+        log.debug("arguments were not validated: %s", error)
         return []
 
 
-class _Fit:
-    """Tells what fits for certain. The opposite is not certain at all."""
+class _QuickCheck:
+    """A validator for the usual keywords that accepts only what certainly fits; it may reject what fits."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._steps = 0
 
-    def certain(self, value: Any, schema: Any) -> bool:
-        """Whether ``value`` fits ``schema`` for certain."""
+    def fits(self, value: Any, schema: Any) -> bool:
+        """Return whether ``value`` certainly fits ``schema``."""
         self._steps += 1
         if not isinstance(schema, Mapping) or self._steps > MAX_STEPS:
             return schema is True
         table = cast("Mapping[str, Any]", schema)
-        return all(self._word(value, word, wanted, table) for word, wanted in table.items())
+        return all(self._keyword(value, keyword, wanted, table) for keyword, wanted in table.items())
 
-    def _word(self, value: Any, word: str, wanted: Any, schema: Mapping[str, Any]) -> bool:
-        match word:
+    def _keyword(self, value: Any, keyword: str, wanted: Any, schema: Mapping[str, Any]) -> bool:
+        match keyword:
             case "type":
                 names = cast("_Values", wanted) if isinstance(wanted, list) else [wanted]
-                return any(_is_of(value, name) for name in names)
+                return any(_has_type(value, name) for name in names)
             case "enum" | "const":
-                # To Python, true is 1.
-                listed = cast("_Values", wanted) if word == "enum" and isinstance(wanted, list) else [wanted]
+                # True equals 1 in Python.
+                listed = cast("_Values", wanted) if keyword == "enum" and isinstance(wanted, list) else [wanted]
                 return any(type(one) is type(value) and one == value for one in listed)
             case "properties":
                 return isinstance(value, dict) and all(
-                    self.certain(inner, _table(wanted).get(name, True))
+                    self.fits(inner, _table(wanted).get(name, True))
                     for name, inner in cast("JsonObject", value).items()
                 )
             case "additionalProperties":
                 known = _table(schema.get("properties"))
                 return isinstance(value, dict) and all(
-                    name in known or self.certain(inner, wanted)
-                    for name, inner in cast("JsonObject", value).items()
+                    name in known or self.fits(inner, wanted) for name, inner in cast("JsonObject", value).items()
                 )
             case "required":
                 return isinstance(value, dict) and all(name in value for name in cast("_Values", wanted))
             case "items":
-                return isinstance(value, list) and all(self.certain(one, wanted) for one in cast("_Values", value))
+                return isinstance(value, list) and all(self.fits(one, wanted) for one in cast("_Values", value))
             case "anyOf":
-                return isinstance(wanted, list) and any(self.certain(value, one) for one in cast("_Values", wanted))
+                return isinstance(wanted, list) and any(self.fits(value, one) for one in cast("_Values", wanted))
             case "$ref":
                 found: Any = self._root
                 for part in str(wanted).split("/"):
                     found = found if part == "#" else _table(found).get(part)
-                return str(wanted).startswith("#/") and self.certain(value, found)
+                return str(wanted).startswith("#/") and self.fits(value, found)
             case "minimum" | "maximum":
-                return _is_of(value, "number") and (value >= wanted if word == "minimum" else value <= wanted)
+                return _has_type(value, "number") and (value >= wanted if keyword == "minimum" else value <= wanted)
             case "minLength" | "maxLength":
-                return isinstance(value, str) and _within(len(value), word, wanted)
+                return isinstance(value, str) and _within(len(value), keyword, wanted)
             case "minItems" | "maxItems":
-                return isinstance(value, list) and _within(len(cast("_Values", value)), word, wanted)
+                return isinstance(value, list) and _within(len(cast("_Values", value)), keyword, wanted)
             case _:
-                return word in _SILENT
+                return keyword in _ANNOTATIONS
 
 
-def _within(length: int, word: str, limit: Any) -> bool:
-    return isinstance(limit, int) and (length >= limit if word.startswith("min") else length <= limit)
+def _within(length: int, keyword: str, limit: Any) -> bool:
+    return isinstance(limit, int) and (length >= limit if keyword.startswith("min") else length <= limit)
 
 
 def _table(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _is_of(value: Any, name: Any) -> bool:
+def _has_type(value: Any, name: Any) -> bool:
     if isinstance(value, bool):
         return name == "boolean"
     return isinstance(value, _TYPES.get(name, ())) if isinstance(name, str) else False
 
 
-def _values_in(value: Any) -> int:
-    """How many values ``value`` holds, itself included; it is counted no further than needed."""
+def _count_values(value: Any) -> int:
+    """Count ``value`` and all values in it; stop counting above :data:`MAX_VALUES`."""
     count = 0
-    waiting: _Values = [value]
-    while waiting and count <= MAX_VALUES:
-        one = waiting.pop()
+    remaining: _Values = [value]
+    while remaining and count <= MAX_VALUES:
+        node = remaining.pop()
         count += 1
-        if isinstance(one, dict):
-            waiting += cast("JsonObject", one).values()
-        elif isinstance(one, list):
-            waiting += cast("_Values", one)
+        if isinstance(node, dict):
+            remaining += cast("JsonObject", node).values()
+        elif isinstance(node, list):
+            remaining += cast("_Values", node)
     return count

@@ -254,9 +254,9 @@ async def test_calls_wait_for_each_other_unless_the_tool_says_otherwise(tasks: T
     assert [one.success for one in completed(made)] == [True, True]
 
 
-async def test_parameters_that_refer_to_nowhere_end_the_call_and_fetch_nothing(tasks: TaskGroup) -> None:
+async def test_an_unresolvable_reference_in_parameters_ends_the_call_and_fetches_nothing(tasks: TaskGroup) -> None:
     parameters = {"text": {"$ref": "http://127.0.0.1:1/schema"}}
 
-    assert "cannot be run: its parameters are no good: the schema refers to what it does not hold" in await told(
+    assert "cannot be run: its parameters are no good: unresolvable reference in the schema" in await told(
         tasks, {"cmds": [["true"]], "parameters": parameters}, text="x"
     )
