@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help:
 	@echo "make demo    show an agent at work, offline, without any key"
 	@echo "make test    run the tests            (ARGS='-k resume' to choose)"
-	@echo "make check   format, lint and types"
+	@echo "make check   format, lint, and types for Linux, macOS and Windows"
 	@echo "make bench   measure start, memory and turns"
 	@echo "make clean   remove all that make has made"
 
@@ -32,6 +32,8 @@ check: $(VENV)/.installed-check
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m pyright
+	$(BIN)/python -m pyright --pythonplatform Darwin server protocol clients/python
+	$(BIN)/python -m pyright --pythonplatform Windows server protocol clients/python
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py $(ARGS)

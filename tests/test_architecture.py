@@ -26,9 +26,10 @@ TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 # What each room of the server imports of the others, directly: imports inside functions and for types count.
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "process_groups": set(),
     "cli": set(),
     "config": {"errors"},
-    "declared": {"errors"},
+    "declared": {"errors", "process_groups"},
     "agent": {"errors"},
     "agent.shell": {"agent", "errors"},
     "agent.conversation": {"agent", "errors"},
@@ -53,14 +54,14 @@ ROOMS: dict[str, set[str]] = {
         *("adapters.wires", "agent", "cli", "config", "declared", "errors"),
     },
     "tools": {"agent", "agent.conversation", "agent.permissions", "agent.session", "errors"},
-    "tools.shell": {"agent", "agent.shell", "errors", "tools"},
+    "tools.shell": {"agent", "agent.shell", "errors", "process_groups", "tools"},
     "tools.search": {"tools"},
     "tools.builtin": {
         *("agent", "agent.conversation", "agent.session", "errors", "tools", "tools.search", "tools.shell"),
     },
     "tools.declared": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "declared", "errors"),
-        *("tools", "tools.shell"),
+        *("process_groups", "tools", "tools.shell"),
     },
     "tools.orchestrator": {
         *("agent", "agent.conversation", "agent.session", "agent.shell", "declared", "errors", "tools"),
@@ -76,7 +77,7 @@ ROOMS: dict[str, set[str]] = {
         "errors",
         "tools",
     },
-    "mcp": {"agent", "agent.conversation", "agent.session", "errors", "tools"},
+    "mcp": {"agent", "agent.conversation", "agent.session", "errors", "process_groups", "tools"},
     "registry": {
         *("agent", "agent.conversation", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
         *("errors", "store", "tools", "tools.builtin", "tools.orchestrator"),
@@ -95,7 +96,7 @@ ROOMS: dict[str, set[str]] = {
         *("rpc", "store"),
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "handlers", "rpc"},
-    "script": {"adapters", "agent", "errors"},
+    "script": {"adapters", "agent", "errors", "process_groups"},
     "testing": {"adapters", "script"},
     "console": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),

@@ -312,8 +312,12 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
     async with anyio.create_task_group() as tasks:
         app = App(options, tasks)
         loop = asyncio.get_running_loop()
-        for signal_number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signal_number, app.stop)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if sys.platform == "win32":
+                # Event loops of Windows receive no signals: a handler of the process wakes the loop.
+                signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(app.stop))
+            else:
+                loop.add_signal_handler(number, app.stop)
         if pipes is not None:
             tasks.start_soon(open_stdio, app.connect(), *pipes)
             await app.stopped()
@@ -323,7 +327,8 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
             for server in servers:
                 server.close()
         # A second SIGTERM must not find an event loop that is half gone.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
         await app.close()
         tasks.cancel_scope.cancel()
     return 0

@@ -247,6 +247,9 @@ class Chat:
             self.screen.leave()
 
     async def _obey_signals(self) -> None:
+        if sys.platform == "win32":
+            # There is no SIGHUP, and asyncio cannot receive SIGTERM.
+            return
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
             async for _ in signals:
                 self.screen.leave()

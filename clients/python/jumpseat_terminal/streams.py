@@ -93,7 +93,7 @@ class Output:
     def __init__(self) -> None:
         self._open = sys.stdout is not None  # pyright: ignore[reportUnnecessaryComparison] - see have_streams
         self._clean: Callable[[str], str] = safe if self._open and sys.stdout.isatty() else str
-        if self._open:
+        if self._open and sys.platform != "win32":
             # Whoever has set it up otherwise would lose what does not fit into the pipe.
             os.set_blocking(sys.stdout.fileno(), True)
         self.wrote_in_message = False

@@ -21,7 +21,6 @@ import errno
 import inspect
 import os
 import re
-import signal
 import stat
 import subprocess
 from collections.abc import Callable, Mapping
@@ -37,6 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from jumpseat.declared.files import ENDING
 from jumpseat.errors import ConfigError, validation_problems
+from jumpseat.process_groups import kill_group
 
 COMMAND_TIMEOUT_S: Final = 20.0
 
@@ -330,10 +330,7 @@ async def _content(path: Path) -> bytes:
 def _kill_group(pid: int) -> None:
     """End a command with everything that it has started."""
     with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(pid, signal.SIGKILL)
-        else:
-            os.kill(pid, signal.SIGTERM)
+        kill_group(pid)
 
 
 def is_text(value: Any) -> bool:

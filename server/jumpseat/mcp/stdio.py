@@ -7,8 +7,6 @@ this one bounds what a server may say, keeps its stderr for the log, and leaves 
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import subprocess
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -22,6 +20,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage
 
+from jumpseat.process_groups import kill_group, terminate_group
 from jumpseat_protocol.mcp import McpServerConfig
 
 log = logging.getLogger(__name__)
@@ -119,10 +118,10 @@ class Child:
                     await process.stdin.aclose()
             await self._ended_within(close_s)
             if process.returncode is None:
-                self._signal(signal.SIGTERM)
+                self._signal(terminate_group)
                 await self._ended_within(lambda: min(TERMINATE_S, close_s()))
             # Also where the leader has gone: it may have left others behind.
-            self._signal(signal.SIGKILL)
+            self._signal(kill_group)
             with anyio.move_on_after(1.0):
                 await process.aclose()
 
@@ -132,9 +131,9 @@ class Child:
             with anyio.move_on_after(min(left, LOOK_AGAIN_S)):
                 await self._process.wait()
 
-    def _signal(self, number: int) -> None:
+    def _signal(self, send: Callable[[int], None]) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            send(self._process.pid)
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from jumpseat.adapters.wire import as_object
+from jumpseat.process_groups import kill_group
 from jumpseat.script.checks import Checks
 from jumpseat.script.patterns import ScriptError, shown
 from jumpseat.script.steps import Framing
@@ -217,7 +217,7 @@ class Target:
         """End the server's process, and what it started, without asking."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                kill_group(self._process.pid)
             await self._process.wait()
 
     async def close(self) -> None:

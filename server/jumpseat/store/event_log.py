@@ -54,7 +54,9 @@ class FileEventLog:
         line = event.encode() + b"\n"
         try:
             if self._fd is None:
-                self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                # Windows would write each line end as two bytes without O_BINARY.
+                binary = getattr(os, "O_BINARY", 0)
+                self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o600)
             written = os.write(self._fd, line)
             self._written += 1
             if written < len(line):

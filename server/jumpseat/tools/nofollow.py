@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import uuid
 from collections.abc import Generator
 from pathlib import Path
@@ -110,6 +111,8 @@ def _folder(path: Path, *, make: bool = False) -> Generator[int]:
 
 
 def _open(name: str, flags: int, folder: int, path: Path) -> int:
+    # CAN_WALK is false on Windows.
+    assert sys.platform != "win32"
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except OSError as error:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,6 +20,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
+from jumpseat.process_groups import kill_group, terminate_group
 from jumpseat.tools.shell.shell import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PARTIAL_INTERVAL_S: Final = 0.1
@@ -108,11 +109,11 @@ class Commands:
 
     async def _end(self, process: Process) -> None:
         """End what still runs of a command: SIGTERM, then SIGKILL. Bounded."""
-        for number, patience_s in ((signal.SIGTERM, self._grace_s), (signal.SIGKILL, KILL_WAIT_S)):
+        for send, patience_s in ((terminate_group, self._grace_s), (kill_group, KILL_WAIT_S)):
             if not _runs(process):
                 return
             try:
-                os.killpg(process.pid, number)
+                send(process.pid)
             except (ProcessLookupError, PermissionError):
                 # Gone meanwhile, or (sudo) not ours to end.
                 return
@@ -137,10 +138,13 @@ class _Streams:
     def __init__(self) -> None:
         self.ended = anyio.Event()
         self._out, self._err = OutputBuffer(), OutputBuffer()
+        self._buffers: dict[int, OutputBuffer] = {}
         self._open: set[int] = set()
         self._stdin: int | None = None
 
     async def start(self, argv: list[str], cwd: Path, environ: Mapping[str, str], *, stdin: bool) -> Process:
+        if sys.platform == "win32":
+            raise OSError("the commands of declared tools are not available on Windows")
         pipes: list[int] = []
         try:
             for _ in range(3 if stdin else 2):

@@ -310,17 +310,19 @@ def _bound(parent: int, seconds: float) -> None:
     """See that this process ends on its own where nobody is left to end it."""
     # A thread of the C library's kind: it needs no interpreter, which a regular expression may hold.
     faulthandler.dump_traceback_later(seconds, exit=True, file=open(os.devnull, "w"))  # noqa: SIM115 - kept open
+    if sys.platform == "win32":
+        # Windows has neither the limit nor the timer.
+        return
     try:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    except (ImportError, AttributeError, ValueError, OSError):
-        # Windows has no such limit, macOS may refuse it, and a stricter one may be in force.
+    except (ValueError, OSError):
+        # macOS may refuse the limit, and a stricter one may be in force.
         pass
-    if hasattr(signal, "setitimer"):
-        # Regular expressions do look for signals.
-        signal.signal(signal.SIGALRM, lambda _number, _frame: _every_moment(parent))
-        signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
+    # Regular expressions do look for signals.
+    signal.signal(signal.SIGALRM, lambda _number, _frame: _every_moment(parent))
+    signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
 
 
 def _every_moment(parent: int) -> None:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import codecs
 import os
-import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Final
 
 import anyio
 from anyio.abc import Process
+
+from jumpseat.process_groups import group_exists, kill_group, terminate_group
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Output kept per command; the oldest goes first."""
@@ -188,11 +190,11 @@ class Shell:
         self._news = anyio.Event()
 
     async def _end_group(self, grace_s: float) -> None:
-        for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, KILL_WAIT_S)):
+        for send, patience_s in ((terminate_group, grace_s), (kill_group, KILL_WAIT_S)):
             if not self.alive:
                 return
             try:
-                os.killpg(self._process.pid, number)
+                send(self._process.pid)
             except (ProcessLookupError, PermissionError):
                 # Gone meanwhile, or (sudo) not ours to end.
                 return
@@ -256,6 +258,8 @@ async def spawn(
     The pipes are our own: the event loop's pipe transports would keep waiting for background children that
     inherited them, and cannot be closed reliably while such children live.
     """
+    if sys.platform == "win32":
+        raise OSError("the bash tool is not available on Windows")
     output_read, output_write = os.pipe()
     opened = [output_read, output_write]
     try:
@@ -291,6 +295,8 @@ def _non_interactive(environ: dict[str, str]) -> dict[str, str]:
 
 def group_runs(leader: int) -> bool:
     """Whether the process group of the reaped process ``leader`` still has a running member."""
+    if sys.platform == "win32":
+        return False
     try:
         os.kill(leader, 0)
     except ProcessLookupError:
@@ -300,9 +306,7 @@ def group_runs(leader: int) -> bool:
     else:
         # The kernel gives a number away again only when its group is empty: this is a stranger.
         return False
-    try:
-        os.killpg(leader, 0)
-    except (ProcessLookupError, PermissionError):
+    if not group_exists(leader):
         return False
     # Where nothing reaps orphans (a container without an init), a group of zombies answers for ever.
     try:

@@ -1,0 +1,56 @@
+"""Signals for the process groups of child processes, on every platform.
+
+A child that was started with ``start_new_session=True`` leads a process group of its own. Windows has no process
+groups: there, only the child itself is ended (see docs/platforms.md).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def terminate_group(leader: int) -> None:
+    """Send SIGTERM to the process group of ``leader``; on Windows, end ``leader`` at once.
+
+    Raises:
+        ProcessLookupError: the group has no process.
+        PermissionError: no process of the group may be signalled.
+    """
+    _send(leader, signal.SIGTERM)
+
+
+def kill_group(leader: int) -> None:
+    """Send SIGKILL to the process group of ``leader``; on Windows, end ``leader``.
+
+    Raises:
+        ProcessLookupError: the group has no process.
+        PermissionError: no process of the group may be signalled.
+    """
+    _send(leader, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+
+
+def group_exists(leader: int) -> bool:
+    """Return whether the process group of ``leader`` has a process, zombies included; False on Windows."""
+    if sys.platform == "win32":
+        # `os.kill(pid, 0)` would send a console event there.
+        return False
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _send(leader: int, number: signal.Signals) -> None:
+    if sys.platform != "win32":
+        os.killpg(leader, number)
+        return
+    try:
+        os.kill(leader, number)
+    except PermissionError:
+        raise
+    except OSError as error:
+        # Windows reports an unknown process as an invalid parameter.
+        raise ProcessLookupError(error.errno, error.strerror) from None
