@@ -38,9 +38,9 @@ from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.services.web import ConfiguredWeb
-from jumpseat.store.approvals import StoredApprovals
 from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
+from jumpseat.store.location_approvals import LocationApprovals
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.memories import MemoryStore
@@ -48,7 +48,7 @@ from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
-from jumpseat.store.trust import TrustedFolders
+from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools import BUILTIN_NAMES, BUILTIN_TOOLS
 from jumpseat.tools.builtin.exit_plan_mode import PlanTools
@@ -276,7 +276,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
     return Policy(
         rules=PermissionRules(user, trust),
         locate=location,
-        store=StoredApprovals(home),
+        store=LocationApprovals(home),
         guarded=(home,),
         judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
     )

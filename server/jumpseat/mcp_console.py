@@ -25,7 +25,7 @@ from jumpseat.mcp.loading import spare_server_side
 from jumpseat.mcp.tokens import Login, login_of
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
-from jumpseat.store.trust import TrustedFolders
+from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat_protocol.mcp import McpServerConfig
 
 FAILED: Final = 1

@@ -37,9 +37,9 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
-from jumpseat.store.event_log import cut_log, repair_log
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
+from jumpseat.store.log_repair import repair_log, truncate_log
 from jumpseat.store.options import write_options
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
 from jumpseat.tools import SESSION_TOOLS
@@ -368,7 +368,7 @@ class SessionRegistry:
             raise InvalidRequestError("the session is at work: abort it before its history is changed")
         # A summary of what is not there any more would be none of the rest.
         session.compactor.cancel()
-        cut = cut_log(self._folders[session.id].log.path, event_id)
+        cut = truncate_log(self._folders[session.id].log.path, event_id)
         if cut is None:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut

@@ -13,7 +13,8 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import StoreError
-from jumpseat.store.event_log import FileEventLog, Replay, read_log, repair_log
+from jumpseat.store.event_log import FileEventLog, Replay, read_log
+from jumpseat.store.log_repair import repair_log
 from jumpseat_protocol import events
 
 NOW = "2026-01-01T00:00:00.000Z"

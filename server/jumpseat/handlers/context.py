@@ -14,7 +14,7 @@ from jumpseat.registry import SessionRegistry
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.skills import SkillLibrary
-from jumpseat.store.trust import TrustedFolders
+from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools.orchestrator.declarations import Declarations
 from jumpseat_protocol import events

@@ -18,7 +18,7 @@ from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
-from jumpseat.store.markdown import Found, body, front_matter, names, project_folders, read_text
+from jumpseat.store.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.sessions import CustomAgentConfig
 

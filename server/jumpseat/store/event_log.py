@@ -2,7 +2,8 @@
 
 Each event is one ``write(2)`` before anybody hears of it, so killing the process loses nothing that was
 announced. Bringing it to the disk (``fsync``) guards against the machine failing; it happens a moment after the
-session has fallen idle, in a worker thread. A line that a crash has torn is cut off when the log is opened again.
+session has fallen idle, in a worker thread.
+``log_repair.py`` mends a last line that a crash has torn.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.errors import StoreError
 from jumpseat_protocol.events import Event
 
 log = logging.getLogger(__name__)
@@ -140,75 +141,15 @@ def read_log(path: Path) -> Replay:
     except OSError as error:
         raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
     complete, _, torn = data.rpartition(b"\n")
-    records = [record for line in complete.split(b"\n") if (record := _record(line)) is not None]
-    if torn and (whole := _record(torn)) is not None:
+    records = [record for line in complete.split(b"\n") if (record := parse_record(line)) is not None]
+    if torn and (whole := parse_record(torn)) is not None:
         # Only the line's end is missing: the event itself is all there.
         return Replay([*records, whole], 0)
     return Replay(records, len(torn))
 
 
-def cut_log(path: Path, event_id: str) -> tuple[Replay, int] | None:
-    """Remove an event and all that came after it; returns what is left and how many went.
-
-    ``None`` where there is no such event.
-
-    Raises:
-        InvalidRequestError: it is the first event, without which a log is none.
-        StoreError: the log cannot be read or cut.
-    """
-    kept: list[dict[str, Any]] = []
-    removed = 0
-    cut_at: int | None = None
-    place = 0
-    try:
-        with path.open("r+b") as file:
-            for line in file:
-                record = _record(line)
-                if cut_at is None and record is not None and record.get("id") == event_id:
-                    cut_at = place
-                place += len(line)
-                if record is None:
-                    continue
-                if cut_at is None:
-                    kept.append(record)
-                else:
-                    removed += 1
-            if cut_at is None:
-                return None
-            if not kept:
-                raise InvalidRequestError("the first event cannot be removed: delete the session instead")
-            file.truncate(cut_at)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"cannot cut the session log: {error.strerror or error}") from error
-    return Replay(kept, 0), removed
-
-
-def repair_log(path: Path) -> Replay:
-    """Read a log and cut off, or complete, what a crash left of its last line.
-
-    Raises:
-        StoreError: it cannot be read or mended.
-    """
-    replay = read_log(path)
-    try:
-        with path.open("r+b") as file:
-            size = file.seek(0, os.SEEK_END)
-            if replay.torn_bytes:
-                file.truncate(size - replay.torn_bytes)
-            elif size:
-                file.seek(size - 1)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise StoreError(f"cannot mend the session log: {error.strerror or error}") from error
-    return replay
-
-
-def _record(line: bytes) -> dict[str, Any] | None:
+def parse_record(line: bytes) -> dict[str, Any] | None:
+    """Parse a line of a log; return ``None`` unless it is a JSON object with a string ``type``."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:

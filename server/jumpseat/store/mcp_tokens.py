@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jumpseat.store.private import PrivateFile
+from jumpseat.store.private_file import PrivateFile
 
 FILE: Final = "mcp-tokens.json"
 

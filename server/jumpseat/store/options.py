@@ -89,7 +89,7 @@ def _split(
     if not servers:
         return {}, {}
     # Loaded late: most sessions have none.
-    from jumpseat.store.kept_servers import split_servers
+    from jumpseat.store.stored_servers import split_servers
 
     return split_servers(servers, mask)
 

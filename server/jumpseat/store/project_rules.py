@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.rules import Rule, Rules, parse_rule
 from jumpseat.store.git import git_root
-from jumpseat.store.trust import TrustedFolders
+from jumpseat.store.trusted_folders import TrustedFolders
 
 FILE: Final = Path(".jumpseat", "config.toml")
 LARGEST_BYTES: Final = 1024 * 1024

@@ -20,7 +20,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError
-from jumpseat.store.markdown import Found, body, front_matter, names, project_folders, read_text
+from jumpseat.store.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat_protocol.events import LoadedSkill
 
 FILE: Final = "SKILL.md"

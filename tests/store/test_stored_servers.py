@@ -9,8 +9,8 @@ import pytest
 
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.store.kept_servers import split_servers
 from jumpseat.store.options import FILE, read_options, write_options
+from jumpseat.store.stored_servers import split_servers
 from jumpseat_protocol.mcp import McpServerConfig
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.errors import InvalidRequestError
-from jumpseat.store.private import PrivateFile
+from jumpseat.store.private_file import PrivateFile
 
 FILE: Final = "trusted-folders.json"
 

@@ -10,12 +10,12 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.approvals import Kept, Remembered, remembered
 from jumpseat.agent.permissions.rules import Rule
-from jumpseat.store.private import PrivateFile
+from jumpseat.store.private_file import PrivateFile
 
 FILE: Final = "approvals.json"
 
 
-class StoredApprovals:
+class LocationApprovals:
     """The file: ``{everywhere: [...], locations: {folder: {approvals: [...], rules: [...]}}}``."""
 
     def __init__(self, home: Path) -> None:
