@@ -1,4 +1,4 @@
-"""When a failed model call is tried again, and after how long."""
+"""The retry policy for failed model calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jumpseat.errors import (
 
 
 def waits(error: ProviderError, policy: RetryPolicy | None = None) -> list[float]:
-    """All waits until the policy gives up."""
+    """Return all waits until the policy gives up."""
     policy = policy or RetryPolicy(jitter=0)
     out: list[float] = []
     while (wait_s := policy.wait_s(error, len(out) + 1)) is not None:
@@ -36,7 +36,7 @@ def waits(error: ProviderError, policy: RetryPolicy | None = None) -> list[float
         ProviderProtocolError("x"),
     ],
 )
-def test_what_may_pass_is_tried_five_times_with_doubling_waits(error: ProviderError) -> None:
+def test_a_transient_error_is_tried_five_times_with_doubling_waits(error: ProviderError) -> None:
     assert waits(error) == [0.5, 1.0, 2.0, 4.0]
 
 
@@ -50,29 +50,29 @@ def test_what_may_pass_is_tried_five_times_with_doubling_waits(error: ProviderEr
         ProviderError("x"),
     ],
 )
-def test_what_will_not_pass_is_not_tried_again(error: ProviderError) -> None:
+def test_a_permanent_error_is_not_retried(error: ProviderError) -> None:
     assert waits(error) == []
 
 
-def test_a_refused_connection_is_given_up_early() -> None:
+def test_a_refused_connection_is_retried_less_often() -> None:
     assert waits(ProviderTransportError("x", refused=True)) == [0.5, 1.0]
 
 
-def test_waits_do_not_grow_beyond_the_longest() -> None:
+def test_waits_do_not_exceed_the_longest_wait() -> None:
     assert waits(ProviderOverloadedError("x"), RetryPolicy(attempts=8, jitter=0)) == [0.5, 1, 2, 4, 8, 8, 8]
 
 
-def test_the_wait_that_a_provider_asks_for_takes_the_place_of_ours() -> None:
+def test_a_wait_requested_by_the_provider_replaces_the_back_off() -> None:
     assert waits(ProviderRateLimitError("x", retry_after_s=20)) == [20, 20, 20, 20]
     assert waits(ProviderRateLimitError("x", retry_after_s=0)) == [0, 0, 0, 0]
     assert waits(ProviderRateLimitError("x", retry_after_s=60)) == [60, 60, 60, 60]
 
 
-def test_a_provider_that_asks_for_a_very_long_wait_is_not_waited_for() -> None:
+def test_a_very_long_requested_wait_ends_the_retries() -> None:
     assert waits(ProviderRateLimitError("x", retry_after_s=60.1)) == []
 
 
-def test_sessions_that_were_turned_away_together_do_not_come_back_together() -> None:
+def test_sessions_rejected_together_do_not_retry_together() -> None:
     chances = iter([0.0, 1.0, 0.5, 0.25])
     policy = RetryPolicy(chance=lambda: next(chances))
 
@@ -81,7 +81,7 @@ def test_sessions_that_were_turned_away_together_do_not_come_back_together() -> 
 
 
 @pytest.mark.parametrize(("asked", "longest"), [(0, 0), (0.5, 0.75), (20, 20.5)])
-def test_chance_only_lengthens_a_wait_that_the_provider_asks_for(asked: float, longest: float) -> None:
+def test_jitter_only_lengthens_a_requested_wait(asked: float, longest: float) -> None:
     error = ProviderRateLimitError("x", retry_after_s=asked)
 
     assert waits(error, RetryPolicy(chance=lambda: 0.0)) == [asked] * 4

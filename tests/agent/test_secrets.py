@@ -1,4 +1,4 @@
-"""What is taken out of texts and events, and what is left alone."""
+"""Mask secrets in texts and events."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ def secrets(*values: str) -> Secrets:
     return made
 
 
-def test_a_value_is_masked_wherever_it_stands_also_as_json() -> None:
+def test_a_secret_is_masked_everywhere_also_in_its_json_forms() -> None:
     mask = secrets(SECRET)
     for shown in (SECRET, json.dumps(SECRET)[1:-1], json.dumps(SECRET, ensure_ascii=False)[1:-1]):
         assert mask(f"a {shown} b{shown}") == "a [redacted] b[redacted]"
     assert mask("nothing to hide") == "nothing to hide"
 
 
-def test_a_longer_secret_is_masked_whole_though_it_begins_with_a_shorter_one() -> None:
+def test_a_secret_that_begins_with_a_shorter_one_is_masked_whole() -> None:
     assert secrets("abcd", "abcdefgh")("abcdefgh abcd") == "[redacted] [redacted]"
 
 
-def test_space_around_a_value_does_not_matter_and_its_long_lines_are_hidden_one_by_one() -> None:
+def test_surrounding_space_is_ignored_and_long_lines_are_masked_one_by_one() -> None:
     mask = secrets("  line-one-of-the-key\nline-two-of-the-key\nend\n", "token\n")
     assert mask("1. line-two-of-the-key and token, end") == "1. [redacted] and [redacted], end"
 
 
-def test_what_occurs_by_chance_is_refused_and_nothing_is_added() -> None:
+def test_a_short_value_is_refused_and_nothing_is_added() -> None:
     mask = Secrets()
     with pytest.raises(InvalidRequestError, match="4 characters"):
         mask.add(["long enough", "abc"])
@@ -47,20 +47,20 @@ def test_what_occurs_by_chance_is_refused_and_nothing_is_added() -> None:
 
 
 @pytest.mark.parametrize("cls", get_args(events.EventPayload), ids=lambda cls: cls.type)
-def test_every_event_is_masked_but_for_its_ids_and_is_itself_where_there_is_nothing_to_mask(
+def test_every_event_is_masked_except_for_its_ids_and_returned_unchanged_without_secrets(
     cls: type[events.Payload],
 ) -> None:
     payload = sample(cls, 2)
     masked = secrets("text-")
 
-    shown = events.Event("", "", None, masked.over(payload)).wire()["data"]
+    shown = events.Event("", "", None, masked.mask(payload)).wire()["data"]
     ids = events.Event("", "", None, payload).wire()["data"]
 
     assert {name: value for name, value in shown.items() if name.endswith("Id")} == {
         name: value for name, value in ids.items() if name.endswith("Id")
     }
-    assert secrets("elsewhere").over(payload) is payload
-    assert Secrets().over(payload) is payload
+    assert secrets("elsewhere").mask(payload) is payload
+    assert Secrets().mask(payload) is payload
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_every_event_is_masked_but_for_its_ids_and_is_itself_where_there_is_noth
         (["aaaa"], "aaaaaaaaa"),
     ],
 )
-def test_a_text_in_pieces_is_masked_as_the_whole_and_no_piece_tells_a_secret(values: list[str], text: str) -> None:
+def test_a_text_in_pieces_is_masked_like_the_whole_text(values: list[str], text: str) -> None:
     mask = secrets(*values)
     for size in range(1, len(text) + 1):
         stream = MaskedStream(mask)
-        told = "".join(stream.feed(text[place : place + size]) for place in range(0, len(text), size))
-        assert told + stream.rest() == mask(text)
+        shown = "".join(stream.feed(text[place : place + size]) for place in range(0, len(text), size))
+        assert shown + stream.flush() == mask(text)

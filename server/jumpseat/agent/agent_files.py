@@ -1,4 +1,4 @@
-"""What a custom agent is that lies in a file, not in the hands of a client."""
+"""Custom agents defined in files, as opposed to those that a client registers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from jumpseat_protocol.sessions import CustomAgentConfig
 
 
 class AgentFile(CustomAgentConfig):
-    """One agent; ``name`` is that of its file, without the suffix. ``path`` is the file.
+    """A custom agent read from the file ``path``; ``name`` is the file's name without its suffix.
 
-    Its servers are as its file has them. Where it is not ``user_invocable``, it is for programs to select.
+    MCP servers keep the form they have in the file. Only programs select an agent that is not ``user_invocable``.
     """
 
     path: str

@@ -4,7 +4,7 @@ A conversation is a list of :class:`Message`; an adapter turns it into its provi
 Blocks that only one provider understands keep ``provider`` (the adapter family that made them) and
 ``provider_data`` (its raw JSON), so that they can be replayed exactly to the provider that made them and
 rewritten for every other one.
-This module holds no JSON codec and no I/O.
+This module contains no JSON codec and no I/O.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 NATIVE: Final = "native"
-"""Key in the ``provider_data`` of a call: how the model wrote a call of its own that became one of ours."""
+"""Key in the ``provider_data`` of a tool call: the provider-specific call that was translated into it."""
 
 
 @dataclass(slots=True)
 class Citation:
-    """A source for ``start``..``end`` (character offsets) of the text block that holds it."""
+    """A source cited for the characters ``start`` to ``end`` (exclusive) of the text block that holds it."""
 
     kind: str
     url: str | None = None
@@ -41,7 +41,7 @@ class TextBlock:
 
 @dataclass(slots=True)
 class ReasoningBlock:
-    """What the model thought. ``provider_data`` carries signatures and encrypted forms for exact replay."""
+    """The model's reasoning. ``provider_data`` carries signatures and encrypted forms for exact replay."""
 
     text: str
     provider: str | None = None
@@ -50,7 +50,7 @@ class ReasoningBlock:
 
 @dataclass(slots=True)
 class ImageBlock:
-    """An image, base64 encoded. ``label`` is a line of text that goes before it (a file name, say)."""
+    """A base64-encoded image. ``label`` is a line of text sent before it, such as its file name."""
 
     data: str
     mime_type: str
@@ -59,7 +59,7 @@ class ImageBlock:
 
 @dataclass(slots=True)
 class DocumentBlock:
-    """A document (PDF, text), base64 encoded."""
+    """A base64-encoded document, such as a PDF or a text."""
 
     data: str
     mime_type: str
@@ -68,11 +68,11 @@ class DocumentBlock:
 
 @dataclass(slots=True)
 class ToolUseBlock:
-    """A call the model asks for.
+    """A tool call requested by the model.
 
-    ``arguments_json`` is the exact text the model wrote: it is echoed to the model byte for byte.
-    ``arguments`` is the same text parsed, or ``None`` where it is not a JSON object. A call with a ``problem`` is
-    not run, but answered with it: how it is written is wrong, and the model can do better.
+    ``arguments_json`` is the exact text written by the model; it is echoed to the model byte for byte.
+    ``arguments`` is the same text parsed, or ``None`` where it is not a JSON object. A malformed call has a
+    ``problem``: it is not run, and the problem is its result, so that the model can correct the call.
     """
 
     id: str
@@ -86,7 +86,7 @@ class ToolUseBlock:
 
 @dataclass(slots=True)
 class ToolResultBlock:
-    """The one answer to one :class:`ToolUseBlock`. ``images`` reach models with vision only."""
+    """The result of one :class:`ToolUseBlock`. ``images`` are sent to models with vision only."""
 
     tool_use_id: str
     tool_name: str
@@ -97,7 +97,7 @@ class ToolResultBlock:
 
 @dataclass(slots=True)
 class HostedToolUseBlock:
-    """A tool the provider runs itself (web search, code execution)."""
+    """A call of a tool that the provider runs itself, such as web search or code execution."""
 
     id: str
     name: str
@@ -108,7 +108,7 @@ class HostedToolUseBlock:
 
 @dataclass(slots=True)
 class HostedToolResultBlock:
-    """What a provider-hosted tool returned. ``text`` is a readable form for other providers."""
+    """The result of a provider-hosted tool. ``text`` is a readable form for other providers."""
 
     tool_use_id: str
     text: str
@@ -134,15 +134,15 @@ class AssistantMessage:
     role: Literal["assistant"] = "assistant"
 
     def text(self) -> str:
-        """All text of the message, joined without separators."""
+        """Return all text of the message, joined without separators."""
         return "".join(block.text for block in self.blocks if isinstance(block, TextBlock))
 
     def reasoning(self) -> str:
-        """All readable reasoning of the message."""
+        """Return all readable reasoning of the message, joined without separators."""
         return "".join(block.text for block in self.blocks if isinstance(block, ReasoningBlock))
 
     def tool_uses(self) -> list[ToolUseBlock]:
-        """The calls of the message in the model's order."""
+        """Return the tool calls of the message in the model's order."""
         return [block for block in self.blocks if isinstance(block, ToolUseBlock)]
 
 

@@ -1,4 +1,4 @@
-"""A client as a session sees it: someone to deliver events to, and to ask what it declared it can answer."""
+"""The session's view of a client: it receives events and answers the kinds of questions it registered for."""
 
 from __future__ import annotations
 
@@ -22,62 +22,62 @@ from jumpseat_protocol.sessions import ClientCommand, ClientTool
 
 
 class Client(Protocol):
-    """One connection.
+    """The connection to one client.
 
-    Delivery never blocks and never fails; a client that is gone simply gets nothing. The questions raise
-    :class:`~jumpseat.errors.ClientCallError` where the client fails, is gone, or answers what it should not.
+    Delivery never blocks and never fails; events for a disconnected client are dropped. All questions raise
+    :class:`~jumpseat.errors.ClientCallError` if the client fails, is disconnected, or returns an invalid answer.
     """
 
     def deliver(self, session_id: str, event: Event) -> None:
-        """Send one event. Events arrive in the order of the calls."""
+        """Send one event. Events arrive in the order of these calls."""
         ...
 
     async def drained(self) -> None:
-        """Wait until the client has read most of what it was sent."""
+        """Wait until the client has read most of the data sent to it."""
         ...
 
     async def invoke_hook(self, session_id: str, hook_type: str, hook_input: JsonObject) -> JsonObject | None:
-        """Let a hook speak; ``None`` where it has nothing to say."""
+        """Call a hook of the client and return its output; ``None`` where the hook has no opinion."""
         ...
 
     async def ask_user(
         self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
     ) -> UserInputResponse:
-        """Put a question to the person behind the client."""
+        """Ask the user a question."""
         ...
 
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        """Put a plan to the person behind the client."""
+        """Ask the user to approve a plan."""
         ...
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-        """Ask the person whether to go on with the model that the provider chooses."""
+        """Ask the user whether to continue with a model chosen by the provider."""
         ...
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
-        """Let the client rewrite sections of the system message."""
+        """Let the client rewrite sections of the system message; both mappings are from name to text."""
         ...
 
     async def provider_token(self, session_id: str, provider_name: str) -> str:
-        """Ask for the bearer token of a provider."""
+        """Return the client's bearer token for a provider."""
         ...
 
     async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
-        """Ask for the GitHub token of a session, by the registration that the client gave for it."""
+        """Return the GitHub token of a session, identified by the token provider that the client registered."""
         ...
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
-        """Have the client make a model request."""
+        """Start a model request that the client sends in our place."""
         ...
 
     async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
-        """Send a piece of that request's body, or take the request back."""
+        """Send a chunk of such a request's body, or cancel the request."""
         ...
 
 
 @dataclass(slots=True)
 class Attachment:
-    """What one client brought to one session."""
+    """The capabilities, tools and commands of one client in one session."""
 
     client: Client
     handles_permissions: bool = False
@@ -94,4 +94,4 @@ class Attachment:
     files: EditorFiles | None = None
     terminals: EditorTerminals | None = None
     leaving: bool = False
-    """It is on its way out: its hook has been told."""
+    """The client is being detached: its hook for the end of the session has been called."""

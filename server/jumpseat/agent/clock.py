@@ -1,4 +1,4 @@
-"""Times as the wire writes them."""
+"""Times in the wire's format."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> str:
-    """Now, in ISO 8601 in UTC with milliseconds: ``2026-01-01T00:00:00.000Z``."""
+    """Return the current time in UTC as ISO 8601 with milliseconds: ``2026-01-01T00:00:00.000Z``."""
     return iso_time(time.time())
 
 
 def iso_time(seconds: float) -> str:
-    """Seconds since 1970 in the same form."""
+    """Format seconds since the Unix epoch like :func:`utc_now`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

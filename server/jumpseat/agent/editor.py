@@ -1,4 +1,4 @@
-"""What an editor may lend to the tools of a session: its buffers and its terminals."""
+"""The buffers and terminals that an editor makes available to the tools of a session."""
 
 from __future__ import annotations
 
@@ -7,38 +7,41 @@ from typing import Protocol
 
 
 class EditorFiles(Protocol):
-    """Texts as the editor has them, with changes that are not saved yet."""
+    """Files as the editor shows them, including unsaved changes."""
 
     async def read(self, path: Path) -> str | None:
-        """The text of a file; ``None`` where the editor has nothing to say of it, and the disk is right."""
+        """Return the text of a file; ``None`` if the editor does not serve it and the disk is to be read."""
         ...
 
     async def write(self, path: Path, text: str) -> bool:
-        """Change or make a file by way of the editor; ``False`` where it does not do so at all.
+        """Write a file through the editor; return ``False`` if the editor cannot write files at all.
 
         Raises:
-            ClientCallError: it would not, or could not.
+            ClientCallError: the editor refused or failed to write the file.
         """
         ...
 
 
 class EditorTerminal(Protocol):
-    """One command in a terminal of the editor. All raise ``ClientCallError`` where the editor fails or is gone."""
+    """A command in a terminal of the editor.
+
+    All methods raise :class:`~jumpseat.errors.ClientCallError` if the editor fails or is disconnected.
+    """
 
     async def output(self) -> tuple[str, bool]:
-        """All output that is kept, and whether its beginning was dropped."""
+        """Return the retained output, and whether its beginning was dropped."""
         ...
 
     async def wait(self) -> int:
-        """The exit code, when it has ended; of one that a signal has ended, as shells report it."""
+        """Wait for the command and return its exit code; 128 + N after signal N, as shells report it."""
         ...
 
     async def kill(self) -> None:
-        """End the command."""
+        """Kill the command."""
         ...
 
     async def release(self) -> None:
-        """Be done with it; what it has shown stays on the screen."""
+        """Release the terminal; its output stays visible in the editor."""
         ...
 
 
@@ -46,11 +49,12 @@ class EditorTerminals(Protocol):
     """The terminals of the editor."""
 
     async def run(self, call_id: str, command: str, cwd: Path, environ: dict[str, str]) -> EditorTerminal:
-        """Run a command line in bash, shown with the tool call; ``environ`` comes on top of the editor's own.
+        """Run a command line in bash in a terminal shown with the tool call ``call_id``.
 
-        One that is opened for a caller who was cancelled is given back.
+        ``environ`` is added to the editor's own environment. A terminal that opens after its caller was cancelled
+        is released.
 
         Raises:
-            ClientCallError: the editor did not.
+            ClientCallError: the editor did not open a terminal.
         """
         ...

@@ -1,4 +1,4 @@
-"""What a session needs from the rest of the server. Implemented in ``adapters``, ``store`` and ``tools``."""
+"""The interfaces that a session needs of ``adapters``, ``store`` and ``tools``, which implement them."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from jumpseat_protocol.sessions import ClientTool
 
 
 class EventLog(Protocol):
-    """Where persisted events go."""
+    """The log of a session's persisted events."""
 
     @property
     def path(self) -> Path:
-        """The file that others may read."""
+        """The path of the log file, which other processes may read."""
         ...
 
     def append(self, event: Event) -> None:
-        """Write one event; when this returns, killing the process no longer loses it.
+        """Write one event. Once this returns, the event survives the death of the process.
 
         Raises:
-            StoreError: it could not be written.
+            StoreError: the event could not be written.
         """
         ...
 
     def sync_soon(self) -> None:
-        """Have what was written brought to the disk, off the path of the caller."""
+        """Schedule an ``fsync`` of the log; returns at once."""
         ...
 
 
 AskToken: TypeAlias = Callable[[str], Awaitable[str]]
-"""Gives the bearer token for the provider of that name; ``default`` is the one of ``provider``."""
+"""Returns the bearer token for a provider by its name; ``default`` names the session's ``provider``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A model ready to be called. ``wire_name`` is what its provider calls it.
+    """A model ready to be called. ``wire_name`` is the provider's name for it.
 
-    ``info`` is what was said of it, and governs requests. ``filled`` has in its gaps what else is known.
-    ``find_auto`` gives the model by which the same provider chooses one itself, where it has that.
+    ``info`` holds the facts stated by the user or the provider, and governs requests. ``filled`` is ``info`` with
+    its gaps filled from the list of known models. ``find_auto`` returns the name under which the provider chooses a
+    model itself, or ``None`` where it has no such name.
     """
 
     model: Model
@@ -56,15 +57,15 @@ class ResolvedModel:
 
     @property
     def known(self) -> ModelInfo:
-        """All that is known of the model: to inform with, not to decide what it may be asked for."""
+        """Everything known about the model: for information, not for deciding what a request may contain."""
         return self.filled or self.info
 
 
 class ModelSource(Protocol):
-    """Finds the model a session wants."""
+    """Resolves the model of a session."""
 
     def check(self, settings: SessionSettings) -> None:
-        """Say at once what is wrong with the settings, without any I/O.
+        """Validate the settings that concern the model, without I/O.
 
         Raises:
             JumpseatError: the provider or its settings cannot work.
@@ -72,83 +73,83 @@ class ModelSource(Protocol):
         ...
 
     async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
-        """Find the model; may ask the provider for its list, once.
+        """Resolve the model; may fetch the provider's list of models, once.
 
-        ``ask_token`` is asked, before every request, for the bearer token of a provider whose client gives one.
+        ``ask_token`` is called before every request to a provider whose bearer token comes from the client.
 
         Raises:
-            ProviderError: the provider refused.
-            JumpseatError: nothing is configured, or wrongly.
+            ProviderError: the provider refused to list its models.
+            JumpseatError: no model is configured, or its configuration is invalid.
         """
         ...
 
     def unfit_settings(self, settings: SessionSettings) -> list[str]:
-        """The adapter settings that the session's model cannot be given, as far as that is known at once."""
+        """Return the adapter settings, by name, that the session's model is known not to take; does no I/O."""
         ...
 
     def refuses_tools(self, resolved: ResolvedModel) -> None:
-        """Keep in mind that the provider of a model does not let it call tools."""
+        """Remember that the provider of a model refuses requests with tools."""
         ...
 
 
 class ToolRunner(Protocol):
-    """All tools of one session."""
+    """The tools of one session."""
 
     async def look(self, prompt: str) -> None:
-        """Look for tools that are new, or mentioned in a prompt that is about to be said."""
+        """Discover new tools, and those mentioned in a prompt that is about to be sent."""
         ...
 
     def in_words(self, prompt: str) -> str:
-        """A prompt with the ``@{name}`` of tools and groups in words."""
+        """Replace mentions of tools and groups, ``@{name}``, by words for the model."""
         ...
 
     def instructions(self) -> str:
-        """What the tools have for the system message."""
+        """Return the tools' part of the system message."""
         ...
 
     def specs(self, needed: str | None = None) -> list[ToolSpec]:
-        """The tools the model may see now, with one that is ``needed``."""
+        """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred."""
         ...
 
     def deferred(self) -> list[ToolSpec]:
-        """Those that it may call and has yet to look for."""
+        """Return the tools that the model may call but has to search for first."""
         ...
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:
-        """The names of the tools that the model may see now, or would see with other ``settings``."""
+        """Return the names of the tools available to the model, now or with other ``settings``."""
         ...
 
     def check(self, tools: Mapping[str, ClientTool]) -> None:
-        """Judge the tools a client brings.
+        """Validate the tools that a client registers.
 
         Raises:
-            InvalidRequestError: one would hide a built-in tool without saying so.
+            InvalidRequestError: a tool would hide a built-in one without declaring that it overrides it.
         """
         ...
 
     async def ready(self) -> None:
-        """Wait for tools that are just being started, but not for long; a turn that begins wants them."""
+        """Wait for a short time for tools that are being started, before a turn begins."""
         ...
 
     def origin(self, name: str) -> ToolOrigin | None:
-        """The MCP server that the tool of that name is of."""
+        """Return the MCP server that provides a tool; ``None`` if the tool is not from an MCP server."""
         ...
 
     def intention(self, call: ToolUseBlock) -> str | None:
-        """A few words for the user on what ``call`` is about to do."""
+        """Summarize in a few words for the user what ``call`` is about to do."""
         ...
 
     def shell_info(self, call: ToolUseBlock) -> ShellToolInfo | None:
-        """What a shell command touches, as far as its text tells."""
+        """Return what a shell command touches, as far as its text shows; ``None`` for other tools."""
         ...
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
-        """Run the calls of one answer; returns whether the turn ends here.
+        """Run the calls of one answer, and return whether the turn ends after them.
 
         **Contract:** emits exactly one ``tool.execution_complete`` per call, also when cancelled.
         """
         ...
 
     async def close(self, grace_s: float | None = None) -> None:
-        """End what the tools have running; commands get ``grace_s`` to do so by themselves."""
+        """Stop everything that the tools have running; commands get ``grace_s`` seconds to end by themselves."""
         ...

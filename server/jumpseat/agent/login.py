@@ -1,4 +1,4 @@
-"""Who a session is to a provider whose models are behind an account."""
+"""A session's GitHub identity, for providers whose models need an account."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from jumpseat.agent.blocks import JsonObject
 
 
 class Login(Protocol):
-    """One identity. ``host`` is the URL of the site that knows it, ``name`` and ``facts`` are what it knows.
+    """An account on GitHub. ``host`` is the URL of the site, ``name`` the user's login.
 
-    ``auth_type`` is the protocol's word for where it comes from.
+    ``facts`` are further properties of the account that the site returned. ``auth_type`` is the protocol's word for
+    the origin of the credentials.
     """
 
     @property
@@ -26,9 +27,9 @@ class Login(Protocol):
     def facts(self) -> JsonObject | None: ...
 
     async def token(self) -> str:
-        """The secret that stands for it now. Never to be kept: another one may be given the next time.
+        """Return the current token. Callers must not store it, since the next call may return another one.
 
         Raises:
-            ProviderAuthError: there is none.
+            ProviderAuthError: no token is available.
         """
         ...

@@ -1,4 +1,4 @@
-"""What a model has learnt for later sessions: one fact each, for a repository or for the user."""
+"""Memories: facts that a model stores for later sessions, for a repository or for the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MemoryScope: TypeAlias = Literal["repository", "user"]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One fact. ``citations`` say where it was learnt, ``score`` is how often it held less how often not."""
+    """A remembered fact. ``citations`` name its sources; ``score`` is its votes in favour minus those against."""
 
     fact: str
     subject: str = ""
@@ -25,29 +25,29 @@ class Memories(Protocol):
     """The memories of all sessions."""
 
     def enabled(self, settings: SessionSettings) -> bool:
-        """Whether the session keeps any."""
+        """Return whether memories are enabled for the session."""
         ...
 
     def repository(self, settings: SessionSettings) -> str | None:
-        """The repository that the session works in, as ``owner/name``, where that is known."""
+        """Return the repository that the session works in as ``owner/name``; ``None`` if it is unknown."""
         ...
 
     def recall(self, settings: SessionSettings) -> list[Memory]:
-        """Those that a session in this place has, what held most often first."""
+        """Return the memories for the session's repository and user, those with the highest score first."""
         ...
 
     def store(self, settings: SessionSettings, memory: Memory, reason: str) -> None:
-        """Keep one; a fact that is there already counts once more.
+        """Store a memory; storing a known fact again is a vote for it.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the memory cannot be written.
         """
         ...
 
     def vote(self, settings: SessionSettings, memory: Memory, vote: int, reason: str) -> None:
-        """Count for or against one; what counts for nothing is forgotten.
+        """Add ``vote``, 1 or -1, to a memory's score; a memory whose score reaches zero is deleted.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the change cannot be written.
         """
         ...

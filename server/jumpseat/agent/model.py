@@ -1,7 +1,7 @@
-"""What the loop needs of a model: one request in, one stream of model events out.
+"""The interface of a model: one request in, one stream of model events out.
 
-The loop talks to a :class:`Model`. HTTP providers become one through an adapter and ``adapters/transport/http.py``;
-the scripted model is one directly. Nothing here knows JSON-RPC or HTTP.
+The loop calls a :class:`Model`. An HTTP provider becomes one through an adapter and ``adapters/transport/http.py``;
+the scripted model implements the interface directly. Nothing here knows JSON-RPC or HTTP.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
 
 ReasoningEffort: TypeAlias = str
-"""``low``, ``medium``, ``high``, ``xhigh``, ``max``, or whatever else a provider calls its levels."""
+"""``low``, ``medium``, ``high``, ``xhigh``, ``max``, or another level of the provider."""
 
 StopReason: TypeAlias = Literal[
     "end_turn", "tool_use", "max_tokens", "refusal", "content_filter", "stop_sequence", "pause_turn"
 ]
-"""``refusal``: the model would not; ``content_filter``: a filter of the provider ended what it said.
-``pause_turn``: the provider runs tools of its own and wants to be called again to go on."""
+"""``refusal``: the model declined to answer; ``content_filter``: a filter of the provider stopped the answer.
+``pause_turn``: the provider is running hosted tools and has to be called again to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOrigin:
-    """The MCP server that has a tool, and that server's name for it."""
+    """The MCP server that provides a tool, and that server's name for the tool."""
 
     server: str
     tool: str
@@ -33,7 +33,7 @@ class ToolOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model sees it, but for its ``origin``. ``parameters`` is a JSON Schema of type object."""
+    """A tool offered to a model. ``parameters`` is a JSON Schema of type object; ``origin`` is not sent."""
 
     name: str
     description: str
@@ -43,7 +43,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """How freely the model may call tools; ``name`` goes with ``specific``."""
+    """The constraint on tool calls in the answer; ``name`` is set in mode ``specific``."""
 
     mode: Literal["auto", "required", "none", "specific"] = "auto"
     name: str | None = None
@@ -52,7 +52,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class HostedTool:
-    """A tool that the provider runs itself, by our name for it; ``options`` are in the provider's words."""
+    """A tool that the provider runs itself. ``name`` is ours; ``options`` are the provider's."""
 
     name: str
     options: JsonObject = field(default_factory=dict[str, Any])
@@ -63,11 +63,11 @@ StructuredOutput: TypeAlias = Literal["always", "without_tools", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can be asked for beyond text and calls.
+    """The features of a model beyond text and tool calls.
 
-    ``hosted_tools`` are names of :class:`HostedTool`; ``structured_output`` tells when the form of an answer can be
-    asked for in a field of its own. ``images`` tells whether it can be shown any. ``citations`` is whose form they
-    have, of the two that clients know.
+    ``hosted_tools`` are names of :class:`HostedTool`. ``structured_output`` is when a request can carry a response
+    format. ``images`` is whether the model takes images. ``citations`` is the provider whose citation format the
+    model uses, of the two that clients know.
     """
 
     hosted_tools: frozenset[str] = frozenset()
@@ -88,11 +88,11 @@ class ResponseFormat:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call of a model: everything a provider may need, in neutral form.
+    """A provider-neutral model request.
 
     ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
-    ``headers`` are the caller's extra headers of this prompt
-    and win over those of the endpoint. Limits are in tokens. ``unasked`` is a call that no user has asked for.
+    ``headers`` are the prompt's extra headers and override those of the endpoint. Limits are in tokens.
+    ``unasked`` marks a request that no user has initiated.
     """
 
     model: str
@@ -115,7 +115,7 @@ class ModelRequest:
 
 
 CREDITS_PER_DOLLAR: Final = 100
-"""GitHub's AI credits, in which the wire counts money:
+"""GitHub's AI credits, the wire's unit of money:
 https://docs.github.com/en/copilot/concepts/billing/usage-based-billing-for-individuals"""
 
 NANO: Final = 1_000_000_000
@@ -123,11 +123,11 @@ NANO: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call; zero where the provider reports nothing.
+    """The tokens used by one model call; zero where the provider reports nothing.
 
-    ``input_tokens`` is the whole prompt, parts read from or written to a cache included; ``output_tokens``
-    includes reasoning. ``nano_aiu`` is what the Copilot API says the call took of the plan, in 10^-9 credits;
-    ``cost`` is the price of the call where the provider tells it, in US dollars.
+    ``input_tokens`` is the whole prompt, including parts read from or written to a cache; ``output_tokens``
+    includes reasoning. ``nano_aiu`` is the charge to the plan reported by the Copilot API, in 10^-9 credits;
+    ``cost`` is the price of the call in US dollars where the provider reports it.
     """
 
     input_tokens: int = 0
@@ -140,12 +140,12 @@ class Usage:
 
 
 ToolProtocol: TypeAlias = Literal["native", "xml"]
-"""How a model is told of tools and calls them: as its provider's wire has it, or as XML in its text."""
+"""How tools are offered and called: through the provider's API, or as XML in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model costs, in US dollars per million tokens; ``None`` means unknown, or not offered."""
+    """The prices of a model in US dollars per million tokens; ``None`` means unknown, or not offered."""
 
     input: float
     output: float
@@ -153,7 +153,7 @@ class Price:
     cache_write: float | None = None
 
     def amounts(self) -> dict[str, float]:
-        """What is known, by the names that clients know it by."""
+        """Return the known prices by their wire names."""
         named = {
             "input": self.input,
             "output": self.output,
@@ -162,8 +162,8 @@ class Price:
         }
         return {name: amount for name, amount in named.items() if amount is not None}
 
-    def of(self, usage: Usage) -> float:
-        """What a call costs, in US dollars. Where the cache has no price of its own, it costs what input does."""
+    def total(self, usage: Usage) -> float:
+        """Return the price of a call in US dollars. Cached tokens without a price cost as much as input."""
         read, written = usage.cache_read_tokens, usage.cache_write_tokens
         fresh = max(usage.input_tokens - read - written, 0)
         cached = read * (self.input if self.cache_read is None else self.cache_read)
@@ -172,16 +172,16 @@ class Price:
 
 
 DEFAULT_CONTEXT_WINDOW: Final = 128_000
-"""In tokens, where nothing is known of a model."""
+"""The context window assumed for an unknown model, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model; ``None`` means unknown. Limits are in tokens.
+    """The known facts about a model; ``None`` means unknown. Limits are in tokens.
 
-    ``id`` is the name that clients use. ``tools`` tells whether its provider lets it call tools; ``tool_protocol``
-    is what the user has decided. ``wires`` are the API paths that serve it, ``multiplier`` is its price in
-    requests of the plan, ``price`` that in money, ``enabled`` tells whether it can be used as things are.
+    ``id`` is the name that clients use. ``tools`` is whether the provider accepts tools for it; ``tool_protocol``
+    is the user's choice. ``wires`` are the API paths that serve the model. ``multiplier`` is its price in requests
+    of the plan, ``price`` its price in money. ``enabled`` is whether the account can use it now.
     """
 
     id: str
@@ -203,12 +203,12 @@ class ModelInfo:
 
     @property
     def window(self) -> int:
-        """The context window, or what is taken for it."""
+        """The context window in tokens, or the default for unknown models."""
         return self.context_window or DEFAULT_CONTEXT_WINDOW
 
     @property
     def prompt_limit(self) -> int:
-        """What of the window a request can fill. Many providers keep room for the longest answer."""
+        """The largest prompt in tokens. Many providers reserve room in the window for the longest answer."""
         if self.max_prompt_tokens:
             return min(self.max_prompt_tokens, self.window)
         return self.window - min(self.max_output_tokens or 0, self.window // 2)
@@ -226,7 +226,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of a call's arguments. ``name`` is known from the first piece on; the text may be empty."""
+    """A piece of a call's arguments. ``name`` is set from the first piece on; ``arguments`` may be empty."""
 
     id: str
     name: str
@@ -235,7 +235,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The end of every successful stream, exactly once: the whole answer, normalised."""
+    """The whole, normalised answer: the last event of every successful stream."""
 
     message: AssistantMessage
     stop_reason: StopReason
@@ -251,28 +251,28 @@ class Model(Protocol):
     """A model that can be called.
 
     **Contract:** ``stream`` yields deltas only when ``request.stream`` is true, and ends with exactly one
-    :class:`Completed`, or raises a :class:`~jumpseat.errors.ProviderError`. It does not retry: the loop does.
+    :class:`Completed`, or raises a :class:`~jumpseat.errors.ProviderError`. It does not retry; the loop does.
     Leaving the context cancels the request and releases its connection.
     """
 
     @property
     def adapter_name(self) -> str:
-        """What the adapter is called."""
+        """The name of the adapter."""
         ...
 
     @property
     def signs_as(self) -> str:
-        """What blocks carry in ``provider`` that can be given back to this model exactly."""
+        """The ``provider`` of blocks that can be sent back to this model unchanged."""
         ...
 
     def capabilities(self, model: str) -> Capabilities:
-        """What can be asked of ``model``, which is the name on the provider's wire."""
+        """Return the features of ``model``, named as on the provider's wire."""
         ...
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         """Call the model.
 
         Raises:
-            ProviderError: the call failed; its class and ``retryable`` say how.
+            ProviderError: the call failed; its class and ``retryable`` give the kind of failure.
         """
         ...

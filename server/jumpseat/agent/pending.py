@@ -1,4 +1,4 @@
-"""Questions a session has put to its clients and not had answered yet. The first answer wins."""
+"""Questions to clients that are not answered yet. The first answer wins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A = TypeVar("A")
 
 @dataclass(slots=True)
 class Pending(Generic[Q, A]):
-    """One open question. ``question`` is kept so that clients that join later can be shown it."""
+    """An open question. ``question`` is kept for clients that join later."""
 
     id: str
     question: Q
@@ -22,7 +22,7 @@ class Pending(Generic[Q, A]):
     _answered: anyio.Event = field(default_factory=anyio.Event)
 
     async def answer(self) -> A:
-        """Wait for the answer, as long as it takes."""
+        """Wait for the answer without a time limit."""
         await self._answered.wait()
         return self._answer[0]
 
@@ -33,19 +33,19 @@ class Pending(Generic[Q, A]):
 
 
 class PendingRequests(Generic[Q, A]):
-    """All open questions of one kind."""
+    """The open questions of one kind."""
 
     def __init__(self) -> None:
         self._open: dict[str, Pending[Q, A]] = {}
 
     def ask(self, question: Q) -> Pending[Q, A]:
-        """Register a question; whoever asks must :meth:`close` it whatever happens."""
+        """Register a question. The caller must :meth:`close` it in any case."""
         pending = Pending[Q, A](str(uuid.uuid4()), question)
         self._open[pending.id] = pending
         return pending
 
     def answer(self, request_id: str, answer: A) -> bool:
-        """Settle a question; ``False`` where it is unknown or was answered before."""
+        """Answer a question; return ``False`` if it is unknown or has been answered before."""
         pending = self._open.pop(request_id, None)
         if pending is None:
             return False
@@ -53,13 +53,13 @@ class PendingRequests(Generic[Q, A]):
         return True
 
     def close(self, pending: Pending[Q, A]) -> None:
-        """Forget a question: answers that come now are late."""
+        """Remove a question; later answers to it are rejected."""
         self._open.pop(pending.id, None)
 
     def open(self) -> list[Pending[Q, A]]:
         return list(self._open.values())
 
     def close_all(self, answer: A) -> None:
-        """Settle all open questions with the same answer."""
+        """Give all open questions the same answer."""
         for pending in list(self._open.values()):
             self.answer(pending.id, answer)

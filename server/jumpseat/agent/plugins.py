@@ -1,4 +1,4 @@
-"""What a plugin is: a folder that brings skills, agents and MCP servers to sessions."""
+"""Plugins: folders that add skills, agents and MCP servers to sessions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from jumpseat.agent.settings import SessionSettings
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin. Skills lie in ``skill_folders``, agents in ``agent_folders``; servers are in ``mcp_files``, or in
-    ``mcp_servers`` by name."""
+    """A plugin in a folder.
+
+    ``skill_folders`` and ``agent_folders`` contain its skills and agents. Its MCP servers are configured in
+    ``mcp_files``, or in ``mcp_servers`` by name.
+    """
 
     folder: Path
     name: str
@@ -25,12 +28,12 @@ class Plugin:
 
 
 class Plugins(Protocol):
-    """The plugins of all sessions of a process."""
+    """The plugins of all sessions."""
 
     def folders(self, settings: SessionSettings) -> list[Path]:
-        """Where those of a session should lie; looks at nothing."""
+        """Return the folders of a session's plugins, whether they exist or not; does no I/O."""
         ...
 
     def of(self, settings: SessionSettings) -> list[Plugin]:
-        """Those of a session that are there, as their files stand now."""
+        """Read the plugins of a session that exist."""
         ...

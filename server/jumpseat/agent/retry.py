@@ -1,4 +1,4 @@
-"""When a failed model call is tried again, and after how long."""
+"""The policy for retrying failed model calls."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 from jumpseat.errors import ProviderError, ProviderTransportError
 
 LONGEST_SCATTER_S: Final = 1.0
-"""How much a wait that a provider asks for is lengthened at most."""
+"""The most that jitter adds to a wait requested by a provider, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Back-off doubles from ``first_wait_s`` up to ``longest_wait_s``.
+    """Exponential back-off, doubling from ``first_wait_s`` up to ``longest_wait_s``.
 
-    A provider that asks for a longer wait than ``longest_asked_wait_s`` is not waited for: the user should know.
-    ``jitter``, from 0 to 1, is the share of each wait that chance decides: sessions that were turned away together
-    would come back together. A wait that was asked for only ever gets longer by it.
+    A provider that requests a longer wait than ``longest_asked_wait_s`` is not retried, so that the user learns of
+    it. ``jitter``, from 0 to 1, is the random share of each wait, which keeps sessions that were rejected together
+    from retrying together. It only ever lengthens a wait requested by a provider.
     """
 
     attempts: int = 5
@@ -31,10 +31,10 @@ class RetryPolicy:
     chance: Callable[[], float] = field(default=random.random, repr=False)
 
     def wait_s(self, error: ProviderError, attempt: int) -> float | None:
-        """Seconds to wait after failed attempt number ``attempt`` (from 1); ``None`` to give up."""
+        """Return the seconds to wait after attempt number ``attempt`` (from 1) failed; ``None`` to give up."""
         attempts = self.attempts
         if isinstance(error, ProviderTransportError) and error.refused:
-            # Where nothing listens, nothing will answer in the next half minute either.
+            # A refused connection means that no server is running, and none will be in half a minute.
             attempts = min(attempts, self.attempts_refused)
         if not error.retryable or attempt >= attempts:
             return None
@@ -43,13 +43,13 @@ class RetryPolicy:
         return self._scattered(error.retry_after_s) if error.retry_after_s <= self.longest_asked_wait_s else None
 
     def pause_s(self, error: ProviderError, attempt: int) -> float:
-        """Seconds to wait before an attempt that a client has asked for, whatever this policy thinks of it."""
+        """Return the seconds to wait before a retry that a client has requested, whether retryable or not."""
         if error.retry_after_s is not None:
             return self._scattered(min(error.retry_after_s, self.longest_asked_wait_s))
         return self._back_off_s(attempt)
 
     def _back_off_s(self, attempt: int) -> float:
-        # The exponent is bounded: a client may ask for more attempts than a float has powers of two.
+        # The exponent is bounded because a client may request more attempts than a float has powers of two.
         whole = min(self.first_wait_s * 2 ** min(attempt - 1, 32), self.longest_wait_s)
         return whole * (1 - self.jitter * self.chance())
 

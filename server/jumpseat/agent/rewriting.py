@@ -1,4 +1,4 @@
-"""Models that ask another one in other words: with XML for tools, or with a tool for the form of the answer."""
+"""Models that wrap another one and rewrite requests and events, as for tool calls in XML or structured output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jumpseat.agent.model import Capabilities, Model, ModelEvent, ModelRequest
 
 
 class RewritingModel:
-    """A model that asks ``inner``. What it asks is :meth:`asked`, what becomes of the events :meth:`told`."""
+    """A model that sends rewritten requests to ``inner`` and rewrites the events of its answers."""
 
     def __init__(self, inner: Model) -> None:
         self.inner = inner
@@ -26,27 +26,27 @@ class RewritingModel:
     def capabilities(self, model: str) -> Capabilities:
         return self.inner.capabilities(model)
 
-    def asked(self, request: ModelRequest) -> ModelRequest:
-        """What ``inner`` is asked for ``request``."""
+    def rewrite_request(self, request: ModelRequest) -> ModelRequest:
+        """Return the request to ``inner`` for ``request``."""
         raise NotImplementedError
 
-    def told(self, request: ModelRequest) -> Rewriter | None:
-        """What makes the events for ``request`` of those of ``inner``; ``None`` leaves them as they are."""
+    def rewriter_for(self, request: ModelRequest) -> Rewriter | None:
+        """Return the rewriter for the events of the answer to ``request``; ``None`` leaves them unchanged."""
         raise NotImplementedError
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
-        rewriter = self.told(request)
-        async with self.inner.stream(self.asked(request)) as events:
+        """See :meth:`jumpseat.agent.model.Model.stream`."""
+        rewriter = self.rewriter_for(request)
+        async with self.inner.stream(self.rewrite_request(request)) as events:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 
 class Rewriter:
-    """Makes events of events, for one answer."""
+    """Rewrites the events of one answer."""
 
     def events_for(self, event: ModelEvent) -> Iterable[ModelEvent]:
-        """What the client of the model gets for ``event``, which may be nothing."""
+        """Return the events to yield in place of ``event``, possibly none."""
         raise NotImplementedError
 
 
@@ -65,8 +65,8 @@ class _Rewritten:
         return self._waiting.popleft()
 
 
-def as_sent(model: Model, request: ModelRequest) -> ModelRequest:
-    """What a provider is asked for ``request``, whatever stands before it."""
+def provider_request(model: Model, request: ModelRequest) -> ModelRequest:
+    """Return the request that reaches the provider for ``request``, after all rewriting."""
     while isinstance(model, RewritingModel):
-        request, model = model.asked(request), model.inner
+        request, model = model.rewrite_request(request), model.inner
     return request

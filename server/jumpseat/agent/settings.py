@@ -1,4 +1,4 @@
-"""What a session is set up with, in the domain's terms. Changed by create, resume and the option methods only."""
+"""The settings of a session. Only creation, resumption and the option methods change them."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SessionSettings:
-    """``model`` is the name the client asked for, ``None`` for the server's default.
+    """All settings of one session.
 
-    ``config_discovery`` tells whether the project may bring skills of its own; ``memory`` is unset where the server
-    decides.
-    ``adapter_settings`` are values for the ``schema`` of the model's adapter.
-    ``config_discovery`` lets what lies in the working directory count, where the folder is trusted.
-    ``provider``, ``providers``, ``login`` and ``mcp_servers`` hold secrets, which live here and in no file;
-    ``stored_mcp_logins`` tells whether MCP servers get the tokens that the user has logged in for.
-    ``lost_mcp_servers`` are servers that a resumed session had, with what of them was therefore not kept;
-    ``lost_agent_servers`` the same of custom agents, by their names.
-    ``continue_on_auto_mode`` lets the provider choose another model, unasked, where this one is rate limited.
-    ``found_agents`` are those that lie in files, once they were looked for.
-    ``infinite_sessions`` is unset where the server decides.
-    ``agent`` names the custom agent that the session works as, and ``default_excluded_tools`` are left out where
-    none says what tools it has.
+    ``model``: the name requested by the client; ``None`` for the server's default.
+    ``adapter_settings``: values for the ``schema`` of the model's adapter.
+    ``provider``, ``providers``, ``login``, ``mcp_servers``: contain secrets, and are therefore in no file.
+    ``continue_on_auto_mode``: lets the provider choose another model, unasked, when this one is rate limited.
+    ``agent``: the name of the selected custom agent.
+    ``default_excluded_tools``: excluded unless the custom agent lists its tools.
+    ``found_agents``: custom agents read from files.
+    ``stored_mcp_logins``: whether MCP servers get the tokens of the user's stored logins.
+    ``lost_mcp_servers``: MCP servers of a resumed session that cannot be restored, by name, each with the parts of
+    its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
+    ``config_discovery``: whether configuration in the working directory, such as skills, is used if it is trusted.
+    ``infinite_sessions``, ``memory``: ``None`` leaves the decision to the server.
     """
 
     cwd: Path
@@ -98,28 +97,28 @@ class SessionSettings:
 
     @property
     def custom_agent(self) -> CustomAgentConfig | None:
-        """The custom agent that the session works as; ``None`` where it works as itself."""
+        """The selected custom agent; ``None`` if there is none."""
         if self.agent is None:
             return None
         return next((one for one in self.agents if one.name == self.agent), None)
 
     @property
     def agents(self) -> list[CustomAgentConfig]:
-        """All custom agents that are known; of two with one name, that of the client counts."""
+        """All known custom agents; one registered by the client hides one from a file with the same name."""
         names = {one.name for one in self.custom_agents}
         return [*self.custom_agents, *(one for one in self.found_agents if one.name not in names)]
 
     def for_model(self) -> SessionSettings:
-        """These, with the model and the reasoning effort that the custom agent wants."""
+        """Return these settings with the custom agent's model and reasoning effort, if it has any."""
         agent = self.custom_agent
         if agent is None or (agent.model is None and agent.reasoning_effort is None):
             return self
         model = agent.model or self.model
-        # What suits one model may be unknown to another.
+        # The session's effort may be unknown to the agent's model.
         effort = agent.reasoning_effort or (self.reasoning_effort if model == self.model else None)
         return replace(self, model=model, reasoning_effort=effort)
 
     def named_tools(self) -> list[str]:
-        """What the client, or the custom agent, names of tools, patterns included."""
+        """Return the names and patterns of tools listed by the client and by the custom agent."""
         agent = self.custom_agent
         return [*(self.available_tools or ()), *((agent.tools or ()) if agent else ())]

@@ -1,4 +1,4 @@
-"""What a skill is: instructions for one kind of task, in a folder with whatever they need."""
+"""Skills: instructions for one kind of task, in a folder with the files they need."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "pe
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill. ``path`` is its file, ``folder`` is what paths in it are relative to.
+    """A skill. ``path`` is its file; paths in the instructions are relative to ``folder``.
 
-    ``project`` is the folder of the project, ``plugin`` the plugin that it was found in. Where it is not
-    ``for_models``, only people call it.
+    ``project`` is the folder of the project, or ``plugin`` the plugin, that contains the skill. A skill that is not
+    ``for_models`` can only be called by the user.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Skill:
         return self.path.parent
 
     def listed(self, *, enabled: bool) -> LoadedSkill:
-        """As lists show it."""
+        """Return the skill in wire form."""
         return LoadedSkill(
             name=self.name,
             description=self.description,
@@ -49,25 +49,25 @@ class Skill:
 
 
 class Skills(Protocol):
-    """The skills of one session. They are looked for when first needed, and again when asked to."""
+    """The skills of one session, read when first needed and again on request."""
 
     def all(self) -> list[Skill]:
-        """All there are, disabled ones too; of two with one name, the first that was found."""
+        """Return all skills, including disabled ones; of two with the same name, the first one found."""
         ...
 
     def is_enabled(self, name: str) -> bool: ...
 
     def body(self, skill: Skill) -> str:
-        """What it tells the model, as it stands in its file now.
+        """Read the instructions of a skill from its file.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the file cannot be read.
         """
         ...
 
 
 class NoSkills:
-    """The skills of a session that has none."""
+    """The skills of a session without skills."""
 
     def all(self) -> list[Skill]:
         return []
@@ -76,4 +76,4 @@ class NoSkills:
         return False
 
     def body(self, skill: Skill) -> str:
-        raise AssertionError(f"nobody has given the skill {skill.name}")
+        raise AssertionError(f"unknown skill {skill.name!r}")

@@ -54,7 +54,7 @@ def read(ctx: Context, params: EventLogReadParams) -> EventLogReadResult | Await
     most = min(params.max, MOST)
 
     def records() -> list[dict[str, Any]]:
-        return ctx.process.secrets.over_records(read_log(path).records)
+        return ctx.process.secrets.mask_records(read_log(path).records)
 
     if (params.cursor is None and params.direction == "backward") or (params.cursor or "").startswith("b"):
         return _backward(session, params.cursor, fits, most, records)

@@ -13,7 +13,7 @@ from jumpseat_protocol.sessions import SessionParams
 def session_get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
     """All of them in order, beginning with ``session.start``, in the shape they were announced in."""
     session = ctx.registry.live(params.session_id)
-    records = ctx.process.secrets.over_records(read_log(ctx.registry.folder(session).log.path).records)
+    records = ctx.process.secrets.mask_records(read_log(ctx.registry.folder(session).log.path).records)
     if ctx.connection.protocol == 2:
         records = [readable(record) for record in records if record["type"] not in BROADCASTS]
     return {"events": records}

@@ -47,4 +47,4 @@ def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResu
         }
         for one in permissions.questions.pending.open()
     ]
-    return PendingRequestsResult(items=ctx.process.secrets.over(items))
+    return PendingRequestsResult(items=ctx.process.secrets.mask(items))

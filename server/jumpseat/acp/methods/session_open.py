@@ -43,7 +43,7 @@ async def load(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Bring a session back and tell all that was said in it, before the answer."""
     view = await _resume(door, params)
     log = read_log(door.ctx.registry.folder(view.session).log.path)
-    masked = door.ctx.process.secrets.over_records(log.records)
+    masked = door.ctx.process.secrets.mask_records(log.records)
     view.replay(decode_payload(record["type"], record.get("data")) for record in masked)
     return await _opened(door, view)
 

@@ -102,4 +102,4 @@ def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
     if usage.nano_aiu:
         return round(usage.nano_aiu / NANO / CREDITS_PER_DOLLAR, 9)
     price = resolved.known.price
-    return round(price.of(usage), 9) if price is not None and usage.input_tokens else None
+    return round(price.total(usage), 9) if price is not None and usage.input_tokens else None

@@ -196,9 +196,9 @@ class _MaskedDeltas:
         self._streams[key] = (stream, delta)
         return _with_text(delta, stream.feed(delta.arguments if isinstance(delta, ToolCallDelta) else delta.text))
 
-    def rest(self) -> Iterator[_Delta]:
+    def flush(self) -> Iterator[_Delta]:
         for stream, delta in self._streams.values():
-            if text := stream.rest():
+            if text := stream.flush():
                 yield _with_text(delta, text)
 
 
@@ -231,7 +231,7 @@ async def _stream_answer(
     async with resolved.model.stream(request) as stream:
         async for event in stream:
             if isinstance(event, Completed):
-                for rest in masked.rest() if masked else ():
+                for rest in masked.flush() if masked else ():
                     _show(session, shown, rest)
                 return event
             _show(session, shown, masked.feed(event) if masked else event)

@@ -21,7 +21,7 @@ from jumpseat.agent.model_calls.hosted_tools import beside_hosted, hosted_for_ca
 from jumpseat.agent.model_calls.structured import able_to_answer, format_for_call
 from jumpseat.agent.model_calls.tool_choice import choice_for_call
 from jumpseat.agent.model_calls.tool_protocol import able_to_call
-from jumpseat.agent.rewriting import as_sent
+from jumpseat.agent.rewriting import provider_request
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, JumpseatError
@@ -50,7 +50,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     finally:
         # What it mentions was not said.
         await session.tools.look("")
-    return resolved, as_sent(able_to_answer(able_to_call(resolved), request).model, request)
+    return resolved, provider_request(able_to_answer(able_to_call(resolved), request).model, request)
 
 
 async def system_message(session: Session) -> str:

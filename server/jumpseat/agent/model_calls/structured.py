@@ -115,11 +115,11 @@ def able_to_answer(resolved: ResolvedModel, request: ModelRequest) -> ResolvedMo
 class FinalToolModel(RewritingModel):
     """A model that gives its last answer as the call of a tool, which is text to everybody else."""
 
-    def asked(self, request: ModelRequest) -> ModelRequest:
+    def rewrite_request(self, request: ModelRequest) -> ModelRequest:
         tool = _FinalTool.of(request)
-        return request if tool is None else tool.asked(request)
+        return request if tool is None else tool.rewrite_request(request)
 
-    def told(self, request: ModelRequest) -> _AsText | None:
+    def rewriter_for(self, request: ModelRequest) -> _AsText | None:
         tool = _FinalTool.of(request)
         return None if tool is None else _AsText(tool, streamed=request.stream)
 
@@ -150,7 +150,7 @@ class _FinalTool:
         text = f"Give the final answer{about}. Call it once, alone, when everything else is done."
         return cls(ToolSpec(name, text, schema), wrapped)
 
-    def asked(self, request: ModelRequest) -> ModelRequest:
+    def rewrite_request(self, request: ModelRequest) -> ModelRequest:
         """``request`` with the tool in place of the form."""
         choice = request.tool_choice or ToolChoice()
         tools = [] if choice.mode == "none" else request.tools

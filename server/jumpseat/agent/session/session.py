@@ -158,7 +158,7 @@ class Session:
         Raises:
             StoreError: a persisted event could not be written; nobody was told of it.
         """
-        payload = self.services.secrets.over(payload) if self.services.secrets else payload
+        payload = self.services.secrets.mask(payload) if self.services.secrets else payload
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
@@ -427,7 +427,7 @@ class Session:
         self._announce_ephemeral(payload, client)
 
     def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
-        payload = self.services.secrets.over(payload)
+        payload = self.services.secrets.mask(payload)
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
         self._announce(event, only)
         return event

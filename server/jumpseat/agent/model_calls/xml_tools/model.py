@@ -48,7 +48,7 @@ class XmlToolModel(RewritingModel):
         real = self.inner.capabilities(model)
         return replace(real, structured_output="without_tools") if real.structured_output == "always" else real
 
-    def asked(self, request: ModelRequest) -> ModelRequest:
+    def rewrite_request(self, request: ModelRequest) -> ModelRequest:
         schemas = {tool.name: tool.parameters for tool in request.tools}
         system = request.system
         if offers_tools(request):
@@ -58,7 +58,7 @@ class XmlToolModel(RewritingModel):
         choice = request.tool_choice if request.hosted_tools else None
         return replace(request, system=system, messages=messages, tools=[], tool_choice=choice)
 
-    def told(self, request: ModelRequest) -> _WithCalls | None:
+    def rewriter_for(self, request: ModelRequest) -> _WithCalls | None:
         return _WithCalls(request) if offers_tools(request) else None
 
 
