@@ -13,20 +13,29 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check coverage mutants bench clean
 
 help:
-	@echo "make demo    show an agent at work, offline, without any key"
-	@echo "make test    run the tests            (ARGS='-k resume' to choose)"
-	@echo "make check   format, lint, and types for Linux, macOS and Windows"
-	@echo "make bench   measure start, memory and turns"
-	@echo "make clean   remove all that make has made"
+	@echo "make demo      show an agent at work, offline, without any key"
+	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
+	@echo "make check     format, lint, and types for Linux, macOS and Windows"
+	@echo "make coverage  measure which branches the tests reach"
+	@echo "make mutants   seed faults into the server and count those that the tests catch"
+	@echo "make bench     measure start, memory and turns"
+	@echo "make clean     remove all that make has made"
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+coverage: $(VENV)/.installed-coverage
+	COVERAGE_FILE=$(VENV)/.coverage $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --timeout 300 \
+	  --cov --cov-config tests/coverage.toml --cov-report term:skip-covered $(ARGS)
+
+mutants: $(VENV)/.installed-coverage
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 check: $(VENV)/.installed-check
 	$(BIN)/python -m ruff format --check .
@@ -39,7 +48,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) .test-tools .hypothesis .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .test-tools .mutants .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is younger than pyproject.toml as long as what it stands for is installed.
@@ -53,6 +62,10 @@ $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-check: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[test,check]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
+
+$(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[test,coverage]'
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(BIN)/python:

@@ -113,7 +113,8 @@ async def fork_server(argv: Sequence[str], environ: Mapping[str, str], cwd: Path
     (out, their_out), (err, their_err), (status, their_status) = os.pipe(), os.pipe(), os.pipe()
     their_in, into = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)
     theirs = [their_in, their_out, their_err, their_status]
-    message = json.dumps({"argv": ["jumpseat", *argv], "env": dict(environ), "cwd": str(cwd)})
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    message = json.dumps({"argv": ["jumpseat", *argv], "env": dict(environ), "cwd": str(cwd), "test": test})
     socket.send_fds(_preloaded(), [message.encode()], theirs)
     for descriptor in theirs:
         os.close(descriptor)

@@ -1,9 +1,12 @@
-"""A process that has imported the server and forks one for whoever asks: hundreds of tests need not import it each.
+"""Import the server once and fork a process per request, so that a thousand tests do not import it each.
 
-Started by :mod:`tests.support.forked` with one end of a socket as its stdin. A message there is ``{"argv", "env",
-"cwd"}`` and brings four descriptors: stdin, stdout and stderr of the server, and where to write its pid and, after
-its end, its exit code, a line each. What is forked runs the ``jumpseat`` command from its first line on. The
-process ends with the socket, and imports nothing else: whatever is here, each server has.
+:mod:`tests.support.forked` starts this program with one end of a socket as its stdin. A message on the socket is
+``{"argv", "env", "cwd", "test"}`` with four file descriptors: stdin, stdout and stderr of the server, and a pipe
+for its pid and, after its end, its exit code, one line each. The forked process runs the ``jumpseat`` command from
+its first line on. The program ends with the socket.
+
+Modules that the server imports late are imported here too, and pydantic's validators are built: each forked server
+would otherwise repeat that work, which takes longer than most tests. Tests about late imports start the executable.
 """
 
 from __future__ import annotations
@@ -17,7 +20,11 @@ import socket
 import sys
 from contextlib import suppress
 from importlib import import_module
-from types import FrameType
+from pkgutil import walk_packages
+from types import FrameType, ModuleType
+from typing import cast
+
+from pydantic import BaseModel
 
 _MESSAGE_BYTES = 1 << 16
 
@@ -27,8 +34,8 @@ def main() -> None:
     # As the console script has it, and without what lies beside this file.
     sys.path[0] = os.path.dirname(sys.executable)
     gc.disable()
-    for what_the_command_imports in ("jumpseat.cli", "jumpseat.app"):
-        import_module(what_the_command_imports)
+    _import_all()
+    _build_models()
     from jumpseat.__main__ import main as jumpseat
 
     gc.freeze()
@@ -65,12 +72,41 @@ def main() -> None:
             os.close(stream)
 
 
+def _import_all() -> None:
+    """Import every module of the server and the packages behind them."""
+    # As `jumpseat.__main__` does: without its command, httpx is half as large.
+    cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
+    import_module("jumpseat.app")
+    from jumpseat.mcp.loading import spare_server_side
+
+    spare_server_side()
+    for package in ("jumpseat", "jumpseat_protocol"):
+        for module in walk_packages(import_module(package).__path__, f"{package}."):
+            # A script and a pytest plugin; importing either does something.
+            if module.name not in ("jumpseat.__main__", "jumpseat.testing"):
+                import_module(module.name)
+
+
+def _build_models() -> None:
+    """Build the validators that pydantic would build at the first use of each model."""
+    pending: list[type[BaseModel]] = [BaseModel]
+    while pending:
+        for model in pending.pop().__subclasses__():
+            pending.append(model)
+            if not model.__pydantic_complete__:
+                # Generic models and those of other packages may name types that nobody has imported.
+                model.model_rebuild(raise_errors=False)
+
+
 def _do_nothing(_signal: int, _frame: FrameType | None) -> None:
     """A handler."""
 
 
-def _become(argv: list[str], env: dict[str, str], cwd: str) -> None:
+def _become(argv: list[str], env: dict[str, str], cwd: str, test: str) -> None:
     os.chdir(cwd)
+    if (measuring := sys.modules.get("coverage")) is not None and (current := measuring.Coverage.current()):
+        # As pytest-cov names what the test itself runs.
+        current.switch_context(f"{test}|run")
     os.environ.clear()
     os.environ.update(env)
     sys.argv[:] = argv
