@@ -78,24 +78,29 @@ ROOMS: dict[str, set[str]] = {
         "tools",
     },
     "mcp": {"agent", "agent.conversation", "agent.session", "errors", "process_groups", "tools"},
-    "registry": {
-        *("agent", "agent.conversation", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
-        *("errors", "store", "tools", "tools.builtin", "tools.orchestrator"),
+    "sessions": {
+        *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
+        *("agent.session", "agent.turns", "errors", "mcp", "store"),
+        *("tools", "tools.orchestrator"),
     },
-    "handlers": {
-        *("adapters.declared", "adapters.models", "adapters.recording", "adapters.transport"),
-        *("agent", "agent.compaction", "agent.conversation", "agent.model_calls", "agent.permissions"),
-        *("agent.session", "agent.turns", "errors", "mcp", "registry", "store"),
-        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator"),
+    "handlers": {"agent", "errors", "mcp", "sessions", "store"},
+    "handlers.session": {
+        *("agent", "agent.compaction", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
+        *("errors", "handlers", "mcp", "sessions", "store"),
     },
-    "rpc": {"errors", "handlers"},
+    "handlers.jumpseat": {
+        *("adapters.declared", "adapters.recording", "adapters.transport"),
+        *("agent", "agent.model_calls", "errors", "sessions", "tools", "tools.declared"),
+    },
+    # The handlers are imported by their names in `rpc/routes.py`.
+    "rpc": {"errors", "handlers", "sessions"},
     "acp.translation": {"agent", "errors", "rpc", "store"},
-    "acp.editor": {"acp.translation", "agent", "agent.session", "agent.turns", "errors", "handlers", "store"},
+    "acp.editor": {"acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions", "store"},
     "acp.methods": {
-        *("acp.editor", "acp.translation", "agent", "agent.session", "agent.turns", "errors", "handlers"),
+        *("acp.editor", "acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions"),
         *("rpc", "store"),
     },
-    "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "handlers", "rpc"},
+    "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "sessions", "rpc"},
     "script": {"adapters", "agent", "errors", "process_groups"},
     "testing": {"adapters", "script"},
     "console": {
@@ -105,7 +110,7 @@ ROOMS: dict[str, set[str]] = {
     "mcp_console": {"config", "errors", "mcp", "store"},
     "app": {
         *("acp", "adapters.models", "agent", "agent.permissions", "agent.session", "cli", "config", "errors"),
-        *("handlers", "mcp", "registry", "rpc", "services", "store", "tools", "tools.builtin"),
+        *("mcp", "rpc", "services", "sessions", "store", "tools", "tools.builtin"),
         "tools.orchestrator",
     },
     "__main__": {"app", "cli", "console", "mcp_console", "script"},

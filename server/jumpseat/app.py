@@ -30,14 +30,14 @@ from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.cli import Options
 from jumpseat.config import CompactionConfig, Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
-from jumpseat.handlers.context import Context
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
-from jumpseat.registry import SessionRegistry
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
 from jumpseat.services.web import ConfiguredWeb
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals

@@ -89,7 +89,9 @@ async def test_an_agent_of_a_file_can_be_named_when_a_session_is_opened_and_come
 
     assert current["name"] == "reviewer"
     assert system.endswith(f"\n\n{PROMPT}")
-    assert refused["message"] == "agent: 'nobody' is not one of customAgents, nor in a file: 'reviewer'"
+    assert (
+        refused["message"] == "agent: unknown agent 'nobody'; the agents in customAgents and in files: 'reviewer'"
+    )
 
 
 async def test_projects_users_and_plugins_bring_agents_and_the_nearest_counts(tmp_path: Path) -> None:

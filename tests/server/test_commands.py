@@ -64,7 +64,7 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
         assert await listed(includeClientCommands=False) == builtin
         for name in ("/", "  "):
             error = await server.wire.refused("session.create", {"commands": [{"name": name}]})
-            assert error["message"] == f"{name!r} cannot be the name of a command"
+            assert error["message"] == f"command name {name!r} is empty"
         bad: list[Any] = [[{"name": ""}], [{}], {"name": "x"}, ["x"]]
         for wrong in bad:
             assert (await server.wire.refused("session.create", {"commands": wrong}))["code"] == -32602

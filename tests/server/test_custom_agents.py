@@ -86,7 +86,7 @@ async def test_the_agent_of_a_session_can_be_named_when_it_is_opened(tmp_path: P
     assert system.endswith("\n\nYou are plain.")
     assert "bash" in tools
     assert told["data"] == {"agentName": "plain", "agentDisplayName": "plain", "tools": None}
-    assert refused["message"] == "agent: 'nobody' is not one of customAgents, nor in a file: 'plain'"
+    assert refused["message"] == "agent: unknown agent 'nobody'; the agents in customAgents and in files: 'plain'"
     assert unknown["message"] == "unknown agent 'nobody'; the agents of this session: 'reviewer', 'plain'"
 
 

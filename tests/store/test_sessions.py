@@ -18,7 +18,7 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
-from jumpseat.registry import SessionRegistry
+from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.sessions import SessionFolder, SessionStore, Workspace, shorten, workspace_of
 from jumpseat.tools.orchestrator.orchestrator import Environment
 from jumpseat_protocol import events

@@ -15,10 +15,10 @@ from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, a
 from jumpseat.acp.routes import find_notified, find_route
 from jumpseat.acp.translation.errors import error_of
 from jumpseat.errors import ClientCallError
-from jumpseat.handlers.context import Context
 from jumpseat.rpc.connection import DELTAS, PATIENCE_S
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
 from jumpseat.rpc.transport import LINES, Wire
+from jumpseat.sessions.context import Context
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     ExitPlanModeParams,

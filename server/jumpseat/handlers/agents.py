@@ -6,25 +6,32 @@ from collections.abc import Iterator
 
 import anyio.to_thread
 
-from jumpseat.handlers.context import Context
-from jumpseat.handlers.paths import absolute
-from jumpseat.handlers.session_agent import info_of
+from jumpseat.agent.agent_files import AgentFile
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.paths import absolute_path
 from jumpseat.store.agents import PROJECT_FOLDERS, find_agents
-from jumpseat_protocol.agents import AgentDiscoveryPath, AgentListResult, AgentPathsResult, AgentsDiscoverParams
+from jumpseat_protocol.agents import (
+    AgentDiscoveryPath,
+    AgentInfo,
+    AgentListResult,
+    AgentPathsResult,
+    AgentsDiscoverParams,
+)
+from jumpseat_protocol.sessions import CustomAgentConfig
 
 
 async def discover(ctx: Context, params: AgentsDiscoverParams) -> AgentListResult:
-    """The agents in some projects and, unless they are left out, of the user."""
+    """Return the agents of some projects and, unless excluded, of the user."""
     library = ctx.process.agents
-    places = [place for project in params.project_paths for place in library.project_places(absolute(project))]
+    places = [place for project in params.project_paths for place in library.project_places(absolute_path(project))]
     if not params.exclude_host_agents:
         places += library.personal()
     found = await anyio.to_thread.run_sync(find_agents, places)
-    return AgentListResult(agents=[info_of(agent) for agent in found.items])
+    return AgentListResult(agents=[agent_to_wire(agent) for agent in found.items])
 
 
 def get_discovery_paths(ctx: Context, params: AgentsDiscoverParams) -> AgentPathsResult:
-    """Where agents are looked for, there or not."""
+    """Return the folders that are searched for agents, whether they exist or not."""
     return AgentPathsResult(paths=list(_paths(ctx, params)))
 
 
@@ -32,7 +39,7 @@ def _paths(ctx: Context, params: AgentsDiscoverParams) -> Iterator[AgentDiscover
     for project in params.project_paths:
         for name in PROJECT_FOLDERS:
             yield AgentDiscoveryPath(
-                path=str(absolute(project) / name),
+                path=str(absolute_path(project) / name),
                 scope="project",
                 preferred_for_creation=name == PROJECT_FOLDERS[0],
                 project_path=project,
@@ -40,3 +47,24 @@ def _paths(ctx: Context, params: AgentsDiscoverParams) -> Iterator[AgentDiscover
     if not params.exclude_host_agents:
         for place in ctx.process.agents.personal():
             yield AgentDiscoveryPath(path=str(place.path), scope="user", preferred_for_creation=True)
+
+
+def agent_to_wire(agent: CustomAgentConfig, *, with_prompt: bool = False) -> AgentInfo:
+    """Describe an agent to clients.
+
+    Its MCP servers are left out: their configuration may hold keys, and the client may not be the one that gave it.
+    """
+    file = agent if isinstance(agent, AgentFile) else None
+    return AgentInfo(
+        name=agent.name,
+        display_name=agent.display_name or agent.name,
+        description=agent.description,
+        id=agent.name,
+        path=file.path if file else None,
+        source=file.source if file else None,
+        user_invocable=file.user_invocable if file else True,
+        tools=agent.tools,
+        model=agent.model,
+        skills=agent.skills,
+        prompt=agent.prompt if with_prompt else None,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 
 from jumpseat.errors import AuthenticationRequiredError
-from jumpseat.handlers.context import Context
+from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.server import ConnectParams, ConnectResult
 from jumpseat_protocol.version import __version__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from jumpseat.agent.clock import utc_now
-from jumpseat.handlers.context import Context
+from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.server import PingParams, PingResult
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.handlers.context import Context
+from jumpseat.sessions.context import Context
 from jumpseat_protocol.server import AddFilterValuesParams, OkResult
 
 

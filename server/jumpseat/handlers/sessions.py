@@ -1,4 +1,4 @@
-"""``sessions.*``: looking after the sessions on the disk."""
+"""``sessions.*``: opening, copying and maintaining the sessions on the disk."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import logging
 from contextlib import suppress
 
 import anyio.to_thread
+from pydantic import ValidationError
 
-from jumpseat.errors import JumpseatError, SessionNotFoundError
-from jumpseat.handlers.context import Context
-from jumpseat.handlers.session_shutdown import session_shutdown
+from jumpseat.agent.client import Attachment
+from jumpseat.errors import InvalidRequestError, JumpseatError, SessionNotFoundError, UnsupportedError
+from jumpseat.sessions.changes import set_session_name
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.ending import shut_down_session
+from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat_protocol.maintenance import (
     BulkDeleteResult,
     EnrichMetadataParams,
@@ -20,23 +24,105 @@ from jumpseat_protocol.maintenance import (
     KnownMetadata,
     LastForContextParams,
     NonEmptyIdsParams,
+    OpenOptions,
     PruneOldParams,
     PruneOldResult,
     SessionIdsParams,
     SessionIdsResult,
     SessionsListParams,
+    SessionsOpenParams,
+    SessionsOpenResult,
     SizesResult,
 )
+from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.server import EmptyParams
-from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionParams
-from jumpseat_protocol.state import EmptyResult, ShutdownParams
+from jumpseat_protocol.sessions import (
+    SessionCreateParams,
+    SessionIdResult,
+    SessionListResult,
+    SessionMetadata,
+    SessionParams,
+    SessionResumeParams,
+)
+from jumpseat_protocol.state import (
+    EmptyResult,
+    ForkParams,
+    ForkResult,
+)
 
 log = logging.getLogger(__name__)
 
 DAY_S = 24 * 60 * 60
 
+NOT_FOUND = SessionsOpenResult(status="not_found")
 
-def sessions_list(ctx: Context, params: SessionsListParams) -> SessionListResult:
+
+async def open_session(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResult:
+    """Open it for this connection, which gets its events from then on."""
+    match params.kind:
+        case "create":
+            return await _create(ctx, params)
+        case "resume":
+            return await _resume(ctx, params, ctx.registry.store.find(_named(params)))
+        case "resumeLast":
+            return await _resume(ctx, params, ctx.registry.store.best_for(params.context))
+        case "attach":
+            return _attach(ctx, _named(params))
+        case "remote" | "cloud" | "handoff":
+            raise UnsupportedError(f"sessions.open of kind {params.kind!r}")
+
+
+async def _create(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResult:
+    if not params.emit_start:
+        raise UnsupportedError("sessions.open without session.start")
+    try:
+        wanted = SessionCreateParams.model_validate(_given(params.options))
+    except ValidationError:
+        raise InvalidRequestError(f"{params.options.session_id!r} cannot be the id of a session") from None
+    session = await create_session(ctx, wanted)
+    if params.options.name:
+        set_session_name(ctx, session, params.options.name, by_user=True)
+    return SessionsOpenResult(status="created", session_id=session.id, startup_prompts=[])
+
+
+async def _resume(ctx: Context, params: SessionsOpenParams, session_id: str | None) -> SessionsOpenResult:
+    if session_id is None:
+        return NOT_FOUND
+    given = {**_given(params.options), "session_id": session_id, "disable_resume": not params.resume}
+    try:
+        await resume_session(ctx, SessionResumeParams.model_validate(given))
+    except SessionNotFoundError:
+        return NOT_FOUND
+    return SessionsOpenResult(status="resumed", session_id=session_id, startup_prompts=[])
+
+
+def _attach(ctx: Context, session_id: str) -> SessionsOpenResult:
+    try:
+        session = ctx.registry.live(session_id)
+    except SessionNotFoundError:
+        return NOT_FOUND
+    if ctx.connection not in session.clients:
+        session.attach(Attachment(ctx.connection, protocol=ctx.connection.protocol or PROTOCOL_VERSION))
+    return SessionsOpenResult(status="resumed", session_id=session_id, startup_prompts=[])
+
+
+def _named(params: SessionsOpenParams) -> str:
+    if not params.session_id:
+        raise InvalidRequestError(f"sessions.open of kind {params.kind!r} needs a sessionId")
+    return params.session_id
+
+
+def _given(options: OpenOptions) -> dict[str, object]:
+    return {name: value for name, value in options if value is not None}
+
+
+def fork(ctx: Context, params: ForkParams) -> ForkResult:
+    """Copy a session up to an event; the copy is resumed like any stored session."""
+    name = (params.name or "").strip() or None
+    return ForkResult(session_id=ctx.registry.fork(params.session_id, params.to_event_id, name), name=name)
+
+
+def list_sessions(ctx: Context, params: SessionsListParams) -> SessionListResult:
     """As ``session.list``, with less told of the older ones where that is enough."""
     found = ctx.registry.list(params.filter) if params.source != "remote" else []
     whole = len(found) if params.metadata_limit is None else params.metadata_limit
@@ -76,8 +162,9 @@ def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
 
 async def close(ctx: Context, params: SessionParams) -> EmptyResult:
     """As ``session.shutdown``; fine for a session that is not live."""
-    if await ctx.registry.settled(params.session_id) is not None:
-        await session_shutdown(ctx, ShutdownParams(session_id=params.session_id))
+    session = await ctx.registry.settled(params.session_id)
+    if session is not None:
+        await shut_down_session(ctx.registry, session, "routine")
     return EmptyResult()
 
 
@@ -92,6 +179,11 @@ def release_lock(ctx: Context, params: SessionParams) -> EmptyResult:
     with suppress(SessionNotFoundError):
         ctx.registry.store.existing(params.session_id).release()
     return EmptyResult()
+
+
+async def delete(ctx: Context, params: SessionParams) -> None:
+    """As ``session.delete``, but an unknown session is an error."""
+    await ctx.registry.delete(params.session_id)
 
 
 async def bulk_delete(ctx: Context, params: SessionIdsParams) -> BulkDeleteResult:
@@ -137,11 +229,6 @@ def get_event_file_path(ctx: Context, params: SessionParams) -> EventFilePathRes
 def list_non_empty_session_ids(ctx: Context, params: NonEmptyIdsParams) -> SessionIdsResult:
     """The sessions that were prompted, the last changed first."""
     return SessionIdsResult(session_ids=[one.session_id for one in ctx.registry.list()[: params.limit]])
-
-
-async def delete(ctx: Context, params: SessionParams) -> None:
-    """As ``session.delete``, but an unknown session is an error."""
-    await ctx.registry.delete(params.session_id)
 
 
 async def _delete(ctx: Context, session_id: str) -> int:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import anyio.to_thread
 
-from jumpseat.handlers.context import Context
-from jumpseat.handlers.paths import absolute
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.paths import absolute_path
 from jumpseat.store.skills import PROJECT_FOLDERS, Place, find_skills, project_places
 from jumpseat_protocol.skills import (
     ServerSkill,
-    SetDisabledSkillsParams,
-    SetSkillDisabledParams,
     SkillDiscoveryPath,
     SkillPathsParams,
     SkillPathsResult,
@@ -24,9 +22,9 @@ from jumpseat_protocol.wire import to_wire
 
 async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscoverResult:
     """The skills in some folders, in some projects and, unless they are left out, of the user."""
-    places = [Place(absolute(folder), "custom") for folder in params.skill_directories]
+    places = [Place(absolute_path(folder), "custom") for folder in params.skill_directories]
     for project in params.project_paths:
-        places += project_places(absolute(project))
+        places += project_places(absolute_path(project))
     if not params.exclude_host_skills:
         places += ctx.process.skills.personal()
     found = await anyio.to_thread.run_sync(find_skills, places)
@@ -48,20 +46,9 @@ def get_discovery_paths(ctx: Context, params: SkillPathsParams) -> SkillPathsRes
     return SkillPathsResult(paths=list(_paths(ctx, params)))
 
 
-def set_disabled_skills(ctx: Context, params: SetDisabledSkillsParams) -> None:
-    """Say which skills new sessions are not to have."""
-    ctx.process.user_settings.disable_skills(params.disabled_skills)
-
-
-def set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
-    """The same for one skill, there or not."""
-    others = [name for name in ctx.process.user_settings.disabled_skills() if name != params.name]
-    ctx.process.user_settings.disable_skills([*others, params.name] if params.disabled else others)
-
-
 def _paths(ctx: Context, params: SkillPathsParams) -> Iterator[SkillDiscoveryPath]:
     for project in params.project_paths:
-        folder = absolute(project)
+        folder = absolute_path(project)
         for name in PROJECT_FOLDERS:
             yield SkillDiscoveryPath(
                 path=str(folder / name),

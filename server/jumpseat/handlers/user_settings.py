@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.handlers.context import Context
+from jumpseat.sessions.context import Context
 from jumpseat.store.user_settings import KNOWN
 from jumpseat_protocol.maintenance import (
     UserSetting,
@@ -13,7 +13,7 @@ from jumpseat_protocol.maintenance import (
 from jumpseat_protocol.server import EmptyParams
 
 
-def settings_get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
+def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
     """All there are, set or not."""
     values = ctx.process.user_settings.get()
     return UserSettingsResult(
@@ -26,12 +26,12 @@ def settings_get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
     )
 
 
-def settings_set(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
+def set_settings(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
     """Change some, for the sessions that are created from now on. Nothing here takes precedence over the file."""
     ctx.process.user_settings.set(params.settings)
     return UserSettingsSetResult()
 
 
-def settings_reload(ctx: Context, params: EmptyParams) -> None:
+def reload(ctx: Context, params: EmptyParams) -> None:
     """Take note of what others have written."""
     ctx.process.user_settings.reload()

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.acp.translation.params import ClientCapabilities
 from jumpseat.agent.session.session import Session
-from jumpseat.handlers.context import Context
+from jumpseat.sessions.context import Context
 from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.turns.commands import available
 from jumpseat.errors import JumpseatError, SessionNotFoundError
-from jumpseat.handlers.models_list import models_for
+from jumpseat.sessions.models import session_models
 from jumpseat.store.files import read_text
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import SlashCommandInfo
@@ -227,7 +227,7 @@ class SessionView:
         ctx = self._door.ctx
         try:
             settings = self.session.settings
-            self.models = await models_for(ctx, settings)
+            self.models = await session_models(ctx, settings)
             if settings.model is None and ctx.models.default_id(settings) is None:
                 self._default_model = await ctx.models.default_name(settings)
             self.tell_options()

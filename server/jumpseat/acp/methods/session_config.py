@@ -12,8 +12,7 @@ from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.options import DEFAULT, EFFORT, MODE, MODEL, MODES, PERMISSIONS, mode_of, values_of
 from jumpseat.acp.translation.params import SetConfigOptionParams, SetModelParams, SetModeParams, SetTitleParams
 from jumpseat.errors import InvalidRequestError
-from jumpseat.handlers import session_mode, session_model
-from jumpseat_protocol.sessions import ModelSwitchParams, ModeSetParams
+from jumpseat.sessions.changes import set_reasoning_effort, set_session_name
 
 
 def set_mode(door: AcpContext, params: SetModeParams) -> dict[str, Any]:
@@ -52,11 +51,8 @@ async def set_config_option(door: AcpContext, params: SetConfigOptionParams) -> 
 
 def set_title(door: AcpContext, params: SetTitleParams) -> dict[str, Any]:
     """Name the session."""
-    from jumpseat.handlers import session_name
-    from jumpseat_protocol.state import NameSetParams
-
     view = door.view(params.session_id)
-    session_name.name_set(door.ctx, NameSetParams(session_id=view.session_id, name=params.title))
+    set_session_name(door.ctx, view.session, params.title, by_user=True)
     return {"title": params.title.strip()}
 
 
@@ -65,7 +61,7 @@ def _set_mode(door: AcpContext, view: SessionView, text: str) -> None:
     if mode is None:
         known = ", ".join(one_id for one_id, *_ in MODES)
         raise InvalidRequestError(f"there is no mode {text[:100]!r}: expected one of {known}")
-    session_mode.mode_set(door.ctx, ModeSetParams(session_id=view.session_id, mode=mode))
+    view.session.change_mode(mode)
 
 
 async def _set_model(door: AcpContext, view: SessionView, model: str) -> None:
@@ -77,7 +73,7 @@ async def _set_model(door: AcpContext, view: SessionView, model: str) -> None:
         raise InvalidRequestError(
             f"there is no model {model[:100]!r}: expected one of {', '.join(known) or 'none'}"
         )
-    session_model.switch_to(door.ctx, ModelSwitchParams(session_id=view.session_id, model_id=model))
+    view.session.use_model(model, "sdk")
 
 
 async def _set_effort(door: AcpContext, view: SessionView, effort: str) -> None:
@@ -87,18 +83,10 @@ async def _set_effort(door: AcpContext, view: SessionView, effort: str) -> None:
     if effort == DEFAULT:
         view.session.settings.reasoning_effort = None
         return
-    from jumpseat.handlers import session_model_settings
-    from jumpseat_protocol.state import ReasoningEffortParams
-
-    params = ReasoningEffortParams(session_id=view.session_id, reasoning_effort=effort)
-    await session_model_settings.set_reasoning_effort(door.ctx, params)
+    await set_reasoning_effort(door.ctx, view.session, effort)
 
 
 def _allow_all(door: AcpContext, view: SessionView, value: bool | str) -> None:
     if value not in (True, False, "on", "off"):
         raise InvalidRequestError(f"{PERMISSIONS!r} is to be 'on' or 'off'")
-    from jumpseat.handlers import session_permission_mode as permission_mode
-    from jumpseat_protocol.state import PermissionModeParams
-
-    mode = "allow-all" if value in (True, "on") else "manual"
-    permission_mode.set_mode(door.ctx, PermissionModeParams(session_id=view.session_id, mode=mode))
+    view.session.permissions.set_mode("allow-all" if value in (True, "on") else "manual")

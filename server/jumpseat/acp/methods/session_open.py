@@ -16,9 +16,8 @@ from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import text_of
 from jumpseat.acp.translation.params import McpServer, NewSessionParams, OpenSessionParams, SessionSetup
 from jumpseat.errors import InvalidRequestError
-from jumpseat.handlers.session_create import session_create
-from jumpseat.handlers.session_resume import session_resume
 from jumpseat.rpc.wire_errors import InvalidParamsError
+from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat.store.event_log import read_log
 from jumpseat_protocol.events import decode_payload
 from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions, SessionResumeParams
@@ -33,10 +32,10 @@ async def new(door: AcpContext, params: NewSessionParams) -> dict[str, Any]:
     """A session; nothing of it is kept unless it is prompted."""
     folders = _folders(params)
     options = _checked("session/new", SessionCreateParams, _options(door, params))
-    opened = await session_create(door.ctx, options)
-    view = door.open(door.ctx.registry.live(opened.session_id))
-    view.session.permissions.grounds.added = folders
-    return {"sessionId": opened.session_id, **await _opened(door, view)}
+    session = await create_session(door.ctx, options)
+    view = door.open(session)
+    session.permissions.grounds.added = folders
+    return {"sessionId": session.id, **await _opened(door, view)}
 
 
 async def load(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
@@ -65,8 +64,7 @@ async def _resume(door: AcpContext, params: OpenSessionParams) -> SessionView:
     if (before := door.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
     options = {**_options(door, params), "sessionId": params.session_id}
-    await session_resume(door.ctx, _checked("session/load", SessionResumeParams, options))
-    session = door.ctx.registry.live(params.session_id)
+    session = await resume_session(door.ctx, _checked("session/load", SessionResumeParams, options))
     session.permissions.grounds.added = folders
     view = door.open(session)
     view.translator.titled = session.first_prompt is not None

@@ -1,0 +1,15 @@
+"""``account.getQuota``: what the account behind the Copilot API has left."""
+
+from __future__ import annotations
+
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.accounts import AccountGetQuotaParams, AccountGetQuotaResult
+
+
+async def get_quota(ctx: Context, params: AccountGetQuotaParams) -> AccountGetQuotaResult:
+    """Of the account of the given token, else of that of the process."""
+    if params.selection_id is not None:
+        raise InvalidRequestError("selectionId: this server keeps no list of accounts")
+    login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
+    return AccountGetQuotaResult(quota_snapshots=await ctx.models.copilot.quota(login))

@@ -1,0 +1,68 @@
+"""``instructions.*``: instruction files outside of sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import anyio.to_thread
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.paths import absolute_path
+from jumpseat.store.instructions import instruction_sources, project_paths
+from jumpseat_protocol.state import (
+    InstructionDiscoveryPath,
+    InstructionPathsResult,
+    InstructionsDiscoverParams,
+    InstructionSourcesResult,
+)
+
+PREFERRED: Final = "AGENTS.md"
+"""What new instructions should be called: other programs read it too."""
+
+
+async def discover(ctx: Context, params: InstructionsDiscoverParams) -> InstructionSourcesResult:
+    """The files that would hold for sessions in some projects. The user has none that hold everywhere."""
+    found: list[dict[str, Any]] = []
+    for project in params.project_paths:
+        told = await anyio.to_thread.run_sync(described_sources, SessionSettings(cwd=absolute_path(project)))
+        found += [{**source, "projectPath": project} for source in told]
+    return InstructionSourcesResult(sources=found)
+
+
+def get_discovery_paths(ctx: Context, params: InstructionsDiscoverParams) -> InstructionPathsResult:
+    """Where such files are looked for, there or not."""
+    paths: list[InstructionDiscoveryPath] = []
+    for project in params.project_paths:
+        folder = absolute_path(project)
+        for path in project_paths(folder):
+            own = path.is_relative_to(folder)
+            paths.append(
+                InstructionDiscoveryPath(
+                    path=str(path),
+                    location=_location(path, folder),
+                    kind="file",
+                    preferred_for_creation=own and path.name == PREFERRED,
+                    project_path=project,
+                )
+            )
+    return InstructionPathsResult(paths=paths)
+
+
+def described_sources(settings: SessionSettings) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": str(source.path),
+            "label": source.path.name,
+            "sourcePath": str(source.path),
+            "content": source.text,
+            "type": "repo",
+            "location": _location(source.path, settings.cwd),
+        }
+        for source in instruction_sources(settings)
+    ]
+
+
+def _location(path: Path, cwd: Path) -> Literal["working-directory", "repository"]:
+    return "working-directory" if path.is_relative_to(cwd) else "repository"

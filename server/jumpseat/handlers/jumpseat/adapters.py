@@ -1,0 +1,59 @@
+"""``jumpseat.adapters.*``: what adapters there are, what can be set of them, and new ones from clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumpseat.errors import ConfigError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.adapters import (
+    AdapterGetParams,
+    AdapterGetResult,
+    AdapterRegisterParams,
+    AdaptersListParams,
+    AdaptersListResult,
+    AdapterSummary,
+)
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.catalogue import Catalogue
+
+
+def list_adapters(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
+    """All adapters; one that is wrong is there too, with what is wrong."""
+    catalogue = _catalogue(ctx, params.cwd)
+    return AdaptersListResult(adapters=[_summary(catalogue, name) for name in catalogue.names()])
+
+
+def _catalogue(ctx: Context, cwd: str | None) -> Catalogue:
+    return ctx.models.adapters.catalogue if cwd is None else ctx.models.adapters.catalogue_in(Path(cwd))
+
+
+def _summary(catalogue: Catalogue, name: str) -> AdapterSummary:
+    try:
+        known = catalogue.get(name)
+        known.check_callable()
+    except ConfigError as error:
+        return AdapterSummary(name=name, title=name, origin=catalogue.origin(name), problem=str(error))
+    return AdapterSummary(name=name, title=known.declaration.title, origin=known.origin)
+
+
+async def get(ctx: Context, params: AdapterGetParams) -> AdapterGetResult:
+    """One adapter, with the settings in the order of a form."""
+    from jumpseat.adapters.declared.describe import describe
+
+    return AdapterGetResult(adapter=describe(await _catalogue(ctx, params.cwd).ready(params.name), params.model))
+
+
+async def register(ctx: Context, params: AdapterRegisterParams) -> AdapterGetResult:
+    """Take an adapter from a client, for the life of the process.
+
+    Raises:
+        InvalidRequestError: it has no name, or that of an adapter that no client has registered.
+        ConfigError: its declaration is wrong.
+    """
+    from jumpseat.adapters.declared.describe import describe
+
+    known = ctx.models.adapters.register(params.declaration)
+    return AdapterGetResult(adapter=describe(known))

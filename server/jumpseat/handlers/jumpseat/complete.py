@@ -1,0 +1,88 @@
+"""``jumpseat.complete``: one call of a model, outside of any session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.model_calls.structured import able_to_answer, format_of
+from jumpseat.agent.model_calls.tool_protocol import able_to_call
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, ProviderProtocolError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.adapters import CompleteMessage, CompleteParams, CompleteResult, CompleteUsage
+
+
+async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
+    """Ask a model once; there are no tools and nothing is kept.
+
+    Raises:
+        InvalidRequestError: there is nothing to ask, or two places to ask it.
+        ProviderError: the call failed; it is not tried again.
+    """
+    system, messages = _conversation(params)
+    resolved = await _model(ctx, params)
+    request = ModelRequest(
+        resolved.wire_name,
+        system,
+        messages,
+        stream=False,
+        reasoning_effort=params.reasoning_effort,
+        max_output_tokens=params.max_output_tokens or resolved.info.max_output_tokens,
+        response_format=format_of(params.response_format),
+        settings=params.settings,
+    )
+    async with able_to_answer(able_to_call(resolved), request).model.stream(request) as events:
+        async for event in events:
+            if isinstance(event, Completed):
+                return _result(event, resolved)
+    raise ProviderProtocolError("the model ended without an answer")
+
+
+async def _model(ctx: Context, params: CompleteParams) -> ResolvedModel:
+    if params.provider is not None and params.adapter is not None:
+        raise InvalidRequestError("expected adapter or provider, not both")
+    settings = SessionSettings(cwd=Path.cwd(), model=params.model, provider=params.provider)
+    settings.adapter_settings = params.settings
+    if params.adapter is not None:
+        resolved = await ctx.models.of_adapter(params.adapter, params.model, settings)
+    else:
+        ctx.models.check(settings)
+        resolved = await ctx.models.resolve(settings)
+    return ctx.models.connections.inline(resolved)
+
+
+def _conversation(params: CompleteParams) -> tuple[str, list[Message]]:
+    if (params.prompt is None) == (params.messages is None):
+        raise InvalidRequestError("expected either prompt or messages")
+    said = params.messages or [CompleteMessage(role="user", content=params.prompt or "")]
+    system = "\n\n".join(one.content for one in said if one.role == "system")
+    messages = [_message(one) for one in said if one.role != "system"]
+    if not messages or not isinstance(messages[-1], UserMessage):
+        raise InvalidRequestError("messages: expected the user's as the last one")
+    return system, messages
+
+
+def _message(one: CompleteMessage) -> Message:
+    block = TextBlock(one.content)
+    return UserMessage([block]) if one.role == "user" else AssistantMessage([block])
+
+
+def _result(done: Completed, resolved: ResolvedModel) -> CompleteResult:
+    usage = done.usage
+    return CompleteResult(
+        text="".join(block.text for block in done.message.blocks if isinstance(block, TextBlock)),
+        model=done.model or resolved.wire_name,
+        stop_reason=done.stop_reason,
+        usage=CompleteUsage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+        )
+        if usage
+        else None,
+    )

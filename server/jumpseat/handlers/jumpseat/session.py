@@ -1,0 +1,34 @@
+"""``jumpseat.session.nextRequest``: what a session would send its provider next."""
+
+from __future__ import annotations
+
+from jumpseat.agent.model_calls.requests import next_request as write_request
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.provider import NextRequestParams, NextRequestResult
+
+
+async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestResult:
+    """Write the request and send nothing. Its secrets are masked, so that anybody may see it.
+
+    Raises:
+        InvalidRequestError: the session's model is not called over HTTP.
+        ProviderError: the request cannot be written.
+    """
+    from jumpseat.adapters.recording.masking import ContentMask, masked_headers, masked_url
+    from jumpseat.adapters.transport.http import HttpModel
+
+    session = ctx.registry.live(params.session_id)
+    resolved, request = await write_request(session, params.prompt)
+    model = resolved.model
+    if not isinstance(model, HttpModel):
+        raise InvalidRequestError(f"the session's model is not called over HTTP, but by {model.adapter_name!r}")
+    call, veil = await model.written(request)
+    secrets = session.services.secrets
+    mask = ContentMask(veil, secrets)
+    return NextRequestResult(
+        method=call.method,
+        url=masked_url(call.url, mask),
+        headers=dict(masked_headers(call.headers.items(), veil, mask)),
+        body=mask.json(call.body),
+    )

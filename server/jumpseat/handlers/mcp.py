@@ -1,0 +1,35 @@
+"""``mcp.discover``: the MCP servers that a session in a folder would find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.mcp import (
+    McpDiscovered,
+    McpDiscoverParams,
+    McpDiscoverResult,
+)
+
+
+def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
+    """What servers a session in that folder would find; nothing is started."""
+    folder = Path(params.working_directory) if params.working_directory else Path.cwd()
+    if not folder.is_dir():
+        raise InvalidRequestError(f"workingDirectory {params.working_directory!r} is not a directory")
+    found = ctx.mcp.find(SessionSettings(cwd=folder.absolute(), config_discovery=True))
+    return McpDiscoverResult(
+        servers=[
+            McpDiscovered(
+                name=entry.name,
+                type=entry.config.transport,
+                source=entry.source,
+                source_plugin=entry.plugin,
+                enabled=entry.enabled,
+            )
+            for entry in found.values()
+            if entry.config is not None and entry.source is not None
+        ]
+    )

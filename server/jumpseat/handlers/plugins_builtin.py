@@ -1,0 +1,25 @@
+"""``plugins.builtin.set``: the plugins that an application brings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.plugins import (
+    BuiltinPluginsParams,
+)
+
+
+def set_plugins(ctx: Context, params: BuiltinPluginsParams) -> None:
+    """Say which plugins an application brings; those that were set before are no more.
+
+    Raises:
+        InvalidRequestError: a path is not absolute, or no folder.
+    """
+    for path in params.paths:
+        if "\0" in path or not Path(path).is_absolute():
+            raise InvalidRequestError(f"paths: {path[:200]!r} is not an absolute path")
+        if not Path(path).is_dir():
+            raise InvalidRequestError(f"paths: {path[:200]!r} is not a directory")
+    ctx.process.plugins.bundled = tuple(Path(path) for path in params.paths)

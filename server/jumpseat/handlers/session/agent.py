@@ -1,0 +1,98 @@
+"""``session.agent.*``: the custom agents of a session, and the selected one."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError
+from jumpseat.handlers.agents import agent_to_wire
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.agents import (
+    AgentCurrentResult,
+    AgentListParams,
+    AgentListResult,
+    AgentSelectParams,
+    AgentSelectResult,
+    AgentSetPromptParams,
+)
+from jumpseat_protocol.sessions import CustomAgentConfig, SessionParams
+
+
+async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
+    """Return the custom agents: those of clients in the given order, then those in files. None are built in."""
+    settings = ctx.registry.live(params.session_id).settings
+    if not settings.found_agents:
+        await _find_agents(ctx, settings)
+    agents = [agent_to_wire(agent, with_prompt=params.include_prompt) for agent in settings.agents]
+    return AgentListResult(agents=agents)
+
+
+async def reload(ctx: Context, params: SessionParams) -> AgentListResult:
+    """Read the agent files again and return all agents. A selected agent whose file is gone is deselected."""
+    session = ctx.registry.live(params.session_id)
+    before = session.settings.agent
+    await _find_agents(ctx, session.settings)
+    session.agent_changed(before)
+    ctx.mcp.begin(session)
+    return AgentListResult(agents=[agent_to_wire(agent) for agent in session.settings.agents])
+
+
+def get_current(ctx: Context, params: SessionParams) -> AgentCurrentResult:
+    """Return the selected agent, or ``null``."""
+    agent = ctx.registry.live(params.session_id).settings.custom_agent
+    return AgentCurrentResult(agent=None if agent is None else agent_to_wire(agent))
+
+
+async def select(ctx: Context, params: AgentSelectParams) -> AgentSelectResult:
+    """Select an agent: its prompt, tools, MCP servers and model are used from the next model call on.
+
+    Raises:
+        InvalidRequestError: there is no agent of that name.
+    """
+    session = ctx.registry.live(params.session_id)
+    if all(one.name != params.name for one in session.settings.agents):
+        await _find_agents(ctx, session.settings)
+    agent = _agent_named(session, params.name)
+    _set_agent(ctx, session, agent.name)
+    return AgentSelectResult(agent=agent_to_wire(agent))
+
+
+def deselect(ctx: Context, params: SessionParams) -> None:
+    """Select no custom agent, from the next model call on."""
+    _set_agent(ctx, ctx.registry.live(params.session_id), None)
+
+
+def set_prompt(ctx: Context, params: AgentSetPromptParams) -> None:
+    """Replace the prompt of an agent, from the next model call on.
+
+    Raises:
+        InvalidRequestError: there is no agent with that id.
+    """
+    session = ctx.registry.live(params.session_id)
+    old = _agent_named(session, params.id)
+    new = old.model_copy(update={"prompt": params.prompt})
+    settings = session.settings
+    settings.custom_agents = [new if one is old else one for one in settings.custom_agents]
+    settings.found_agents = [new if one is old else one for one in settings.found_agents]
+    ctx.registry.keep_options(session)
+
+
+async def _find_agents(ctx: Context, settings: SessionSettings) -> None:
+    settings.found_agents = await anyio.to_thread.run_sync(ctx.process.agents.find, settings)
+
+
+def _set_agent(ctx: Context, session: Session, name: str | None) -> None:
+    before, session.settings.agent = session.settings.agent, name
+    session.agent_changed(before)
+    ctx.mcp.begin(session)
+
+
+def _agent_named(session: Session, name: str) -> CustomAgentConfig:
+    agents = session.settings.agents
+    agent = next((one for one in agents if one.name == name), None)
+    if agent is None:
+        known = ", ".join(repr(one.name) for one in agents) or "none"
+        raise InvalidRequestError(f"unknown agent {name!r}; the agents of this session: {known}")
+    return agent

@@ -1,0 +1,17 @@
+"""``session.delete``: end a session and remove it from the disk."""
+
+from __future__ import annotations
+
+from jumpseat.errors import SessionNotFoundError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+
+
+async def delete(ctx: Context, params: SessionParams) -> SuccessResult:
+    """Works on live and on stored sessions; an unknown one is an answer, not an error."""
+    try:
+        await ctx.registry.delete(params.session_id)
+    except SessionNotFoundError as error:
+        return SuccessResult(success=False, error=str(error))
+    return SuccessResult()

@@ -1,0 +1,16 @@
+"""``session.instructions.getSources``: the instruction files of a session."""
+
+from __future__ import annotations
+
+from jumpseat.handlers.instructions import described_sources
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.state import (
+    InstructionSourcesResult,
+)
+
+
+def get_sources(ctx: Context, params: SessionParams) -> InstructionSourcesResult:
+    """The files that the next prompt will be sent with, in that order."""
+    settings = ctx.registry.live(params.session_id).settings
+    return InstructionSourcesResult(sources=described_sources(settings))

@@ -1,0 +1,139 @@
+"""``session.mcp.*``: the MCP servers of a session."""
+
+from __future__ import annotations
+
+import anyio
+
+from jumpseat.errors import JumpseatError
+from jumpseat.mcp.catalogue import check_server
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.mcp_requests import mcp_host
+from jumpseat.sessions.sampling import sample
+from jumpseat_protocol.mcp import (
+    McpCancelSamplingResult,
+    McpEnvModeParams,
+    McpEnvModeResult,
+    McpMovedResult,
+    McpRequestParams,
+    McpRunningResult,
+    McpSamplingParams,
+    McpSamplingResult,
+    McpServerConfig,
+    McpServerParams,
+    McpServersResult,
+    McpStartParams,
+    McpToolInfo,
+    McpToolsResult,
+)
+from jumpseat_protocol.sessions import SessionParams
+
+
+def list_servers(ctx: Context, params: SessionParams) -> McpServersResult:
+    """All servers of the session, in the order in which their tools are offered."""
+    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    return McpServersResult(servers=host.servers() if host else [])
+
+
+def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
+    """The tools of a server that are wanted of it, by its own names for them."""
+    connection = mcp_host(ctx, params.session_id, f"MCP server {params.server_name!r} is not connected").connected(
+        params.server_name
+    )
+    return McpToolsResult(
+        tools=[McpToolInfo(name=tool.name, description=tool.description) for tool in connection.tools]
+    )
+
+
+def is_server_running(ctx: Context, params: McpServerParams) -> McpRunningResult:
+    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    return McpRunningResult(running=host is not None and host.running(params.server_name))
+
+
+async def start_server(ctx: Context, params: McpStartParams) -> None:
+    """Have a server run, as ``config`` says where it is given; how that goes, its status tells."""
+    host = ctx.mcp.need(ctx.registry.live(params.session_id))
+    await host.start(params.server_name, _config(params))
+
+
+async def restart_server(ctx: Context, params: McpStartParams) -> None:
+    """End a server where it runs, and have it run."""
+    host, config = ctx.mcp.need(ctx.registry.live(params.session_id)), _config(params)
+    if host.entry(params.server_name) is not None:
+        await host.stop(params.server_name)
+    await host.start(params.server_name, config)
+
+
+async def stop_server(ctx: Context, params: McpServerParams) -> None:
+    """End a server; its tools are offered no more."""
+    await mcp_host(ctx, params.session_id, "No MCP host initialized").stop(params.server_name)
+
+
+async def enable(ctx: Context, params: McpServerParams) -> None:
+    """Have a server run that was disabled; one that runs goes on."""
+    host = mcp_host(ctx, params.session_id, "No MCP host initialized")
+    if not host.running(params.server_name):
+        await host.start(params.server_name)
+
+
+async def disable(ctx: Context, params: McpServerParams) -> None:
+    """End a server for this session, until it is enabled again."""
+    await mcp_host(ctx, params.session_id, "No MCP host initialized").stop(params.server_name)
+
+
+async def reload(ctx: Context, params: SessionParams) -> None:
+    """Look again which servers there are; what has failed is tried again."""
+    host = mcp_host(ctx, params.session_id, "MCP config reload not available")
+    failed = [one.name for one in host.servers() if one.status == "failed"]
+    host.begin()
+    for name in failed:
+        if any(one.name == name and one.status == "failed" for one in host.servers()):
+            await host.start(name)
+
+
+def move_loading_to_background(ctx: Context, params: SessionParams) -> McpMovedResult:
+    """Let the first turn not wait for servers that are being started."""
+    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    return McpMovedResult(moved_to_background=host is not None and host.stop_waiting())
+
+
+def set_env_value_mode(ctx: Context, params: McpEnvModeParams) -> McpEnvModeResult:
+    """What the ``env`` of the session's own servers means, from their next start on."""
+    ctx.mcp.need(ctx.registry.live(params.session_id)).env_mode = params.mode
+    return McpEnvModeResult(mode=params.mode)
+
+
+async def execute_sampling(ctx: Context, params: McpSamplingParams) -> McpSamplingResult:
+    """Have the session's model answer what a server has asked; what it says goes to the client, not to the server.
+
+    Only a request that is open is run: that the client asks for it is the permission.
+    """
+    session = ctx.registry.live(params.session_id)
+    host = ctx.mcp.of(session)
+    questions = host.questions if host else None
+    open_ones = questions.samplings.open() if questions else []
+    wanted = (params.server_name, params.mcp_request_id)
+    if host is None or all((one.question.server, one.question.mcp_request_id) != wanted for one in open_ones):
+        return McpSamplingResult(action="failure", error="There is no such sampling request.")
+    if params.request_id in host.sampling_runs:
+        return McpSamplingResult(action="failure", error="This sampling request is being run already.")
+    with anyio.CancelScope() as scope:
+        host.sampling_runs[params.request_id] = scope
+        try:
+            return McpSamplingResult(action="success", result=await sample(session, params.request))
+        except JumpseatError as error:
+            return McpSamplingResult(action="failure", error=f"The sampling request failed: {error}")
+        finally:
+            del host.sampling_runs[params.request_id]
+    return McpSamplingResult(action="cancelled")
+
+
+def cancel_sampling_execution(ctx: Context, params: McpRequestParams) -> McpCancelSamplingResult:
+    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    scope = host.sampling_runs.get(params.request_id) if host else None
+    if scope is not None:
+        scope.cancel()
+    return McpCancelSamplingResult(cancelled=scope is not None)
+
+
+def _config(params: McpStartParams) -> McpServerConfig | None:
+    return None if params.config is None else check_server(params.server_name, params.config)

@@ -1,0 +1,19 @@
+"""``session.getMessages``: the persisted events of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.sessions.context import Context
+from jumpseat.store.event_log import read_log
+from jumpseat_protocol.old_clients import BROADCASTS, readable
+from jumpseat_protocol.sessions import SessionParams
+
+
+def get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
+    """All of them in order, beginning with ``session.start``, in the shape they were announced in."""
+    session = ctx.registry.live(params.session_id)
+    records = ctx.process.secrets.mask_records(read_log(ctx.registry.folder(session).log.path).records)
+    if ctx.connection.protocol == 2:
+        records = [readable(record) for record in records if record["type"] not in BROADCASTS]
+    return {"events": records}

@@ -1,0 +1,17 @@
+"""``session.mode.*``: the mode of a session."""
+
+from __future__ import annotations
+
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.sessions import ModeSetParams, ModeSetResult, SessionParams
+
+
+def get(ctx: Context, params: SessionParams) -> str:
+    """Return the mode, as a plain string."""
+    return ctx.registry.live(params.session_id).settings.mode
+
+
+def set_mode(ctx: Context, params: ModeSetParams) -> ModeSetResult:
+    """Change the mode. A change is emitted as a persisted event."""
+    ctx.registry.live(params.session_id).change_mode(params.mode)
+    return ModeSetResult()

@@ -1,0 +1,48 @@
+"""``session.model.*``: the model of a session."""
+
+from __future__ import annotations
+
+from jumpseat.handlers.models import model_to_wire
+from jumpseat.sessions import changes
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.models import session_models
+from jumpseat_protocol.sessions import CurrentModelResult, ModelSwitchParams, SessionParams
+from jumpseat_protocol.state import (
+    ReasoningEffortParams,
+    ReasoningEffortResult,
+    SessionModelsParams,
+    SessionModelsResult,
+)
+
+
+async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult:
+    """Return the model of the next call."""
+    settings = ctx.registry.live(params.session_id).settings
+    model = settings.model or await ctx.models.default_name(settings)
+    return CurrentModelResult(model_id=model, reasoning_effort=settings.reasoning_effort)
+
+
+def switch_to(ctx: Context, params: ModelSwitchParams) -> CurrentModelResult:
+    """Use another model from the next call on. Unlisted names are accepted, since lists may be incomplete."""
+    session = ctx.registry.live(params.session_id)
+    settings = session.settings
+    if params.model_capabilities is not None or params.reasoning_summary is not None:
+        settings.model_capabilities = params.model_capabilities or settings.model_capabilities
+        settings.reasoning_summary = params.reasoning_summary or settings.reasoning_summary
+        ctx.registry.keep_options(session)
+    session.use_model(params.model_id, params.source or "sdk", reasoning_effort=params.reasoning_effort)
+    return CurrentModelResult(model_id=params.model_id, reasoning_effort=settings.reasoning_effort)
+
+
+async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> ReasoningEffortResult:
+    """Set the reasoning effort from the next model call on. The provider's levels are not checked."""
+    session = ctx.registry.live(params.session_id)
+    await changes.set_reasoning_effort(ctx, session, params.reasoning_effort)
+    return ReasoningEffortResult(reasoning_effort=params.reasoning_effort)
+
+
+async def list_models(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
+    """Return the session's own models, followed by those of the server if it has no default provider."""
+    settings = ctx.registry.live(params.session_id).settings
+    models = await session_models(ctx, settings, refresh=params.skip_cache)
+    return SessionModelsResult(list=[model_to_wire(info) for info in models])

@@ -1,0 +1,166 @@
+"""``session.permissions.*``: answers to permission requests, and the rules and modes that decide without asking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.agent.permissions.rules import KINDS, Rule, Rules
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import InvalidRequestError, UnsupportedError
+from jumpseat.handlers.session.permissions_paths import folder_of
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.permission_methods import (
+    ModifyRulesParams,
+    PathsConfig,
+    PermissionsConfigureParams,
+    SetRequiredParams,
+)
+from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, WireRule
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import (
+    PendingRequestsResult,
+    ResetApprovalsParams,
+    SessionParams,
+    SetApproveAllParams,
+)
+from jumpseat_protocol.state import (
+    AllowAllParams,
+    AllowAllResult,
+    AllowAllSetResult,
+    PermissionModeParams,
+    PermissionModeResult,
+    PermissionModeSetResult,
+)
+from jumpseat_protocol.wire import to_wire
+
+
+def handle_pending_permission_request(ctx: Context, params: HandlePendingPermissionRequestParams) -> SuccessResult:
+    """The first decision wins; ``no-result`` decides nothing and leaves the request to others."""
+    session = ctx.registry.live(params.session_id)
+    if params.result.kind == "no-result":
+        return SuccessResult(success=False)
+    return SuccessResult(success=session.permissions.questions.pending.answer(params.request_id, params.result))
+
+
+def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:
+    """Approve, or no longer approve, every call of this session without asking."""
+    ctx.registry.live(params.session_id).permissions.set_mode("allow-all" if params.enabled else "manual")
+    return SuccessResult()
+
+
+def reset_session_approvals(ctx: Context, params: ResetApprovalsParams) -> SuccessResult:
+    """Forget what was approved for the session; what is kept on the disk stays there."""
+    ctx.registry.live(params.session_id).permissions.reset(kept_too=params.include_location)
+    return SuccessResult()
+
+
+def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResult:
+    """What still waits for a decision, for clients that join late."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    items: list[dict[str, Any]] = [
+        {
+            "requestId": one.id,
+            "request": permissions.questions.prompt(one),
+            "permissionRequest": to_wire(one.question),
+        }
+        for one in permissions.questions.pending.open()
+    ]
+    return PendingRequestsResult(items=ctx.process.secrets.mask(items))
+
+
+def get_mode(ctx: Context, params: SessionParams) -> PermissionModeResult:
+    """``allow-all`` where calls are approved beforehand, ``assisted`` where a model judges them first."""
+    return PermissionModeResult(mode=ctx.registry.live(params.session_id).permissions.mode)
+
+
+def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
+    """Change it for as long as the session is live: a resumed one begins as a new one does."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    permissions.set_mode(params.mode, params.assisted_approval_model if params.mode == "assisted" else None)
+    return PermissionModeSetResult(mode=permissions.mode)
+
+
+def get_allow_all(ctx: Context, params: SessionParams) -> AllowAllResult:
+    """The older name of ``getMode``."""
+    enabled = ctx.registry.live(params.session_id).permissions.approve_all
+    return AllowAllResult(enabled=enabled, mode="on" if enabled else "off")
+
+
+def set_allow_all(ctx: Context, params: AllowAllParams) -> AllowAllSetResult:
+    """The older name of ``setMode``."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    if params.mode == "auto":
+        raise UnsupportedError("session.permissions.setAllowAll with mode 'auto'")
+    enabled = params.mode == "on" if params.mode else params.enabled
+    permissions.set_mode("allow-all" if enabled else "manual")
+    return AllowAllSetResult(enabled=enabled, mode="on" if enabled else "off")
+
+
+def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult:
+    """Replace what is given; all of it, or nothing where something is wrong."""
+    session = ctx.registry.live(params.session_id)
+    permissions = session.permissions
+    if params.additional_content_exclusion_policies:
+        raise UnsupportedError("session.permissions.configure with additionalContentExclusionPolicies")
+    configured = permissions.own.configured
+    allow, deny = configured.allow, configured.deny
+    if params.rules is not None:
+        urls = tuple(rule for rule in allow if rule.base == _OF_URLS)
+        allow, deny = (*_rules(params.rules.approved), *urls), tuple(_rules(params.rules.denied))
+    if params.urls is not None:
+        allow = (
+            *(rule for rule in allow if rule.base != _OF_URLS),
+            *(Rule("url", one, _OF_URLS) for one in params.urls.initial_allowed),
+        )
+    if params.paths is not None:
+        _set_paths(session, params.paths)
+    permissions.own.configured = Rules(allow=allow, deny=deny)
+    if params.urls is not None:
+        permissions.grounds.any_host = params.urls.unrestricted
+    if params.approve_all_read_permission_requests is not None:
+        permissions.own.allow_reads = params.approve_all_read_permission_requests
+    if params.approve_all_tool_permission_requests is not None:
+        permissions.set_mode("allow-all" if params.approve_all_tool_permission_requests else "manual")
+    return SuccessResult()
+
+
+def _set_paths(session: Session, paths: PathsConfig) -> None:
+    added = [folder_of(session, one) for one in paths.additional_directories]
+    if paths.workspace_path is not None:
+        # Allowed even before it exists.
+        added.append(session.settings.cwd / paths.workspace_path)
+    grounds = session.permissions.grounds
+    grounds.added, grounds.primary = added, None
+    grounds.unrestricted, grounds.with_temp = paths.unrestricted, paths.include_temp_directory
+
+
+async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult:
+    """Allow more, or take back what is allowed."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    add, remove = _rules(params.add), _rules(params.remove)
+    await permissions.change_rules(params.scope, add, remove, remove_all=params.remove_all)
+    return SuccessResult()
+
+
+def set_required(ctx: Context, params: SetRequiredParams) -> SuccessResult:
+    """Say that this client answers permission requests, or no longer does."""
+    session = ctx.registry.live(params.session_id)
+    session.clients.set_handles_permissions(ctx.connection, params.required)
+    return SuccessResult()
+
+
+# Marks the rules that came as hosts: they are replaced apart from the others.
+_OF_URLS = "urls"
+
+
+def _rules(rules: list[WireRule]) -> list[Rule]:
+    return [_rule(one.kind, one.argument or None) for one in rules]
+
+
+def _rule(kind: str, argument: str | None) -> Rule:
+    if kind == "tool" and argument is None:
+        raise InvalidRequestError("a rule of the kind 'tool' needs the name of one")
+    if kind in KINDS:
+        return Rule(kind, argument)
+    # Hosts name MCP servers so: the server is the kind, its tool the argument.
+    return Rule("mcp", f"{kind}:{argument}" if argument else kind)

@@ -1,0 +1,58 @@
+"""``session.permissions.locations.*``: approvals that are stored for a repository or a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.permissions.approvals import Remembered
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.permission_methods import (
+    AddToolApprovalParams,
+    LocationApplyResult,
+    LocationParams,
+    LocationResult,
+)
+from jumpseat_protocol.permissions import WireRule
+from jumpseat_protocol.server import SuccessResult
+
+
+def resolve(ctx: Context, params: LocationParams) -> LocationResult:
+    """Where approvals for a folder are kept: its repository, else itself."""
+    session = ctx.registry.live(params.session_id)
+    return _location(session.permissions.locate(_folder(session, params.working_directory)))
+
+
+def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
+    """Heed what was approved for a location from now on."""
+    session = ctx.registry.live(params.session_id)
+    permissions = session.permissions
+    changed, rules = permissions.apply_location(_folder(session, params.working_directory))
+    location = _location(permissions.location)
+    return LocationApplyResult(
+        location_key=location.location_key,
+        location_type=location.location_type,
+        changed=changed,
+        applied_rule_count=len(rules),
+        applied_directory_count=0,
+        applied_rules=[WireRule(kind=rule.kind, argument=rule.argument) for rule in rules],
+    )
+
+
+async def add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
+    """Approve something for a location, for good."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    await permissions.add_location_approval(params.location_key, Remembered(params.approval))
+    return SuccessResult()
+
+
+def _folder(session: Session, path: str) -> Path:
+    if session.permissions.grounds.place(path) is None:
+        raise InvalidRequestError(f"{path[:200]!r} is no path")
+    return session.settings.cwd / path
+
+
+def _location(key: str) -> LocationResult:
+    git = Path(key) / ".git"
+    return LocationResult(location_key=key, location_type="repo" if git.exists() else "dir")

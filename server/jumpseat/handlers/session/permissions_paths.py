@@ -1,0 +1,66 @@
+"""``session.permissions.paths.*``: the folders that a session may use without approval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.permission_methods import (
+    PathAllowedResult,
+    PermissionPathParams,
+    PermissionPathsResult,
+)
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+
+
+def list_paths(ctx: Context, params: SessionParams) -> PermissionPathsResult:
+    """The folders that need no approval of their own, and the first of them."""
+    grounds = ctx.registry.live(params.session_id).permissions.grounds
+    return PermissionPathsResult(directories=[str(one) for one in grounds.folders()], primary=str(grounds.main))
+
+
+def add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    session = ctx.registry.live(params.session_id)
+    added = session.permissions.grounds.added
+    folder = folder_of(session, params.path)
+    if folder not in added:
+        added.append(folder)
+    return SuccessResult()
+
+
+def update_primary(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Judge by another folder than the working directory, which stays where it is and stays allowed."""
+    session = ctx.registry.live(params.session_id)
+    session.permissions.grounds.primary = folder_of(session, params.path)
+    return SuccessResult()
+
+
+def is_path_within_allowed_directories(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
+    """Whether a path leads into one of the folders, links followed."""
+    grounds = ctx.registry.live(params.session_id).permissions.grounds
+    place = grounds.place(params.path)
+    return PathAllowedResult(allowed=place is not None and grounds.holds(place))
+
+
+def is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
+    """Whether a path leads into the primary folder, links followed."""
+    grounds = ctx.registry.live(params.session_id).permissions.grounds
+    place, root = grounds.place(params.path), grounds.place(str(grounds.main))
+    return PathAllowedResult(
+        allowed=place is not None and root is not None and Path(place.real).is_relative_to(root.real)
+    )
+
+
+def folder_of(session: Session, path: str) -> Path:
+    """The folder that a client means.
+
+    Raises:
+        InvalidRequestError: there is none.
+    """
+    place = session.permissions.grounds.place(path)
+    if place is None or not place.is_folder:
+        raise InvalidRequestError(f"{path[:200]!r} is no folder")
+    return Path(place.given)

@@ -1,0 +1,58 @@
+"""``session.plan.*``: the plan of a session, ``plan.md`` in its folder, and the todos its model keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.sessions.context import Context
+from jumpseat.store.files import read_text, remove_file, write_text
+from jumpseat_protocol.events import SessionPlanChanged
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.skills import TodoDependency, TodoRow, TodosResult, TodosWithDependenciesResult
+from jumpseat_protocol.state import PlanReadResult, PlanUpdateParams
+
+
+def read(ctx: Context, params: SessionParams) -> PlanReadResult:
+    """The plan, if there is one."""
+    path = ctx.registry.folder(ctx.registry.live(params.session_id)).plan_path
+    content = read_text(path)
+    return PlanReadResult(exists=content is not None, content=content, path=str(path))
+
+
+def update(ctx: Context, params: PlanUpdateParams) -> None:
+    """Write the plan anew."""
+    session = ctx.registry.live(params.session_id)
+    path = ctx.registry.folder(session).plan_path
+    is_new = not path.exists()
+    write_text(path, params.content)
+    session.emit(SessionPlanChanged(operation="create" if is_new else "update"))
+
+
+def delete(ctx: Context, params: SessionParams) -> None:
+    """Remove the plan; where there is none, nothing happens."""
+    session = ctx.registry.live(params.session_id)
+    if remove_file(ctx.registry.folder(session).plan_path):
+        session.emit(SessionPlanChanged(operation="delete"))
+
+
+async def read_sql_todos(ctx: Context, params: SessionParams) -> TodosResult:
+    """The todos; none where the model has not noted any."""
+    return TodosResult(rows=(await read_sql_todos_with_dependencies(ctx, params)).rows)
+
+
+async def read_sql_todos_with_dependencies(ctx: Context, params: SessionParams) -> TodosWithDependenciesResult:
+    """The todos, and which of them wait for which."""
+    found = await ctx.registry.folder(ctx.registry.live(params.session_id)).database.todos()
+    return TodosWithDependenciesResult(
+        rows=[TodoRow(**{name: _text(row.get(name)) for name in TodoRow.model_fields}) for row in found.todos],
+        dependencies=[
+            TodoDependency(todo_id=str(row["todo_id"]), depends_on=str(row["depends_on"]))
+            for row in found.dependencies
+            if row.keys() >= {"todo_id", "depends_on"}
+        ],
+    )
+
+
+def _text(value: Any) -> str | None:
+    # A column holds whatever the model has put there.
+    return None if value is None else str(value)

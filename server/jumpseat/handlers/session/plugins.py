@@ -1,0 +1,37 @@
+"""``session.plugins.*``: the plugins of a session."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.events import SessionSkillsLoaded
+from jumpseat_protocol.plugins import (
+    PluginsReloadParams,
+    SessionPlugin,
+    SessionPluginsResult,
+)
+from jumpseat_protocol.sessions import SessionParams
+
+LOCAL = "local"
+
+
+async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsResult:
+    """The plugins of a session, those of the process included."""
+    settings = ctx.registry.live(params.session_id).settings
+    found = await anyio.to_thread.run_sync(ctx.process.plugins.of, settings)
+    return SessionPluginsResult(
+        plugins=[
+            SessionPlugin(name=one.name, marketplace=LOCAL, version=one.version, enabled=True) for one in found
+        ]
+    )
+
+
+def reload(ctx: Context, params: PluginsReloadParams) -> None:
+    """Look again what the plugins of a session bring."""
+    session = ctx.registry.live(params.session_id)
+    skills = ctx.process.skills.of(session)
+    skills.reload()
+    session.emit(SessionSkillsLoaded(skills=skills.listed()))
+    if params.reload_mcp:
+        ctx.mcp.begin(session)

@@ -1,0 +1,34 @@
+"""``session.queue.*``: what waits for its turn."""
+
+from __future__ import annotations
+
+from jumpseat.agent.session.queue import Prompt, QueueItem
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.state import QueueItemsResult, RemovedResult
+
+
+def pending_items(ctx: Context, params: SessionParams) -> QueueItemsResult:
+    """What waits, and what will be slipped into the prompt that runs."""
+    waiting, steering = ctx.registry.live(params.session_id).queue.waiting()
+    return QueueItemsResult(
+        items=[_shown(item) for item in waiting],
+        steering_messages=[prompt.text for prompt in steering],
+    )
+
+
+def _shown(item: QueueItem) -> dict[str, str]:
+    if isinstance(item, Prompt):
+        mode = item.agent_mode or "interactive"
+        return {"id": item.id, "kind": "message", "displayText": item.text, "agentMode": mode}
+    return {"id": item.id, "kind": "command", "displayText": item.display_text, "agentMode": "interactive"}
+
+
+def remove_most_recent(ctx: Context, params: SessionParams) -> RemovedResult:
+    """Forget what was queued last."""
+    return RemovedResult(removed=ctx.registry.live(params.session_id).queue.forget_latest())
+
+
+def clear(ctx: Context, params: SessionParams) -> None:
+    """Forget all that wait; the one that runs goes on."""
+    ctx.registry.live(params.session_id).queue.forget_waiting()

@@ -1,0 +1,94 @@
+"""``session.skills.*``: the skills of a session, and which of them are on."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import anyio.to_thread
+
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.context import Context
+from jumpseat.store.event_log import read_log
+from jumpseat_protocol.events import SessionSkillsLoaded
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.skills import (
+    InvokedSkill,
+    Skill,
+    SkillNameParams,
+    SkillsInvokedResult,
+    SkillsListResult,
+    SkillsReloadResult,
+)
+from jumpseat_protocol.wire import to_wire
+
+
+def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
+    """All of them, disabled ones too."""
+    session = ctx.registry.live(params.session_id)
+    skills = ctx.process.skills.of(session)
+    return SkillsListResult(
+        skills=[
+            Skill.model_validate(
+                to_wire(one.listed(enabled=skills.is_enabled(one.name)))
+                | {"pluginName": one.plugin.name if one.plugin else None}
+            )
+            for one in skills.all()
+        ]
+    )
+
+
+def enable(ctx: Context, params: SkillNameParams) -> None:
+    """Let the model have a skill again, from the next call on."""
+    _set(ctx, params, disabled=False)
+
+
+def disable(ctx: Context, params: SkillNameParams) -> None:
+    """Take a skill away from the model."""
+    _set(ctx, params, disabled=True)
+
+
+def reload(ctx: Context, params: SessionParams) -> SkillsReloadResult:
+    """Look for skills again."""
+    session = ctx.registry.live(params.session_id)
+    found = ctx.process.skills.of(session).reload()
+    _tell(ctx, session)
+    return SkillsReloadResult(warnings=found.warnings, errors=found.errors)
+
+
+def ensure_loaded(ctx: Context, params: SessionParams) -> None:
+    """Look for skills, where that was not done yet."""
+    ctx.process.skills.of(ctx.registry.live(params.session_id)).all()
+
+
+async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResult:
+    """The skills that were loaded, in order; the log knows."""
+    session = ctx.registry.live(params.session_id)
+    path = ctx.registry.folder(session).log.path
+    log = await anyio.to_thread.run_sync(read_log, path)
+    invoked: list[InvokedSkill] = []
+    prompts = 0
+    for record in log.records:
+        data = cast("dict[str, Any]", record.get("data") or {})
+        if record["type"] == "user.message" and not data.get("source"):
+            prompts += 1
+        elif record["type"] == "skill.invoked":
+            invoked.append(InvokedSkill.model_validate({**data, "invokedAtTurn": prompts}))
+    return SkillsInvokedResult(skills=invoked)
+
+
+def _tell(ctx: Context, session: Session) -> None:
+    """Tell the clients of a session which skills it has."""
+    session.emit(SessionSkillsLoaded(skills=ctx.process.skills.of(session).listed()))
+
+
+def _set(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
+    session = ctx.registry.live(params.session_id)
+    names = session.settings.disabled_skills
+    known = {one.name for one in ctx.process.skills.of(session).all()}
+    if params.name not in known and params.name not in names:
+        raise InvalidRequestError(f"there is no skill {params.name[:128]!r}")
+    others = [name for name in names if name != params.name]
+    session.settings.disabled_skills = [*others, params.name] if disabled else others
+    ctx.registry.keep_options(session)
+    _tell(ctx, session)

@@ -1,0 +1,40 @@
+"""``session.tools.*``: answers to client tool calls, and the tools that a session offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.agent.model import ToolSpec
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.state import EmptyResult, ToolsMetadataResult
+from jumpseat_protocol.tools import HandlePendingToolCallParams
+
+
+def handle_pending_tool_call(ctx: Context, params: HandlePendingToolCallParams) -> SuccessResult:
+    """The first answer to a call wins; a late or unknown one is told so."""
+    session = ctx.registry.live(params.session_id)
+    return SuccessResult(success=session.clients.external_calls.answer(params.request_id, params))
+
+
+def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
+    """Tools are checked when a client brings them: there is nothing left to do."""
+    ctx.registry.live(params.session_id)
+    return EmptyResult()
+
+
+def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataResult:
+    """What the model would be offered now, and what it has yet to look for."""
+    tools = ctx.registry.live(params.session_id).tools
+    return ToolsMetadataResult(
+        tools=[
+            *(_metadata(spec) for spec in tools.specs()),
+            *({**_metadata(spec), "deferLoading": True} for spec in tools.deferred()),
+        ]
+    )
+
+
+def _metadata(spec: ToolSpec) -> dict[str, Any]:
+    origin = {"mcpServerName": spec.origin.server, "mcpToolName": spec.origin.tool} if spec.origin else {}
+    return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters, **origin}

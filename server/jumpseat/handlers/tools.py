@@ -1,0 +1,16 @@
+"""``tools.list``: the built-in tools."""
+
+from __future__ import annotations
+
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.state import ToolsListParams, ToolsListResult
+
+
+def list_tools(ctx: Context, params: ToolsListParams) -> ToolsListResult:
+    """The built-in tools, which are the same for all models; not all of them are offered in each session."""
+    return ToolsListResult(
+        tools=[
+            {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+            for spec in ctx.registry.builtin_tools()
+        ]
+    )

@@ -1,0 +1,60 @@
+"""Requests of clients that are passed on to an MCP server of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.errors import InvalidRequestError
+from jumpseat.mcp.host import McpHost
+from jumpseat.mcp.loading import load
+from jumpseat.sessions.context import Context
+
+
+def mcp_host(ctx: Context, session_id: str, otherwise: str) -> McpHost:
+    """Return the MCP host of a session.
+
+    Raises:
+        InvalidRequestError: the session has no MCP servers; ``otherwise`` is the message.
+    """
+    host = ctx.mcp.of(ctx.registry.live(session_id))
+    if host is None or not host.present:
+        raise InvalidRequestError(otherwise)
+    return host
+
+
+async def loaded_mcp_host(ctx: Context, session_id: str, server_name: str) -> McpHost:
+    """Return the MCP host of a session, after importing the ``mcp`` package, whose types requests are made of.
+
+    Raises:
+        InvalidRequestError: the session has no MCP servers.
+    """
+    host = mcp_host(ctx, session_id, f"MCP server {server_name!r} is not connected")
+    await load()
+    return host
+
+
+async def request_mcp_server(host: McpHost, server: str, request: Any, result: Any) -> dict[str, Any]:
+    """Send a request of the ``mcp`` package to a server and return its result as JSON, with MCP's own field names.
+
+    Raises:
+        InvalidRequestError: the server is not connected, refused the request, or did not answer in time.
+    """
+    connection = host.connected(server)
+    from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
+    from jumpseat.mcp.results import as_json
+
+    try:
+        return as_json(await connection.ask(request, result))
+    except RefusedError as error:
+        raise InvalidRequestError(f"MCP server {server!r} refused: {error}") from None
+    except CallTimeoutError:
+        raise InvalidRequestError(f"MCP server {server!r} did not answer in time") from None
+    except ServerGoneError:
+        raise InvalidRequestError(f"MCP server {server!r} is not connected: it ended before it answered") from None
+
+
+def page_params(cursor: str | None) -> Any:
+    """Return the params of a paginated MCP request; ``None`` for the first page."""
+    import mcp.types as types
+
+    return types.PaginatedRequestParams(cursor=cursor) if cursor else None

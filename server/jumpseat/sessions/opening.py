@@ -1,0 +1,207 @@
+"""Open a session for a client: create it, join it while it is live, or load it from the disk."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from jumpseat.agent.client import Attachment
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.session.limits import limits_of
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, UnsupportedError
+from jumpseat.sessions.context import Context
+from jumpseat.sessions.login import login_of_options
+from jumpseat.sessions.options import adopt, apply_options, check_agent, requests_tokens
+from jumpseat.store.git import working_directory_context
+from jumpseat.store.options import read_options
+from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
+from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.sessions import ClientCommand, SessionCreateParams, SessionOptions, SessionResumeParams
+
+
+async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
+    """Create a session and attach the calling connection. Emits ``session.created`` and ``session.start``.
+
+    Raises:
+        InvalidRequestError: the id is taken, or an option is invalid.
+        UnsupportedError: the session is to run in the cloud.
+        ProviderAuthError: the login that the client brings is not accepted.
+        StoreError: the folder of the session cannot be made.
+    """
+    if params.cloud is not None:
+        raise UnsupportedError("session.create with cloud")
+    session_id = params.session_id or str(uuid.uuid4())
+    settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
+    ctx.process.user_settings.apply(settings)
+    apply_options(settings, params)
+    check_agent(ctx, settings, params)
+    disabled = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
+    settings.disabled_skills = list(dict.fromkeys(disabled))
+    await ctx.models.copilot.authenticate(settings)
+    await ctx.process.declarations.read(settings.cwd)
+    session = ctx.registry.create(session_id, settings, _attachment(ctx, params))
+    session.agent_changed(None)
+    ctx.registry.keep_options(session)
+    if skills := ctx.process.skills.of(session).listed():
+        session.emit(SessionSkillsLoaded(skills=skills))
+    ctx.mcp.begin(session)
+    return session
+
+
+async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
+    """Attach the calling connection to a session, live or stored. Options in ``params`` replace the session's.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        InvalidRequestError: an option is invalid.
+        ProviderAuthError: the login that the client brings is not accepted.
+        StoreError: the log of the session cannot be read or repaired.
+    """
+    attachment = _attachment(ctx, params)
+    options_alone = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
+    apply_options(options_alone, params)
+    ctx.models.check(options_alone)
+    await ctx.models.copilot.authenticate(options_alone)
+    cwd = options_alone.cwd if params.working_directory else _current_directory(ctx, params.session_id)
+    await ctx.process.declarations.read(cwd)
+    live = await _live_session(ctx, params)
+    # Nothing waits from here to the attachment: otherwise two clients could load the same session twice.
+    if live is not None:
+        was_active = live.queue.running and len(live.clients) > 0
+        session, agent = live, live.settings.agent
+        _join(ctx, session, attachment, params)
+    else:
+        was_active = False
+        session, agent = _load(ctx, attachment, params)
+    session.settings.login = options_alone.login or session.settings.login
+    ctx.registry.keep_options(session)
+    _announce_resume(ctx, session, params, was_active=was_active)
+    if params.model is not None:
+        # The stored settings were those of the model before.
+        session.take_back_unfit_settings()
+    session.agent_changed(agent)
+    ctx.connection.catch_up(session.id, session.open_questions())
+    ctx.mcp.begin(session)
+    return session
+
+
+async def _live_session(ctx: Context, params: SessionResumeParams) -> Session | None:
+    """Return the session if it is live, after stopping a run that waits for a client that has left.
+
+    The run goes on if the client asks for it. Clients of protocol 2 cannot ask, so theirs always goes on.
+    """
+    session = await ctx.registry.settled(params.session_id)
+    if session is None or not session.is_stranded():
+        return session
+    if params.continue_pending_work or ctx.connection.protocol == 2:
+        return session
+    # The calls end with the text for interrupted ones, and no model is called.
+    await session.abort("user_initiated")
+    return await ctx.registry.settled(params.session_id)
+
+
+def _join(ctx: Context, session: Session, attachment: Attachment, params: SessionResumeParams) -> None:
+    """Attach a client to a live session. The session stays unchanged if an option is invalid."""
+    settings = session.settings
+    changed = replace(settings)
+    apply_options(changed, params)
+    check_agent(ctx, changed, params)
+    check_choice(params.tool_choice, {*session.tools.names(changed), *attachment.tools})
+    session.attach(attachment)
+    adopt(settings, changed)
+    if attachment.has_hooks:
+        session.start_source = "resume"
+
+
+def _load(ctx: Context, attachment: Attachment, params: SessionResumeParams) -> tuple[Session, str | None]:
+    """Load a session from the disk and attach a client; returns the session and the agent that its log names.
+
+    The settings come from the log, then from the stored options, then from ``params``.
+    """
+    registry = ctx.registry
+    cwd = registry.stored_cwd(params.session_id) or Path.cwd()
+    session = registry.load(params.session_id, SessionSettings(cwd=cwd))
+    settings = session.settings
+    agent = settings.agent
+    try:
+        session.attach(attachment)
+        stored = read_options(registry.folder(session).path)
+        apply_options(settings, stored)
+        settings.lost_mcp_servers = stored.lost_mcp_servers
+        settings.lost_agent_servers = stored.lost_agent_servers
+        apply_options(settings, params)
+        check_agent(ctx, settings, params)
+        check_choice(params.tool_choice, session.tools.names())
+        if not params.continue_pending_work:
+            registry.close_open_calls(session)
+    except BaseException:
+        registry.forget(session)
+        raise
+    return session, agent
+
+
+def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams, *, was_active: bool) -> None:
+    """Emit ``session.resume``, or only the change of the model if the client suppresses that event."""
+    settings = session.settings
+    if params.disable_resume:
+        if params.model is not None:
+            session.use_model(params.model, "sdk", reasoning_effort=params.reasoning_effort)
+        return
+    session.emit(
+        SessionResume(
+            resume_time=utc_now(),
+            event_count=session.event_count,
+            events_file_size_bytes=ctx.registry.folder(session).log.size_bytes(),
+            continue_pending_work=params.continue_pending_work,
+            session_was_active=was_active,
+            selected_model=settings.model,
+            reasoning_effort=settings.reasoning_effort,
+            session_limits=limits_of(settings),
+            context=working_directory_context(settings.cwd, host_git=settings.host_git),
+        )
+    )
+
+
+def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
+    """Return the connection's tools, commands and capabilities, as ``options`` declare them.
+
+    Raises:
+        InvalidRequestError: two tools have the same name, or a command has none.
+    """
+    tools = options.tools or []
+    by_name = {tool.name: tool for tool in tools}
+    if len(by_name) < len(tools):
+        raise InvalidRequestError("two tools have the same name")
+    return Attachment(
+        ctx.connection,
+        handles_permissions=options.request_permission or False,
+        handles_elicitation=options.request_elicitation or False,
+        handles_user_input=options.request_user_input or False,
+        handles_plans=options.request_exit_plan_mode or False,
+        handles_auto_mode_switch=options.request_auto_mode_switch or False,
+        has_hooks=options.hooks or False,
+        has_transforms=options.system_message is not None and options.system_message.has_transforms(),
+        has_tokens=requests_tokens(options),
+        protocol=ctx.connection.protocol or PROTOCOL_VERSION,
+        tools=by_name,
+        commands={command.name: command for command in map(_without_slash, options.commands or [])},
+    )
+
+
+def _without_slash(command: ClientCommand) -> ClientCommand:
+    name = command.name.strip().removeprefix("/")
+    if not name:
+        raise InvalidRequestError(f"command name {command.name!r} is empty")
+    return command.model_copy(update={"name": name})
+
+
+def _current_directory(ctx: Context, session_id: str) -> Path:
+    """Return the working directory of a session, live or stored; that of the process if the folder is gone."""
+    try:
+        return ctx.registry.live(session_id).settings.cwd
+    except SessionNotFoundError:
+        return ctx.registry.stored_cwd(session_id) or Path.cwd()

@@ -1,0 +1,65 @@
+"""Run the sampling requests of MCP servers with a session's model, if a client has allowed them.
+
+A request has the form of the ``params`` of MCP's ``sampling/createMessage``, a response that of its result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpseat.agent.blocks import AssistantMessage, ImageBlock, Message, TextBlock, UserMessage
+from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import InvalidRequestError
+from jumpseat.mcp.loading import load
+
+
+async def sample(session: Session, raw_request: dict[str, Any]) -> dict[str, Any]:
+    """Send a sampling request to the session's model and return its response.
+
+    Raises:
+        InvalidRequestError: the request is invalid, or has content that cannot be sent to the model.
+        ProviderError: the model call failed.
+    """
+    await load()
+    import mcp.types as types
+    from pydantic import ValidationError
+
+    try:
+        params = types.CreateMessageRequestParams.model_validate(raw_request)
+    except ValidationError:
+        raise InvalidRequestError("invalid sampling request") from None
+    resolved = await session.services.models.resolve(session.settings, ask_token=session.clients.ask_token)
+    request = ModelRequest(
+        resolved.wire_name,
+        params.systemPrompt or "",
+        [_message(one) for one in params.messages],
+        stream=False,
+        vision=resolved.info.vision is not False,
+        max_output_tokens=min(params.maxTokens, resolved.info.max_output_tokens or params.maxTokens),
+        session_id=session.id,
+    )
+    async with resolved.model.stream(request) as events:
+        async for event in events:
+            if isinstance(event, Completed):
+                text = "".join(block.text for block in event.message.blocks if isinstance(block, TextBlock))
+                return {
+                    "role": "assistant",
+                    "content": {"type": "text", "text": text},
+                    "model": event.model or resolved.wire_name,
+                    "stopReason": "maxTokens" if event.stop_reason == "max_tokens" else "endTurn",
+                }
+    raise InvalidRequestError("the model ended without a response")
+
+
+def _message(message: Any) -> Message:
+    blocks: list[Any] = []
+    for block in message.content_as_list:
+        match block.type:
+            case "text":
+                blocks.append(TextBlock(block.text))
+            case "image" if message.role == "user":
+                blocks.append(ImageBlock(block.data, block.mimeType))
+            case _:
+                raise InvalidRequestError(f"content of type {block.type!r} cannot be sent to the model")
+    return UserMessage(blocks) if message.role == "user" else AssistantMessage(blocks)

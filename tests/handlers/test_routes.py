@@ -1,0 +1,90 @@
+"""The table of methods, which names a handler for each, and the rule that says in which file a handler is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Iterable
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+
+from jumpseat.rpc.routes import ROUTES, load_route
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.methods import CLIENT_REQUESTS
+
+# Namespaces that are folders: each namespace in them has a file.
+FOLDERS = ("session", "jumpseat")
+# Methods that share the handler of another method.
+ALIASES = {
+    "session.auth.getStatus": "session.gitHubAuth.getStatus",
+    "session.destroy": "session.detach",
+    "session.workspace.createFile": "session.workspaces.createFile",
+    "session.workspace.listFiles": "session.workspaces.listFiles",
+    "session.workspace.readFile": "session.workspaces.readFile",
+    "sessions.getMetadata": "session.getMetadata",
+}
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0]}", name).lower()
+
+
+def files_for(method: str) -> Iterable[str]:
+    """The modules that a method's handler may be in: that of its namespace.
+
+    A method directly in a folder has a file of its own, named without ``get`` and ``set``, or shares one with a
+    method whose name is the beginning of its own, as ``sendAndWait`` does with ``send``.
+    """
+    *namespace, name = map(snake_case, method.split("."))
+    folder = f"{namespace.pop(0)}." if namespace and namespace[0] in FOLDERS else ""
+    if namespace:
+        return [folder + "_".join(namespace)]
+    words = re.sub("^(get|set)_", "", name).split("_")
+    return [folder + "_".join(words[:length]) for length in range(len(words), 0, -1)]
+
+
+@pytest.mark.parametrize("method", [name for name in ROUTES if name not in ALIASES])
+def test_a_handler_is_where_the_name_of_its_method_says(method: str) -> None:
+    module, _, function = ROUTES[method].partition(":")
+    name = snake_case(method.rpartition(".")[2])
+
+    assert module in files_for(method)
+    # A function that would hide a built-in one has a longer name: `list_tools`.
+    assert function == name or function.startswith(f"{name}_")
+
+
+def test_an_alias_has_the_handler_of_the_method_it_stands_for() -> None:
+    assert {alias: ROUTES[alias] for alias in ALIASES} == {
+        alias: ROUTES[method] for alias, method in ALIASES.items()
+    }
+
+
+def test_no_other_method_shares_its_handler() -> None:
+    handlers = [handler for method, handler in ROUTES.items() if method not in ALIASES]
+    assert len(set(handlers)) == len(handlers)
+
+
+@pytest.mark.parametrize("method", ROUTES)
+def test_the_annotations_of_a_handler_are_the_types_of_the_protocol(method: str) -> None:
+    handler, params = load_route(method)
+    hints = get_type_hints(handler)
+
+    assert list(inspect.signature(handler).parameters) == ["ctx", "params"]
+    assert hints["ctx"] is Context
+    assert params is CLIENT_REQUESTS[method].params
+    assert result_type(hints["return"]) is (CLIENT_REQUESTS[method].result or NoneType)
+
+
+def result_type(annotation: Any) -> Any:
+    """The type that a handler's result has once it was awaited."""
+    kinds = {
+        get_args(one)[0] if get_origin(one) is Awaitable else one
+        for one in (
+            get_args(annotation) if get_origin(annotation) not in (dict, Awaitable, None) else (annotation,)
+        )
+    }
+    assert len(kinds) == 1
+    kind = kinds.pop()
+    return get_origin(kind) or kind
