@@ -567,7 +567,10 @@ async def test_a_model_is_asked_once_outside_of_any_session(tmp_path: Path) -> N
     [
         ({"adapter": "work"}, "expected either prompt or messages"),
         ({"prompt": "a", "messages": []}, "expected either prompt or messages"),
-        ({"messages": [{"role": "assistant", "content": "a"}]}, "expected the user's as the last one"),
+        (
+            {"messages": [{"role": "assistant", "content": "a"}]},
+            "expected the last message to have the role 'user'",
+        ),
         ({"adapter": "work", "provider": {"type": "openai"}, "prompt": "a"}, "not both"),
         ({"adapter": "nothing", "prompt": "a"}, "unknown adapter 'nothing'"),
         ({"adapter": "work", "prompt": "a", "settings": {"heat": 1}}, "there is no setting 'heat'"),

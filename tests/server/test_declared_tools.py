@@ -292,7 +292,7 @@ async def test_a_client_may_not_register_everything(tmp_path: Path, declaration:
 async def test_asking_for_a_tool_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("jumpseat.tools.get", {"name": "none"})
-        assert "there is no declared tool 'none'" in error["message"]
+        assert "unknown declared tool 'none'" in error["message"]
         error = await server.wire.refused("jumpseat.tools.list", {"workingDirectory": "here"})
         assert "is not an absolute path" in error["message"]
 

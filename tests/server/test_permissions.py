@@ -527,7 +527,7 @@ async def test_folders_are_listed_added_and_judged_with_their_links(tmp_path: Pa
         assert listed == {"directories": [str(outside), str(project)], "primary": str(outside)}
         assert (await ask("isPathWithinWorkspace", path=str(outside)))["allowed"]
         error = await wire.refused("session.permissions.paths.add", {"sessionId": session, "path": "note.txt"})
-        assert "is no folder" in error["message"]
+        assert "is not a directory" in error["message"]
 
 
 async def test_what_a_client_configures_holds_for_its_session(tmp_path: Path, project: Path) -> None:
@@ -637,7 +637,7 @@ async def test_a_relative_folder_is_meant_from_the_working_directory(tmp_path: P
                 assert found["locationKey"] == str(key)
             odd = {"sessionId": session, "workingDirectory": "a\0b"}
             error = await wire.refused(f"session.permissions.locations.{method}", odd)
-            assert error["message"] == "'a\\x00b' is no path"
+            assert error["message"] == "invalid path 'a\\x00b'"
 
 
 async def test_approvals_for_a_location_are_added_and_applied(tmp_path: Path, project: Path) -> None:

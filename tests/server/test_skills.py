@@ -143,7 +143,7 @@ async def test_skills_are_switched_for_a_session_and_that_is_kept(tmp_path: Path
         assert loaded["data"]["skills"][0]["enabled"] is True
         await wire.call("session.skills.enable", {"sessionId": session, "name": "of-later"})
         error = await wire.refused("session.skills.enable", {"sessionId": session, "name": "none"})
-        assert error["message"] == "there is no skill 'none'"
+        assert error["message"] == "unknown skill 'none'"
         await wire.call("session.skills.disable", {"sessionId": session, "name": "tea"})
         await wire.prompt(session)
         await wire.call("session.destroy", {"sessionId": session})

@@ -72,7 +72,7 @@ async def test_settings_are_the_defaults_of_new_sessions_and_no_more(tmp_path: P
         }
         assert [bool(found) for found in sources.values()] == [True, False]
         off = await wire.refused("session.workspaces.diff", {"sessionId": new, "mode": "unstaged"})
-        assert off["message"] == "git is switched off for this session"
+        assert off["message"] == "git is disabled for this session"
 
 
 async def test_what_others_write_counts_after_a_reload(tmp_path: Path) -> None:

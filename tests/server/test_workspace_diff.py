@@ -203,7 +203,7 @@ async def test_what_cannot_be_compared_is_refused(repository: Path, tmp_path: Pa
             return (await wire.refused("session.workspaces.diff", {"sessionId": session, **params}))["message"]
 
         assert "has no git working tree" in await why(nowhere, mode="unstaged")
-        assert await why(off, mode="unstaged") == "git is switched off for this session"
+        assert await why(off, mode="unstaged") == "git is disabled for this session"
         assert "includeContents" in await why(there, mode="branch", includeContents=True)
         assert "mode" in await why(there, mode="staged")
         assert await why("nobody", mode="unstaged") == "Session not found: nobody"

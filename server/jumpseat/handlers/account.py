@@ -1,4 +1,4 @@
-"""``account.getQuota``: what the account behind the Copilot API has left."""
+"""``account.getQuota``: the remaining quota of the account behind the Copilot API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from jumpseat_protocol.accounts import AccountGetQuotaParams, AccountGetQuotaRes
 
 
 async def get_quota(ctx: Context, params: AccountGetQuotaParams) -> AccountGetQuotaResult:
-    """Of the account of the given token, else of that of the process."""
+    """Return the quota of the account that the given token belongs to, by default of the process's own account.
+
+    Raises:
+        InvalidRequestError: the account is given as ``selectionId``.
+    """
     if params.selection_id is not None:
         raise InvalidRequestError("selectionId: this server keeps no list of accounts")
     login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None

@@ -1,4 +1,4 @@
-"""``auth.getStatus``: whether a model can be reached, and as whom."""
+"""``auth.getStatus``: the login of the process."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from jumpseat_protocol.server import AuthStatusResult, EmptyParams
 
 
 async def get_status(ctx: Context, params: EmptyParams) -> AuthStatusResult:
-    """The login of the Copilot API where there is a token, else what is configured."""
+    """Return the login at the Copilot API; without a token, the configured provider."""
     return await ctx.models.auth_status()

@@ -12,7 +12,11 @@ from jumpseat_protocol.version import __version__
 
 
 def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
-    """Check the connection token, where there is one, and say which protocol is spoken."""
+    """Check the connection token, if the server has one, and return the version of the protocol.
+
+    Raises:
+        AuthenticationRequiredError: the token is missing or wrong.
+    """
     expected = ctx.process.connection_token
     if expected is not None and not hmac.compare_digest((params.token or "").encode(), expected.encode()):
         raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")

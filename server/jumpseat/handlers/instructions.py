@@ -19,20 +19,20 @@ from jumpseat_protocol.state import (
 )
 
 PREFERRED: Final = "AGENTS.md"
-"""What new instructions should be called: other programs read it too."""
+"""The preferred name of a new instruction file, which other programs read too."""
 
 
 async def discover(ctx: Context, params: InstructionsDiscoverParams) -> InstructionSourcesResult:
-    """The files that would hold for sessions in some projects. The user has none that hold everywhere."""
+    """Return the instruction files of sessions in some projects. There are none that apply to all projects."""
     found: list[dict[str, Any]] = []
     for project in params.project_paths:
-        told = await anyio.to_thread.run_sync(described_sources, SessionSettings(cwd=absolute_path(project)))
-        found += [{**source, "projectPath": project} for source in told]
+        sources = await anyio.to_thread.run_sync(described_sources, SessionSettings(cwd=absolute_path(project)))
+        found += [{**source, "projectPath": project} for source in sources]
     return InstructionSourcesResult(sources=found)
 
 
 def get_discovery_paths(ctx: Context, params: InstructionsDiscoverParams) -> InstructionPathsResult:
-    """Where such files are looked for, there or not."""
+    """Return the paths that are searched for instruction files, whether they exist or not."""
     paths: list[InstructionDiscoveryPath] = []
     for project in params.project_paths:
         folder = absolute_path(project)
@@ -51,6 +51,10 @@ def get_discovery_paths(ctx: Context, params: InstructionsDiscoverParams) -> Ins
 
 
 def described_sources(settings: SessionSettings) -> list[dict[str, Any]]:
+    """Return the instruction files of a session, in the order in which they are sent.
+
+    Each is ``{id, label, sourcePath, content, type, location}``.
+    """
     return [
         {
             "id": str(source.path),

@@ -1,4 +1,4 @@
-"""``llmInference.*``: a client that makes the server's model requests."""
+"""``llmInference.*``: a client that performs the server's model requests."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from jumpseat_protocol.server import EmptyParams, SuccessResult
 
 
 def set_provider(ctx: Context, params: EmptyParams) -> SuccessResult:
-    """From now on every model request of the process goes through this client. There is one such client."""
+    """Send every model request of the process through this client, in place of any earlier one."""
     ctx.models.connections.tunnel_through(ctx.connection)
     return SuccessResult()
 
 
 def http_response_start(ctx: Context, params: HttpResponseStartParams) -> AcceptedResult:
-    """The head of an answer."""
+    """Receive the status and the headers of a response."""
     tunnel = ctx.models.connections.tunnel
     return AcceptedResult(accepted=tunnel is not None and tunnel.response_started(params))
 
 
 def http_response_chunk(ctx: Context, params: HttpResponseChunkParams) -> AcceptedResult:
-    """A piece of an answer, its end, or its failure."""
+    """Receive a part of a response, its end, or its failure."""
     tunnel = ctx.models.connections.tunnel
     return AcceptedResult(accepted=tunnel is not None and tunnel.response_chunk(params))

@@ -15,7 +15,7 @@ from jumpseat_protocol.mcp import (
 
 
 def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
-    """What servers a session in that folder would find; nothing is started."""
+    """Return the MCP servers that a session in the folder would have. No server is started."""
     folder = Path(params.working_directory) if params.working_directory else Path.cwd()
     if not folder.is_dir():
         raise InvalidRequestError(f"workingDirectory {params.working_directory!r} is not a directory")

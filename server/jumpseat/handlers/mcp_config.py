@@ -14,26 +14,39 @@ from jumpseat_protocol.server import EmptyParams
 
 
 def list_servers(ctx: Context, params: EmptyParams) -> McpConfigListResult:
-    """The servers of ``mcp-config.json``; those of ``config.toml`` are the operator's."""
+    """Return the servers of ``mcp-config.json``, without those that the operator has set in ``config.toml``."""
     servers = ctx.process.mcp_config.servers()
     return McpConfigListResult(servers={name: value for name, value in servers.items() if isinstance(value, dict)})
 
 
 def add(ctx: Context, params: McpConfigParams) -> None:
+    """Add a server.
+
+    Raises:
+        InvalidRequestError: the configuration is invalid, or there is a server of that name.
+    """
     ctx.process.mcp_config.add(params.name, check_server(params.name, params.config).wire(), replace=False)
 
 
 def update(ctx: Context, params: McpConfigParams) -> None:
+    """Replace the configuration of a server.
+
+    Raises:
+        InvalidRequestError: the configuration is invalid, or there is no server of that name.
+    """
     ctx.process.mcp_config.add(params.name, check_server(params.name, params.config).wire(), replace=True)
 
 
 def remove(ctx: Context, params: McpNameParams) -> None:
+    """Remove a server."""
     ctx.process.mcp_config.remove(params.name)
 
 
 def enable(ctx: Context, params: McpNamesParams) -> None:
+    """Enable servers in new sessions."""
     ctx.process.mcp_config.switch(params.names, on=True)
 
 
 def disable(ctx: Context, params: McpNamesParams) -> None:
+    """Disable servers in new sessions."""
     ctx.process.mcp_config.switch(params.names, on=False)

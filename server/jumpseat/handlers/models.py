@@ -12,21 +12,21 @@ from jumpseat_protocol.state import TokenPriceUnit, TokenPriceUnitsResult
 
 
 async def list_models(ctx: Context, params: ModelsListParams) -> ModelsListResult:
-    """All models a session can name, or one with the given token could."""
+    """Return all models that a session can name; with a token, those that its account can use."""
     return ModelsListResult(models=[model_to_wire(info) for info in await _requested_models(ctx, params)])
 
 
 async def list_token_price_units(ctx: Context, params: ModelsListParams) -> TokenPriceUnitsResult:
-    """The same unit for all, of which a hundred are a dollar."""
+    """Return the unit of the prices of each priced model: always AI credits, a hundredth of a dollar."""
     priced = [info.id for info in await _requested_models(ctx, params) if info.price is not None]
     return TokenPriceUnitsResult(units=[TokenPriceUnit(model_id=one, unit="ai_credits") for one in priced])
 
 
 async def _requested_models(ctx: Context, params: ModelsListParams) -> list[ModelInfo]:
-    """The models that ``params`` ask for.
+    """Return the models that ``params`` select.
 
     Raises:
-        InvalidRequestError: they are to be those of an account that nobody has told of.
+        InvalidRequestError: the account is given as ``selectionId``.
     """
     if params.selection_id is not None:
         raise InvalidRequestError("selectionId: this server keeps no list of accounts")
@@ -35,13 +35,16 @@ async def _requested_models(ctx: Context, params: ModelsListParams) -> list[Mode
 
 
 def model_to_wire(info: ModelInfo) -> dict[str, Any]:
-    """A model in the Copilot form; what is unknown is left out, but for the context window, which clients need."""
+    """Describe a model as the Copilot API does.
+
+    Unknown fields are left out, except the context window, which clients need.
+    """
     limits = {
         "max_context_window_tokens": info.window,
         "max_prompt_tokens": info.max_prompt_tokens,
         "max_output_tokens": info.max_output_tokens,
     }
-    # As the Copilot API names the first; the SDKs read neither yet.
+    # `tool_calls` is the name that the Copilot API uses. The SDKs read neither field.
     abilities = {"tool_calls": info.tools, "reasoning": info.reasoning}
     model: dict[str, Any] = {
         "id": info.id,
@@ -73,5 +76,5 @@ def _billing(info: ModelInfo) -> dict[str, Any] | None:
         "cacheWritePrice": price.cache_write,
     }
     amounts = {name: round(usd * CREDITS_PER_DOLLAR, 6) for name, usd in prices.items() if usd is not None}
-    # No request of a plan is taken where nobody says so; old SDKs refuse a model that does not tell.
+    # Old SDKs reject a model without a multiplier; 0 means that it uses no requests of a plan.
     return {"multiplier": info.multiplier or 0, "tokenPrices": {**amounts, "batchSize": 1_000_000}}

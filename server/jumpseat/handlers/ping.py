@@ -1,4 +1,4 @@
-"""``ping``: is somebody there, and since when."""
+"""``ping``: a liveness check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpseat_protocol.server import PingParams, PingResult
 
 
 def ping(ctx: Context, params: PingParams) -> PingResult:
-    """Answer at once. SDKs that have not sent ``connect`` (0.2 and 0.3) read the time as milliseconds."""
+    """Answer at once. SDKs that do not send ``connect`` (0.2 and 0.3) read the timestamp as Unix milliseconds."""
     now = utc_now() if ctx.connection.handshaken else int(time.time() * 1000)
     version = ctx.connection.protocol or PROTOCOL_VERSION
     return PingResult(message=f"pong: {params.message or ''}", timestamp=now, protocol_version=version)

@@ -12,10 +12,10 @@ from jumpseat_protocol.plugins import (
 
 
 def set_plugins(ctx: Context, params: BuiltinPluginsParams) -> None:
-    """Say which plugins an application brings; those that were set before are no more.
+    """Replace the plugins that an application brings for all sessions of the process.
 
     Raises:
-        InvalidRequestError: a path is not absolute, or no folder.
+        InvalidRequestError: a path is not absolute, or not a directory.
     """
     for path in params.paths:
         if "\0" in path or not Path(path).is_absolute():

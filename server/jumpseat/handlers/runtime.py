@@ -1,4 +1,4 @@
-"""``runtime.shutdown``: end the process, after everything is written."""
+"""``runtime.shutdown``: end the process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jumpseat.sessions.context import Context
 from jumpseat_protocol.server import EmptyParams
 
 HOOKS_S: Final = 2.0
-"""How long the hooks of all sessions may take together: clients wait for the answer for ten seconds."""
+"""The time for the hooks of all sessions together, in seconds; clients wait ten seconds for the response."""
 
 
 async def shutdown(ctx: Context, params: EmptyParams) -> None:
-    """Tell the hooks, flush and end all sessions, then answer. Nothing is served after that; the process goes."""
-    # Also for a client that hangs up instead of waiting: that cancels its requests.
+    """Run the session-end hooks, close and flush all sessions, answer, and end the process."""
+    # Shielded, because a client that hangs up cancels its request.
     with anyio.CancelScope(shield=True):
         with anyio.move_on_after(HOOKS_S):
             await ctx.registry.say_goodbye()

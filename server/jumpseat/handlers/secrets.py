@@ -1,4 +1,4 @@
-"""``secrets.addFilterValues``: what must not be told."""
+"""``secrets.addFilterValues``: values to mask."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from jumpseat_protocol.server import AddFilterValuesParams, OkResult
 
 
 def add_filter_values(ctx: Context, params: AddFilterValuesParams) -> OkResult:
-    """Hide these values, in all sessions of the process, until it ends."""
+    """Mask these values in all sessions, until the process ends."""
     ctx.process.secrets.add(params.values)
     return OkResult()

@@ -58,16 +58,21 @@ NOT_FOUND = SessionsOpenResult(status="not_found")
 
 
 async def open_session(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResult:
-    """Open it for this connection, which gets its events from then on."""
+    """Create, resume or join a session for this connection, which receives its events from then on.
+
+    Raises:
+        InvalidRequestError: ``sessionId`` is missing or invalid, or an option is invalid.
+        UnsupportedError: the session would run elsewhere.
+    """
     match params.kind:
         case "create":
             return await _create(ctx, params)
         case "resume":
-            return await _resume(ctx, params, ctx.registry.store.find(_named(params)))
+            return await _resume(ctx, params, ctx.registry.store.find(_required_id(params)))
         case "resumeLast":
             return await _resume(ctx, params, ctx.registry.store.best_for(params.context))
         case "attach":
-            return _attach(ctx, _named(params))
+            return _attach(ctx, _required_id(params))
         case "remote" | "cloud" | "handoff":
             raise UnsupportedError(f"sessions.open of kind {params.kind!r}")
 
@@ -76,10 +81,10 @@ async def _create(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResul
     if not params.emit_start:
         raise UnsupportedError("sessions.open without session.start")
     try:
-        wanted = SessionCreateParams.model_validate(_given(params.options))
+        create_params = SessionCreateParams.model_validate(_set_options(params.options))
     except ValidationError:
-        raise InvalidRequestError(f"{params.options.session_id!r} cannot be the id of a session") from None
-    session = await create_session(ctx, wanted)
+        raise InvalidRequestError(f"invalid session id {params.options.session_id!r}") from None
+    session = await create_session(ctx, create_params)
     if params.options.name:
         set_session_name(ctx, session, params.options.name, by_user=True)
     return SessionsOpenResult(status="created", session_id=session.id, startup_prompts=[])
@@ -88,9 +93,9 @@ async def _create(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResul
 async def _resume(ctx: Context, params: SessionsOpenParams, session_id: str | None) -> SessionsOpenResult:
     if session_id is None:
         return NOT_FOUND
-    given = {**_given(params.options), "session_id": session_id, "disable_resume": not params.resume}
+    resume_params = {**_set_options(params.options), "session_id": session_id, "disable_resume": not params.resume}
     try:
-        await resume_session(ctx, SessionResumeParams.model_validate(given))
+        await resume_session(ctx, SessionResumeParams.model_validate(resume_params))
     except SessionNotFoundError:
         return NOT_FOUND
     return SessionsOpenResult(status="resumed", session_id=session_id, startup_prompts=[])
@@ -106,41 +111,41 @@ def _attach(ctx: Context, session_id: str) -> SessionsOpenResult:
     return SessionsOpenResult(status="resumed", session_id=session_id, startup_prompts=[])
 
 
-def _named(params: SessionsOpenParams) -> str:
+def _required_id(params: SessionsOpenParams) -> str:
     if not params.session_id:
         raise InvalidRequestError(f"sessions.open of kind {params.kind!r} needs a sessionId")
     return params.session_id
 
 
-def _given(options: OpenOptions) -> dict[str, object]:
+def _set_options(options: OpenOptions) -> dict[str, object]:
     return {name: value for name, value in options if value is not None}
 
 
 def fork(ctx: Context, params: ForkParams) -> ForkResult:
-    """Copy a session up to an event; the copy is resumed like any stored session."""
+    """Copy a session up to an event. The copy can be resumed like any stored session."""
     name = (params.name or "").strip() or None
     return ForkResult(session_id=ctx.registry.fork(params.session_id, params.to_event_id, name), name=name)
 
 
 def list_sessions(ctx: Context, params: SessionsListParams) -> SessionListResult:
-    """As ``session.list``, with less told of the older ones where that is enough."""
+    """Return the stored sessions; entries after the first ``metadataLimit`` have only ids and times."""
     found = ctx.registry.list(params.filter) if params.source != "remote" else []
-    whole = len(found) if params.metadata_limit is None else params.metadata_limit
-    return SessionListResult(sessions=found[:whole] + [_bare(one) for one in found[whole:]])
+    complete = len(found) if params.metadata_limit is None else params.metadata_limit
+    return SessionListResult(sessions=found[:complete] + [_bare(one) for one in found[complete:]])
 
 
 def find_by_prefix(ctx: Context, params: FindByPrefixParams) -> SessionIdResult:
-    """The one session whose id begins so."""
+    """Return the session whose id begins with the prefix, if there is exactly one."""
     return SessionIdResult(session_id=ctx.registry.store.find(params.prefix))
 
 
 def get_last_for_context(ctx: Context, params: LastForContextParams) -> SessionIdResult:
-    """The session to go on with in a directory; where none fits, the last changed of all."""
+    """Return the session that matches a working directory best; by default the one that changed last."""
     return SessionIdResult(session_id=ctx.registry.store.best_for(params.context))
 
 
 async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:
-    """What each session takes on the disk."""
+    """Return the size of each stored session, in bytes."""
 
     def measure() -> dict[str, int]:
         return {folder.path.name: folder.size_bytes() for folder in ctx.registry.store.stored()}
@@ -149,7 +154,7 @@ async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:
 
 
 def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
-    """Which of them a living process other than this one has marked as its own."""
+    """Return the sessions that another running process has marked as in use."""
     in_use: list[str] = []
     for session_id in params.session_ids:
         try:
@@ -161,7 +166,7 @@ def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
 
 
 async def close(ctx: Context, params: SessionParams) -> EmptyResult:
-    """As ``session.shutdown``; fine for a session that is not live."""
+    """Shut a session down, like ``session.shutdown``. Does nothing if it is not live."""
     session = await ctx.registry.settled(params.session_id)
     if session is not None:
         await shut_down_session(ctx.registry, session, "routine")
@@ -169,25 +174,25 @@ async def close(ctx: Context, params: SessionParams) -> EmptyResult:
 
 
 async def save(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Bring its log to the disk; what is not live is there already."""
+    """Flush the log of a session to disk. Does nothing if it is not live."""
     await ctx.registry.save(params.session_id)
     return EmptyResult()
 
 
 def release_lock(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Take the mark of this process off a session, so that others do not take it for busy."""
+    """Remove the mark of this process from a session, so that other processes do not consider it in use."""
     with suppress(SessionNotFoundError):
         ctx.registry.store.existing(params.session_id).release()
     return EmptyResult()
 
 
 async def delete(ctx: Context, params: SessionParams) -> None:
-    """As ``session.delete``, but an unknown session is an error."""
+    """Delete a session. Unlike ``session.delete``, an unknown session is an error."""
     await ctx.registry.delete(params.session_id)
 
 
 async def bulk_delete(ctx: Context, params: SessionIdsParams) -> BulkDeleteResult:
-    """End sessions and remove them from the disk. One that cannot be removed does not stop the others."""
+    """Close sessions and delete them from the disk. A failure is logged and does not stop the others."""
     freed: dict[str, int] = {}
     for session_id in dict.fromkeys(params.session_ids):
         try:
@@ -198,7 +203,7 @@ async def bulk_delete(ctx: Context, params: SessionIdsParams) -> BulkDeleteResul
 
 
 async def prune_old(ctx: Context, params: PruneOldParams) -> PruneOldResult:
-    """Remove what was not touched for so many days, or only say what that would be."""
+    """Delete sessions that have not changed for a number of days; in a dry run, only return them."""
     pruned = await ctx.registry.prune(
         params.older_than_days * DAY_S,
         frozenset(params.exclude_session_ids),
@@ -216,18 +221,18 @@ async def prune_old(ctx: Context, params: PruneOldParams) -> PruneOldResult:
 
 
 def enrich_metadata(ctx: Context, params: EnrichMetadataParams) -> EnrichMetadataResult:
-    """Fill in what ``metadataLimit`` has left out of a list."""
-    enriched = (_enriched(ctx, one) for one in params.sessions)
+    """Complete list entries whose metadata ``metadataLimit`` left out."""
+    enriched = (_complete(ctx, one) for one in params.sessions)
     return EnrichMetadataResult(sessions=[one for one in enriched if one is not None])
 
 
 def get_event_file_path(ctx: Context, params: SessionParams) -> EventFilePathResult:
-    """Where its log is, or would be."""
+    """Return the path of a session's event log, which need not exist."""
     return EventFilePathResult(file_path=str(ctx.registry.store.folder(params.session_id).log.path))
 
 
 def list_non_empty_session_ids(ctx: Context, params: NonEmptyIdsParams) -> SessionIdsResult:
-    """The sessions that were prompted, the last changed first."""
+    """Return the ids of the sessions that have had a prompt, last changed first."""
     return SessionIdsResult(session_ids=[one.session_id for one in ctx.registry.list()[: params.limit]])
 
 
@@ -246,7 +251,7 @@ def _bare(session: SessionMetadata) -> SessionMetadata:
     )
 
 
-def _enriched(ctx: Context, known: KnownMetadata) -> KnownMetadata | None:
+def _complete(ctx: Context, known: KnownMetadata) -> KnownMetadata | None:
     if known.is_remote or (known.summary is not None and known.context is not None):
         return known
     try:

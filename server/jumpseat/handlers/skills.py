@@ -1,4 +1,4 @@
-"""``skills.*``: skills outside of sessions, and which of them new sessions are not to have."""
+"""``skills.*``: skills outside of sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jumpseat_protocol.wire import to_wire
 
 
 async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscoverResult:
-    """The skills in some folders, in some projects and, unless they are left out, of the user."""
+    """Return the skills of some folders, of some projects and, unless excluded, of the user."""
     places = [Place(absolute_path(folder), "custom") for folder in params.skill_directories]
     for project in params.project_paths:
         places += project_places(absolute_path(project))
@@ -42,7 +42,7 @@ async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscover
 
 
 def get_discovery_paths(ctx: Context, params: SkillPathsParams) -> SkillPathsResult:
-    """Where skills are looked for, there or not."""
+    """Return the folders that are searched for skills, whether they exist or not."""
     return SkillPathsResult(paths=list(_paths(ctx, params)))
 
 

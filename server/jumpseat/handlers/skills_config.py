@@ -1,4 +1,4 @@
-"""``skills.config.*``: the skills that new sessions do not get."""
+"""``skills.config.*``: the skills that are disabled in new sessions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from jumpseat_protocol.skills import (
 
 
 def set_disabled_skills(ctx: Context, params: SetDisabledSkillsParams) -> None:
-    """Say which skills new sessions are not to have."""
+    """Replace the list of skills that are disabled in new sessions."""
     ctx.process.user_settings.disable_skills(params.disabled_skills)
 
 
 def set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
-    """The same for one skill, there or not."""
+    """Disable or enable one skill in new sessions. The skill need not exist."""
     others = [name for name in ctx.process.user_settings.disabled_skills() if name != params.name]
     ctx.process.user_settings.disable_skills([*others, params.name] if params.disabled else others)

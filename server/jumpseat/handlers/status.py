@@ -1,4 +1,4 @@
-"""``status.get``: which server this is."""
+"""``status.get``: versions."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from jumpseat_protocol.version import __version__
 
 
 def get(ctx: Context, params: EmptyParams) -> StatusResult:
-    """The version of the server and of the protocol."""
+    """Return the version of the server and of the protocol."""
     return StatusResult(version=__version__, protocol_version=ctx.connection.protocol or PROTOCOL_VERSION)

@@ -7,7 +7,7 @@ from jumpseat_protocol.state import ToolsListParams, ToolsListResult
 
 
 def list_tools(ctx: Context, params: ToolsListParams) -> ToolsListResult:
-    """The built-in tools, which are the same for all models; not all of them are offered in each session."""
+    """Return the built-in tools, which are the same for all models. A session may offer only some of them."""
     return ToolsListResult(
         tools=[
             {"name": spec.name, "description": spec.description, "parameters": spec.parameters}

@@ -1,4 +1,4 @@
-"""``user.settings.*``: what a user wants of every new session."""
+"""``user.settings.*``: the user's settings for new sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumpseat_protocol.server import EmptyParams
 
 
 def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
-    """All there are, set or not."""
+    """Return all settings, whether they are set or not."""
     values = ctx.process.user_settings.get()
     return UserSettingsResult(
         settings={
@@ -27,11 +27,11 @@ def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
 
 
 def set_settings(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
-    """Change some, for the sessions that are created from now on. Nothing here takes precedence over the file."""
+    """Change settings of sessions that are created from now on. No other source overrides them."""
     ctx.process.user_settings.set(params.settings)
     return UserSettingsSetResult()
 
 
 def reload(ctx: Context, params: EmptyParams) -> None:
-    """Take note of what others have written."""
+    """Read the file again, for changes by other programs."""
     ctx.process.user_settings.reload()

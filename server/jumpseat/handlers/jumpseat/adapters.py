@@ -1,4 +1,4 @@
-"""``jumpseat.adapters.*``: what adapters there are, what can be set of them, and new ones from clients."""
+"""``jumpseat.adapters.*``: the adapters, their settings, and adapters that clients register."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def list_adapters(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
-    """All adapters; one that is wrong is there too, with what is wrong."""
+    """Return all adapters; an invalid one is listed with its ``problem``."""
     catalogue = _catalogue(ctx, params.cwd)
     return AdaptersListResult(adapters=[_summary(catalogue, name) for name in catalogue.names()])
 
@@ -40,18 +40,22 @@ def _summary(catalogue: Catalogue, name: str) -> AdapterSummary:
 
 
 async def get(ctx: Context, params: AdapterGetParams) -> AdapterGetResult:
-    """One adapter, with the settings in the order of a form."""
+    """Return one adapter, with its settings in the order of a form.
+
+    Raises:
+        ConfigError: there is no such adapter, or its declaration is invalid.
+    """
     from jumpseat.adapters.declared.describe import describe
 
     return AdapterGetResult(adapter=describe(await _catalogue(ctx, params.cwd).ready(params.name), params.model))
 
 
 async def register(ctx: Context, params: AdapterRegisterParams) -> AdapterGetResult:
-    """Take an adapter from a client, for the life of the process.
+    """Register an adapter until the process ends.
 
     Raises:
-        InvalidRequestError: it has no name, or that of an adapter that no client has registered.
-        ConfigError: its declaration is wrong.
+        InvalidRequestError: it has no name, or the name of an adapter that does not come from a client.
+        ConfigError: the declaration is invalid.
     """
     from jumpseat.adapters.declared.describe import describe
 

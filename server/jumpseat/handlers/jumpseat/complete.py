@@ -1,4 +1,4 @@
-"""``jumpseat.complete``: one call of a model, outside of any session."""
+"""``jumpseat.complete``: one model call outside of any session."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jumpseat_protocol.adapters import CompleteMessage, CompleteParams, Complete
 
 
 async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
-    """Ask a model once; there are no tools and nothing is kept.
+    """Call a model once, without tools. Nothing is stored.
 
     Raises:
-        InvalidRequestError: there is nothing to ask, or two places to ask it.
-        ProviderError: the call failed; it is not tried again.
+        InvalidRequestError: the prompt is missing or invalid, or both an adapter and a provider are given.
+        ProviderError: the call failed. It is not retried.
     """
     system, messages = _conversation(params)
     resolved = await _model(ctx, params)
@@ -38,7 +38,7 @@ async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
         async for event in events:
             if isinstance(event, Completed):
                 return _result(event, resolved)
-    raise ProviderProtocolError("the model ended without an answer")
+    raise ProviderProtocolError("the model ended without a response")
 
 
 async def _model(ctx: Context, params: CompleteParams) -> ResolvedModel:
@@ -57,25 +57,25 @@ async def _model(ctx: Context, params: CompleteParams) -> ResolvedModel:
 def _conversation(params: CompleteParams) -> tuple[str, list[Message]]:
     if (params.prompt is None) == (params.messages is None):
         raise InvalidRequestError("expected either prompt or messages")
-    said = params.messages or [CompleteMessage(role="user", content=params.prompt or "")]
-    system = "\n\n".join(one.content for one in said if one.role == "system")
-    messages = [_message(one) for one in said if one.role != "system"]
+    given = params.messages or [CompleteMessage(role="user", content=params.prompt or "")]
+    system = "\n\n".join(one.content for one in given if one.role == "system")
+    messages = [_message(one) for one in given if one.role != "system"]
     if not messages or not isinstance(messages[-1], UserMessage):
-        raise InvalidRequestError("messages: expected the user's as the last one")
+        raise InvalidRequestError("messages: expected the last message to have the role 'user'")
     return system, messages
 
 
-def _message(one: CompleteMessage) -> Message:
-    block = TextBlock(one.content)
-    return UserMessage([block]) if one.role == "user" else AssistantMessage([block])
+def _message(message: CompleteMessage) -> Message:
+    block = TextBlock(message.content)
+    return UserMessage([block]) if message.role == "user" else AssistantMessage([block])
 
 
-def _result(done: Completed, resolved: ResolvedModel) -> CompleteResult:
-    usage = done.usage
+def _result(completed: Completed, resolved: ResolvedModel) -> CompleteResult:
+    usage = completed.usage
     return CompleteResult(
-        text="".join(block.text for block in done.message.blocks if isinstance(block, TextBlock)),
-        model=done.model or resolved.wire_name,
-        stop_reason=done.stop_reason,
+        text="".join(block.text for block in completed.message.blocks if isinstance(block, TextBlock)),
+        model=completed.model or resolved.wire_name,
+        stop_reason=completed.stop_reason,
         usage=CompleteUsage(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,

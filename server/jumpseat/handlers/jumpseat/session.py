@@ -1,15 +1,15 @@
-"""``jumpseat.session.nextRequest``: what a session would send its provider next."""
+"""``jumpseat.session.nextRequest``: the next model request of a session."""
 
 from __future__ import annotations
 
-from jumpseat.agent.model_calls.requests import next_request as write_request
+from jumpseat.agent.model_calls.requests import next_request as build_request
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.provider import NextRequestParams, NextRequestResult
 
 
 async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestResult:
-    """Write the request and send nothing. Its secrets are masked, so that anybody may see it.
+    """Return the request that the session would send its provider next, with secrets masked. Nothing is sent.
 
     Raises:
         InvalidRequestError: the session's model is not called over HTTP.
@@ -19,10 +19,12 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
     from jumpseat.adapters.transport.http import HttpModel
 
     session = ctx.registry.live(params.session_id)
-    resolved, request = await write_request(session, params.prompt)
+    resolved, request = await build_request(session, params.prompt)
     model = resolved.model
     if not isinstance(model, HttpModel):
-        raise InvalidRequestError(f"the session's model is not called over HTTP, but by {model.adapter_name!r}")
+        raise InvalidRequestError(
+            f"the session's model is not called over HTTP, but by the adapter {model.adapter_name!r}"
+        )
     call, veil = await model.written(request)
     secrets = session.services.secrets
     mask = ContentMask(veil, secrets)

@@ -1,4 +1,4 @@
-"""``jumpseat.tools.*``: what declared tools there are, and new ones from clients."""
+"""``jumpseat.tools.*``: declared tools, and tools that clients register."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jumpseat_protocol.declared_tools import (
 
 
 async def list_tools(ctx: Context, params: DeclaredToolsListParams) -> DeclaredToolsListResult:
-    """All declared tools and groups; one that is wrong is there too, with what is wrong."""
+    """Return all declared tools and groups; an invalid one is listed with its ``problem``."""
     from jumpseat.tools.declared.describe import summarise
 
     catalogue = ctx.process.declarations.catalogue
@@ -26,10 +26,10 @@ async def list_tools(ctx: Context, params: DeclaredToolsListParams) -> DeclaredT
 
 
 async def get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredToolGetResult:
-    """One declared tool or group.
+    """Return one declared tool or group.
 
     Raises:
-        InvalidRequestError: there is none of that name.
+        InvalidRequestError: there is no such tool or group.
     """
     from jumpseat.tools.declared.describe import describe
 
@@ -37,16 +37,16 @@ async def get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredToolGetRes
     known = await catalogue.everything(_directory(params.working_directory))
     found = next((one for one in known if one.name == params.name), None)
     if found is None:
-        raise InvalidRequestError(f"there is no declared tool {params.name!r}")
+        raise InvalidRequestError(f"unknown declared tool {params.name!r}")
     return DeclaredToolGetResult(tool=describe(found, known, BUILTIN_NAMES))
 
 
 async def register(ctx: Context, params: DeclaredToolRegisterParams) -> DeclaredToolGetResult:
-    """Take a command tool from a client, for all sessions and the life of the process.
+    """Register a command tool in all sessions, until the process ends.
 
     Raises:
-        InvalidRequestError: it has no name, or that of a tool that no client has registered.
-        ConfigError: its declaration is wrong, or says more than clients may.
+        InvalidRequestError: it has no name, or the name of a tool that does not come from a client.
+        ConfigError: the declaration is invalid, or has fields that clients may not set.
     """
     from jumpseat.tools.declared.describe import describe
 

@@ -1,4 +1,4 @@
-"""``session.abort``: stop what runs."""
+"""``session.abort``: stop the running prompt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from jumpseat_protocol.sessions import SessionAbortParams
 
 
 def abort(ctx: Context, params: SessionAbortParams) -> Awaitable[SuccessResult]:
-    """Stop the running prompt and forget the waiting ones, in the order of arrival: prompts that are sent behind
-    it count. Answered when all is quiet; fine when idle, fine twice.
+    """Stop the running prompt and drop the queued ones. Prompts that arrive after the request are not affected.
+
+    The response is sent when the session is idle. Aborting an idle session succeeds.
     """
-    return _answer(ctx.registry.live(params.session_id).abort(params.reason or "user_initiated"))
+    return _success(ctx.registry.live(params.session_id).abort(params.reason or "user_initiated"))
 
 
-async def _answer(stopped: Awaitable[None]) -> SuccessResult:
+async def _success(stopped: Awaitable[None]) -> SuccessResult:
     await stopped
     return SuccessResult()

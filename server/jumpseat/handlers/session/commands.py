@@ -23,7 +23,7 @@ from jumpseat_protocol.server import SuccessResult
 
 
 def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResult:
-    """The server's own, those of the attached clients, and the skills that people may call."""
+    """Return the built-in commands, those of attached clients, and the skills that users may invoke."""
     found = commands.available(
         ctx.registry.live(params.session_id),
         builtins=params.include_builtins,
@@ -34,30 +34,30 @@ def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResul
 
 
 async def invoke(ctx: Context, params: CommandInvokeParams) -> CommandInvokeResult:
-    """Run one now and hand back what it says, or the prompt that does it."""
+    """Run a command now and return its output, or the prompt that the client has to send."""
     session = ctx.registry.live(params.session_id)
-    shown = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
-    if isinstance(shown, commands.AgentPrompt):
-        return CommandInvokeResult(kind="agent-prompt", prompt=shown.text, display_prompt=shown.text)
-    return CommandInvokeResult(kind="completed" if shown is None else "text", text=shown)
+    output = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
+    if isinstance(output, commands.AgentPrompt):
+        return CommandInvokeResult(kind="agent-prompt", prompt=output.text, display_prompt=output.text)
+    return CommandInvokeResult(kind="completed" if output is None else "text", text=output)
 
 
 async def execute(ctx: Context, params: CommandExecuteParams) -> CommandExecuteResult:
-    """Run one now; what it says is told to everybody, what goes wrong to the caller."""
+    """Run a command now. Its output is emitted to all clients; its failure is returned to the caller."""
     session = ctx.registry.live(params.session_id)
     try:
-        shown = await commands.invoke(session, params.command_name.strip().removeprefix("/"), params.args)
+        output = await commands.invoke(session, params.command_name.strip().removeprefix("/"), params.args)
     except InvalidRequestError as error:
         return CommandExecuteResult(error=str(error))
-    if isinstance(shown, commands.AgentPrompt):
-        session.send(Prompt(shown.text))
-    elif shown is not None:
-        session.emit(SessionInfo(info_type="command", message=shown))
+    if isinstance(output, commands.AgentPrompt):
+        session.send(Prompt(output.text))
+    elif output is not None:
+        session.emit(SessionInfo(info_type="command", message=output))
     return CommandExecuteResult()
 
 
 def enqueue(ctx: Context, params: CommandEnqueueParams) -> CommandEnqueueResult:
-    """Have one run when all that was sent before it is done."""
+    """Queue a command behind the prompts and commands that were sent before."""
     session = ctx.registry.live(params.session_id)
     text = params.command.strip()
     commands.split(text)
@@ -67,12 +67,12 @@ def enqueue(ctx: Context, params: CommandEnqueueParams) -> CommandEnqueueResult:
 
 
 def handle_pending_command(ctx: Context, params: HandlePendingCommandParams) -> SuccessResult:
-    """A client has run its command, or failed to. Fine also where nobody waits for it any more."""
+    """Record that a client has run its command, or failed to. Succeeds even if the call has ended already."""
     ctx.registry.live(params.session_id).clients.command_calls.answer(params.request_id, params.error)
     return SuccessResult()
 
 
 def respond_to_queued_command(ctx: Context, params: RespondToQueuedCommandParams) -> SuccessResult:
-    """The first answer for a queued command counts; a late or unknown one is told so."""
+    """Answer a queued command. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.queued_commands.answer(params.request_id, params.result))

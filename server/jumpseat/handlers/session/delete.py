@@ -1,4 +1,4 @@
-"""``session.delete``: end a session and remove it from the disk."""
+"""``session.delete``: close a session and delete it from the disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jumpseat_protocol.sessions import SessionParams
 
 
 async def delete(ctx: Context, params: SessionParams) -> SuccessResult:
-    """Works on live and on stored sessions; an unknown one is an answer, not an error."""
+    """Delete a live or stored session. An unknown session gets ``success: false``, not an error."""
     try:
         await ctx.registry.delete(params.session_id)
     except SessionNotFoundError as error:

@@ -1,4 +1,4 @@
-"""``session.detach`` and its older name ``session.destroy``: this connection is done with a session."""
+"""``session.detach`` and its older name ``session.destroy``: leave a session."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from jumpseat_protocol.sessions import SessionParams
 
 
 async def detach(ctx: Context, params: SessionParams) -> SuccessResult:
-    """Leave a session; its files stay. Succeeds for unknown ids too: SDKs call it twice."""
+    """Detach this connection from a session, whose files stay. Succeeds for unknown ids: SDKs call it twice."""
     await ctx.registry.leave(params.session_id, ctx.connection)
     return SuccessResult()

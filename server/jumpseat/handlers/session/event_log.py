@@ -1,8 +1,8 @@
-"""``session.eventLog.read`` and ``tail``: events for clients that poll.
+"""``session.eventLog.*``: events for clients that poll, and the events that a client answers.
 
-A cursor tells how many persisted events lie before it, the number in the session's feed, and the id of the last
-persisted event, by which a history that was changed since is found out. Cursors of backward reads begin with ``b``
-and tell where the window began.
+A cursor holds the number of persisted events before it, the position in the session's event buffer, and the id of
+the last persisted event, which reveals that the history has been changed since. The cursor of a backward read
+begins with ``b`` and marks the beginning of the returned window.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseInterestParams, SessionParams
 from jumpseat_protocol.state import CursorResult, EventLogReadParams, EventLogReadResult
 
-MOST: Final = 1000
+MAX_EVENTS: Final = 1000
 
-LONGEST_WAIT_S: Final = 30.0
+MAX_WAIT_S: Final = 30.0
 
 Filter: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place between two events: ``written`` persisted ones before it, ``number`` in the feed."""
+    """A position between two events.
+
+    ``written`` persisted events precede it; ``number`` is its position in the event buffer.
+    """
 
     written: int
     number: int
@@ -42,42 +45,45 @@ class Cursor:
 
 
 def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
-    """Note that this client answers events of a type. All events are delivered either way."""
+    """Register this client as one that answers events of a type. It is sent all events either way."""
     session = ctx.registry.live(params.session_id)
     handle = session.clients.add_interest(ctx.connection, params.event_type)
     if params.event_type in (OAUTH, HEADERS) and (host := ctx.mcp.of(session)) is not None:
-        # A server may have wanted a token, or headers, before there was anybody to give some.
+        # A server may have requested a token or headers before a client could provide them.
         host.retry_auth()
     return InterestResult(handle=handle)
 
 
 def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:
-    """Take it back; fine twice."""
+    """Remove a registration. Succeeds if there is none."""
     ctx.registry.live(params.session_id).clients.drop_interest(params.handle)
     return SuccessResult()
 
 
 def tail(ctx: Context, params: SessionParams) -> CursorResult:
-    """The place behind the latest event."""
+    """Return the cursor after the latest event."""
     return CursorResult(cursor=str(_end(ctx.registry.live(params.session_id))))
 
 
 def read(ctx: Context, params: EventLogReadParams) -> EventLogReadResult | Awaitable[EventLogReadResult]:
-    """The events behind the cursor; where there are none, those that come while it waits.
+    """Return the events after the cursor; if there are none, wait for new ones.
 
-    Begun in the order of arrival: what a request behind this one causes is not missed.
+    The read begins in the order of arrival, so that events caused by later requests are not missed.
+
+    Raises:
+        InvalidRequestError: the cursor is invalid.
     """
     session = ctx.registry.live(params.session_id)
     path = ctx.registry.folder(session).log.path
     fits = _filter(params)
-    most = min(params.max, MOST)
+    most = min(params.max, MAX_EVENTS)
 
     def records() -> list[dict[str, Any]]:
         return ctx.process.secrets.mask_records(read_log(path).records)
 
     if (params.cursor is None and params.direction == "backward") or (params.cursor or "").startswith("b"):
         return _backward(session, params.cursor, fits, most, records)
-    cursor = _parse(params.cursor) if params.cursor else Cursor(0, -1, "")
+    cursor = _parse_cursor(params.cursor) if params.cursor else Cursor(0, -1, "")
     batch = _forward(session, cursor, params, fits, most, records)
     if batch.events or batch.cursor_status == "expired" or not params.wait_ms:
         return batch
@@ -92,12 +98,12 @@ async def _wait(
     most: int,
     records: Callable[[], list[dict[str, Any]]],
 ) -> EventLogReadResult:
-    with anyio.move_on_after(min(params.wait_ms / 1000, LONGEST_WAIT_S)):
+    with anyio.move_on_after(min(params.wait_ms / 1000, MAX_WAIT_S)):
         while not batch.events and not session.event_buffer.closed:
-            # Nothing may have been added since: requests that came behind this one ran before this task.
+            # Requests that arrived after this one may have added events before this task began.
             if str(_end(session)) == batch.cursor:
                 await session.event_buffer.wait()
-            batch = _forward(session, _parse(batch.cursor), params, fits, most, records)
+            batch = _forward(session, _parse_cursor(batch.cursor), params, fits, most, records)
     return batch
 
 
@@ -109,7 +115,7 @@ def _forward(
     most: int,
     records: Callable[[], list[dict[str, Any]]],
 ) -> EventLogReadResult:
-    """The events there are now: from the feed where it reaches back far enough, else from the log."""
+    """Return the events that exist now, from the buffer if it reaches back far enough, otherwise from the log."""
     end = _end(session)
     entries = session.event_buffer.since(cursor.number, cursor.written, session.event_count)
     found: list[tuple[dict[str, Any], Cursor]] = []
@@ -139,11 +145,11 @@ def _forward(
 def _backward(
     session: Session, cursor: str | None, fits: Filter, most: int, records: Callable[[], list[dict[str, Any]]]
 ) -> EventLogReadResult:
-    """The persisted events before the cursor, the latest of them."""
+    """Return the latest of the persisted events before the cursor."""
     history = records()
     before, status = len(history), "ok"
     if cursor is not None:
-        place = _parse(cursor[1:])
+        place = _parse_cursor(cursor[1:])
         if place.written > len(history) or (
             place.written and history[place.written - 1].get("id") != place.last_id
         ):
@@ -166,11 +172,11 @@ def _end(session: Session) -> Cursor:
     return Cursor(session.event_count, session.event_buffer.end, session.last_event_id or "")
 
 
-def _parse(text: str) -> Cursor:
+def _parse_cursor(text: str) -> Cursor:
     written, _, rest = text.partition(".")
     number, _, last_id = rest.partition(".")
     if not (written.isdecimal() and number.isdecimal()):
-        raise InvalidRequestError(f"{text[:100]!r} is no cursor of this server")
+        raise InvalidRequestError(f"invalid cursor {text[:100]!r}")
     return Cursor(int(written), int(number), last_id)
 
 

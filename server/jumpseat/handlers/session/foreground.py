@@ -1,4 +1,4 @@
-"""``session.getForeground`` and ``session.setForeground``: a server without a screen has no foreground."""
+"""``session.getForeground`` and ``session.setForeground``: not available, since this server has no UI."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from jumpseat_protocol.sessions import ForegroundResult, SessionParams
 
 
 def get_foreground(ctx: Context, params: EmptyParams) -> ForegroundResult:
-    """No session: nothing is shown anywhere."""
+    """Return no session."""
     return ForegroundResult()
 
 
 def set_foreground(ctx: Context, params: SessionParams) -> SuccessResult:
-    """Refused in the words the SDKs look for."""
+    """Refuse, with the message that the SDKs look for."""
     return SuccessResult(success=False, error="Not running in TUI+server mode")

@@ -1,4 +1,4 @@
-"""``session.gitHubAuth.*``: as whom a session calls the Copilot API."""
+"""``session.gitHubAuth.*``: the login of a session at the Copilot API."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jumpseat_protocol.sessions import SessionParams
 
 
 async def get_status(ctx: Context, params: SessionParams) -> SessionAuthStatusResult:
-    """The session's own login, else that of the process. The plan is what GitHub says it is."""
+    """Return the session's own login, or that of the process. The plan is as GitHub reports it."""
     return await ctx.models.copilot.status(ctx.registry.live(params.session_id).settings.login)
 
 
 def set_credentials(ctx: Context, params: SetCredentialsParams) -> SuccessResult:
-    """Make the session somebody else from its next request on; nothing is checked before."""
+    """Change the credentials of a session, from its next request on. They are not checked."""
     session = ctx.registry.live(params.session_id)
     if params.credentials is not None:
         session.settings.login = ctx.models.copilot.login_of(params.credentials)

@@ -1,4 +1,4 @@
-"""``session.history.*`` and ``sessions.fork``: going back, in place or in a copy, and summing up."""
+"""``session.history.*``: truncate and compact the history of a session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from jumpseat_protocol.state import (
 
 
 def truncate(ctx: Context, params: TruncateParams) -> TruncateResult:
-    """Remove an event and all later ones, also for the model. Of files, only the summaries of these go."""
+    """Remove an event and all later ones, from the log and from the conversation, and delete their checkpoints.
+
+    Files that tools have changed are not restored."""
     session = ctx.registry.live(params.session_id)
     removed = ctx.registry.truncate(session, params.event_id)
     session.emit(SessionSnapshotRewind(events_removed=removed, up_to_event_id=params.event_id))
@@ -35,43 +37,43 @@ def truncate(ctx: Context, params: TruncateParams) -> TruncateResult:
 
 
 async def compact(ctx: Context, params: CompactParams) -> CompactResult:
-    """Have the model sum up the conversation, and go on from the summary. Waits for it."""
+    """Summarize the conversation with the model, and continue from the summary."""
     session = ctx.registry.live(params.session_id)
-    done = await compaction.compact(
+    result = await compaction.compact(
         session, params.trigger, (params.custom_instructions or "").strip() or None, params.token_limit
     )
-    if not done.success:
+    if not result.success:
         return CompactResult(success=False, tokens_removed=0, messages_removed=0)
     return CompactResult(
         success=True,
-        tokens_removed=done.tokens_removed or 0,
-        messages_removed=done.messages_removed or 0,
-        summary_content=done.summary_content,
+        tokens_removed=result.tokens_removed or 0,
+        messages_removed=result.messages_removed or 0,
+        summary_content=result.summary_content,
         context_window=ContextWindow(
-            token_limit=done.token_limit or 0,
-            current_tokens=done.post_compaction_tokens or 0,
-            messages_length=(done.pre_compaction_messages_length or 0) - (done.messages_removed or 0),
-            system_tokens=done.system_tokens or 0,
-            conversation_tokens=done.conversation_tokens or 0,
-            tool_definitions_tokens=done.tool_definitions_tokens or 0,
+            token_limit=result.token_limit or 0,
+            current_tokens=result.post_compaction_tokens or 0,
+            messages_length=(result.pre_compaction_messages_length or 0) - (result.messages_removed or 0),
+            system_tokens=result.system_tokens or 0,
+            conversation_tokens=result.conversation_tokens or 0,
+            tool_definitions_tokens=result.tool_definitions_tokens or 0,
         ),
     )
 
 
 def cancel_background_compaction(ctx: Context, params: SessionParams) -> CompactionCancelledResult:
-    """Stop a compaction that has begun by itself."""
+    """Cancel a running compaction that the server started on its own."""
     compactor = ctx.registry.live(params.session_id).compactor
-    own = compactor.trigger in UNASKED
-    return CompactionCancelledResult(cancelled=own and compactor.cancel())
+    automatic = compactor.trigger in UNASKED
+    return CompactionCancelledResult(cancelled=automatic and compactor.cancel())
 
 
 def abort_manual_compaction(ctx: Context, params: SessionParams) -> CompactionAbortedResult:
-    """Stop a compaction that somebody has asked for."""
+    """Cancel a running compaction that a client requested."""
     compactor = ctx.registry.live(params.session_id).compactor
-    asked = compactor.trigger in compaction.ASKED_FOR
-    return CompactionAbortedResult(aborted=asked and compactor.cancel())
+    requested = compactor.trigger in compaction.ASKED_FOR
+    return CompactionAbortedResult(aborted=requested and compactor.cancel())
 
 
 async def summarize_for_handoff(ctx: Context, params: SessionParams) -> SummaryResult:
-    """The conversation summed up for whoever takes over; it stays as it is."""
+    """Return a summary of the conversation for another agent or person. The conversation does not change."""
     return SummaryResult(summary=await compaction.summarise(ctx.registry.live(params.session_id)))

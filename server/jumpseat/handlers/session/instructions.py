@@ -11,6 +11,6 @@ from jumpseat_protocol.state import (
 
 
 def get_sources(ctx: Context, params: SessionParams) -> InstructionSourcesResult:
-    """The files that the next prompt will be sent with, in that order."""
+    """Return the instruction files that the next prompt is sent with, in that order."""
     settings = ctx.registry.live(params.session_id).settings
     return InstructionSourcesResult(sources=described_sources(settings))

@@ -10,5 +10,5 @@ from jumpseat_protocol.sessions import (
 
 
 def get_last_id(ctx: Context, params: EmptyParams) -> SessionIdResult:
-    """The one that changed last; nothing on an empty home."""
+    """Return the id of the session that changed last; no id if there are no sessions."""
     return SessionIdResult(session_id=ctx.registry.last_id())

@@ -10,5 +10,5 @@ from jumpseat_protocol.sessions import (
 
 
 def list_sessions(ctx: Context, params: SessionListParams) -> SessionListResult:
-    """All sessions that were prompted at least once, the last changed first."""
+    """Return the sessions that have had a prompt, last changed first."""
     return SessionListResult(sessions=ctx.registry.list(params.filter))

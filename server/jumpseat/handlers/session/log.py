@@ -1,4 +1,4 @@
-"""``session.log``: a line for everybody who reads along."""
+"""``session.log``: a message to all clients of a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from jumpseat_protocol.state import LogParams, LogResult
 
 
 def log(ctx: Context, params: LogParams) -> LogResult:
-    """Publish it as an event of its level. An error ends no run, but SDKs that wait for one take it for its end."""
+    """Emit a message as an event of its level.
+
+    A message of level ``error`` does not end the run, but SDKs that wait for the run stop waiting.
+    """
     session = ctx.registry.live(params.session_id)
     payload: EventPayload
     match params.level:

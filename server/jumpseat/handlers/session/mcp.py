@@ -29,13 +29,13 @@ from jumpseat_protocol.sessions import SessionParams
 
 
 def list_servers(ctx: Context, params: SessionParams) -> McpServersResult:
-    """All servers of the session, in the order in which their tools are offered."""
+    """Return all servers of the session, in the order in which their tools are offered."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     return McpServersResult(servers=host.servers() if host else [])
 
 
 def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
-    """The tools of a server that are wanted of it, by its own names for them."""
+    """Return the enabled tools of a server, by the server's own names for them."""
     connection = mcp_host(ctx, params.session_id, f"MCP server {params.server_name!r} is not connected").connected(
         params.server_name
     )
@@ -45,18 +45,19 @@ def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
 
 
 def is_server_running(ctx: Context, params: McpServerParams) -> McpRunningResult:
+    """Return whether a server is connected."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     return McpRunningResult(running=host is not None and host.running(params.server_name))
 
 
 async def start_server(ctx: Context, params: McpStartParams) -> None:
-    """Have a server run, as ``config`` says where it is given; how that goes, its status tells."""
+    """Start a server, with ``config`` in place of its configuration if given. Its status tells the outcome."""
     host = ctx.mcp.need(ctx.registry.live(params.session_id))
     await host.start(params.server_name, _config(params))
 
 
 async def restart_server(ctx: Context, params: McpStartParams) -> None:
-    """End a server where it runs, and have it run."""
+    """Restart the server, with ``config`` in place of its configuration if given."""
     host, config = ctx.mcp.need(ctx.registry.live(params.session_id)), _config(params)
     if host.entry(params.server_name) is not None:
         await host.stop(params.server_name)
@@ -64,24 +65,24 @@ async def restart_server(ctx: Context, params: McpStartParams) -> None:
 
 
 async def stop_server(ctx: Context, params: McpServerParams) -> None:
-    """End a server; its tools are offered no more."""
+    """Stop a server, and offer its tools no longer."""
     await mcp_host(ctx, params.session_id, "No MCP host initialized").stop(params.server_name)
 
 
 async def enable(ctx: Context, params: McpServerParams) -> None:
-    """Have a server run that was disabled; one that runs goes on."""
+    """Start a disabled server. Does nothing if it is running."""
     host = mcp_host(ctx, params.session_id, "No MCP host initialized")
     if not host.running(params.server_name):
         await host.start(params.server_name)
 
 
 async def disable(ctx: Context, params: McpServerParams) -> None:
-    """End a server for this session, until it is enabled again."""
+    """Stop a server in this session until it is enabled again."""
     await mcp_host(ctx, params.session_id, "No MCP host initialized").stop(params.server_name)
 
 
 async def reload(ctx: Context, params: SessionParams) -> None:
-    """Look again which servers there are; what has failed is tried again."""
+    """Read the configuration again, and start failed servers again."""
     host = mcp_host(ctx, params.session_id, "MCP config reload not available")
     failed = [one.name for one in host.servers() if one.status == "failed"]
     host.begin()
@@ -91,31 +92,33 @@ async def reload(ctx: Context, params: SessionParams) -> None:
 
 
 def move_loading_to_background(ctx: Context, params: SessionParams) -> McpMovedResult:
-    """Let the first turn not wait for servers that are being started."""
+    """Let the first turn begin before the servers have started."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     return McpMovedResult(moved_to_background=host is not None and host.stop_waiting())
 
 
 def set_env_value_mode(ctx: Context, params: McpEnvModeParams) -> McpEnvModeResult:
-    """What the ``env`` of the session's own servers means, from their next start on."""
+    """Set how ``env`` of the session's own servers is interpreted, from their next start on."""
     ctx.mcp.need(ctx.registry.live(params.session_id)).env_mode = params.mode
     return McpEnvModeResult(mode=params.mode)
 
 
 async def execute_sampling(ctx: Context, params: McpSamplingParams) -> McpSamplingResult:
-    """Have the session's model answer what a server has asked; what it says goes to the client, not to the server.
+    """Run a server's sampling request with the session's model, and return the response to the client.
 
-    Only a request that is open is run: that the client asks for it is the permission.
+    The call is the client's permission, so the request must be open. The server gets no answer from it.
     """
     session = ctx.registry.live(params.session_id)
     host = ctx.mcp.of(session)
     questions = host.questions if host else None
-    open_ones = questions.samplings.open() if questions else []
-    wanted = (params.server_name, params.mcp_request_id)
-    if host is None or all((one.question.server, one.question.mcp_request_id) != wanted for one in open_ones):
+    open_requests = questions.samplings.open() if questions else []
+    requested = (params.server_name, params.mcp_request_id)
+    if host is None or all(
+        (one.question.server, one.question.mcp_request_id) != requested for one in open_requests
+    ):
         return McpSamplingResult(action="failure", error="There is no such sampling request.")
     if params.request_id in host.sampling_runs:
-        return McpSamplingResult(action="failure", error="This sampling request is being run already.")
+        return McpSamplingResult(action="failure", error="This sampling request is already running.")
     with anyio.CancelScope() as scope:
         host.sampling_runs[params.request_id] = scope
         try:

@@ -1,4 +1,4 @@
-"""``session.mcp.apps.*``: what user interfaces that servers bring may ask of them, for clients that show such."""
+"""``session.mcp.apps.*``: requests of MCP apps, the user interfaces that MCP servers bring."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from jumpseat_protocol.mcp import (
 from jumpseat_protocol.sessions import SessionParams
 
 SAMPLES: Final = 5
+"""The number of tool names that ``diagnose`` returns."""
 
 
 async def call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
-    """Call a tool for a user interface, which may call those of its own server only. The answer is that of MCP."""
-    host = _apps(ctx, params.session_id)
-    _same(params)
+    """Call a tool of an app's own server, and return MCP's ``CallToolResult``."""
+    host = _apps_host(ctx, params.session_id)
+    _check_origin(params)
     name = params.server_name
     connection = host.connected(name)
     from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
@@ -52,8 +53,9 @@ async def call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
 
 
 def list_tools(ctx: Context, params: McpAppToolsParams) -> McpRawToolsResult:
-    host = _apps(ctx, params.session_id)
-    _same(params)
+    """Return the tools of an app's own server, as the server describes them."""
+    host = _apps_host(ctx, params.session_id)
+    _check_origin(params)
     connection = host.connected(params.server_name)
     from jumpseat.mcp.results import as_json
 
@@ -61,22 +63,24 @@ def list_tools(ctx: Context, params: McpAppToolsParams) -> McpRawToolsResult:
 
 
 async def read_resource(ctx: Context, params: McpResourceParams) -> McpContentsResult:
-    _apps(ctx, params.session_id)
+    """Return the contents of a server's resource."""
+    _apps_host(ctx, params.session_id)
     return await read(ctx, params)
 
 
 def set_host_context(ctx: Context, params: McpHostContextParams) -> None:
-    """Keep what the client tells of how it shows things, while the session lives."""
+    """Store the client's display context for the life of the session."""
     ctx.mcp.need(ctx.registry.live(params.session_id)).app_context = params.context
 
 
 def get_host_context(ctx: Context, params: SessionParams) -> McpHostContextResult:
+    """Return the display context that a client has stored."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     return McpHostContextResult(context=host.app_context if host else {})
 
 
 def diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
-    """Why a server's user interfaces are shown, or not."""
+    """Return the facts that decide whether a server's apps are shown."""
     session = ctx.registry.live(params.session_id)
     host = ctx.mcp.of(session)
     connected = host is not None and host.running(params.server_name)
@@ -96,12 +100,14 @@ def diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
     )
 
 
-def _apps(ctx: Context, session_id: str) -> McpHost:
+def _apps_host(ctx: Context, session_id: str) -> McpHost:
     if not ctx.registry.live(session_id).settings.mcp_apps:
         raise InvalidRequestError("mcp-apps is not available: the session was opened without requestMcpApps")
     return mcp_host(ctx, session_id, "mcp-apps is not available: the session has no MCP servers")
 
 
-def _same(params: McpAppToolsParams) -> None:
+def _check_origin(params: McpAppToolsParams) -> None:
     if params.origin_server_name != params.server_name:
-        raise InvalidRequestError("the user interface of a server may use the tools of that server only")
+        raise InvalidRequestError(
+            "originServerName must equal serverName: an app may only use the tools of its own server"
+        )

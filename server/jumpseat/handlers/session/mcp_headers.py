@@ -1,4 +1,4 @@
-"""``session.mcp.headers.*``: headers that a client gives for the requests to an MCP server."""
+"""``session.mcp.headers.*``: headers that a client provides for the requests to an MCP server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jumpseat_protocol.server import SuccessResult
 
 
 def handle_pending_headers_refresh_request(ctx: Context, params: HandlePendingHeadersParams) -> SuccessResult:
-    """The first answer for a server's headers wins; a late or unknown one is told so."""
+    """Answer a server's request for headers. Only the first answer counts; others get ``success: false``."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     answered = host is not None and host.credentials.headers.answer(params.request_id, params.result)
     return SuccessResult(success=answered)

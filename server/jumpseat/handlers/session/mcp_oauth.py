@@ -1,4 +1,4 @@
-"""``session.mcp.oauth.*``: the tokens of MCP servers."""
+"""``session.mcp.oauth.*``: logins at MCP servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jumpseat_protocol.server import SuccessResult
 
 
 def handle_pending_request(ctx: Context, params: HandlePendingOauthParams) -> SuccessResult:
-    """The first answer to a server's wish for a token wins; a late or unknown one is told so."""
+    """Answer a server's request for a token. Only the first answer counts; others get ``success: false``."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     return SuccessResult(
         success=host is not None and host.credentials.oauth.answer(params.request_id, params.result)
@@ -24,13 +24,13 @@ def handle_pending_request(ctx: Context, params: HandlePendingOauthParams) -> Su
 
 
 def authentication_state_changed(ctx: Context, params: McpAuthChangedParams) -> None:
-    """Try again what has failed for want of a token."""
+    """Reconnect to servers that failed because they had no token: to all, or to the named one."""
     if (host := ctx.mcp.of(ctx.registry.live(params.session_id))) is not None:
         host.retry_auth(params.server_name)
 
 
 async def login(ctx: Context, params: McpOauthLoginParams) -> McpOauthLoginResult:
-    """Begin a login: the user is to open the address, and this process hears by loopback how it ended.
+    """Start a login. The user opens the returned URL; this process receives the result on a loopback port.
 
     Raises:
         InvalidRequestError: the server is not one to log in to.
@@ -49,7 +49,7 @@ async def login(ctx: Context, params: McpOauthLoginParams) -> McpOauthLoginResul
 
 
 async def probe(ctx: Context, params: McpServerParams) -> McpProbeResult:
-    """Find out whether a server wants a login, without asking anybody for one.
+    """Check whether a server requires a login, without starting one.
 
     Raises:
         InvalidRequestError: the server is not one to log in to.

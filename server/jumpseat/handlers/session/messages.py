@@ -11,7 +11,7 @@ from jumpseat_protocol.sessions import SessionParams
 
 
 def get_messages(ctx: Context, params: SessionParams) -> dict[str, Any]:
-    """All of them in order, beginning with ``session.start``, in the shape they were announced in."""
+    """Return the persisted events in order, from ``session.start`` on, in the form in which they were sent."""
     session = ctx.registry.live(params.session_id)
     records = ctx.process.secrets.mask_records(read_log(ctx.registry.folder(session).log.path).records)
     if ctx.connection.protocol == 2:

@@ -35,7 +35,7 @@ from jumpseat_protocol.wire import to_wire
 
 
 def handle_pending_permission_request(ctx: Context, params: HandlePendingPermissionRequestParams) -> SuccessResult:
-    """The first decision wins; ``no-result`` decides nothing and leaves the request to others."""
+    """Answer a permission request. Only the first decision counts; ``no-result`` leaves the request to others."""
     session = ctx.registry.live(params.session_id)
     if params.result.kind == "no-result":
         return SuccessResult(success=False)
@@ -43,19 +43,19 @@ def handle_pending_permission_request(ctx: Context, params: HandlePendingPermiss
 
 
 def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:
-    """Approve, or no longer approve, every call of this session without asking."""
+    """Turn the approval of all calls on or off."""
     ctx.registry.live(params.session_id).permissions.set_mode("allow-all" if params.enabled else "manual")
     return SuccessResult()
 
 
 def reset_session_approvals(ctx: Context, params: ResetApprovalsParams) -> SuccessResult:
-    """Forget what was approved for the session; what is kept on the disk stays there."""
+    """Remove the approvals of the session. Stored approvals stay on the disk."""
     ctx.registry.live(params.session_id).permissions.reset(kept_too=params.include_location)
     return SuccessResult()
 
 
 def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResult:
-    """What still waits for a decision, for clients that join late."""
+    """Return the open permission requests, for clients that join late."""
     permissions = ctx.registry.live(params.session_id).permissions
     items: list[dict[str, Any]] = [
         {
@@ -69,25 +69,29 @@ def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResu
 
 
 def get_mode(ctx: Context, params: SessionParams) -> PermissionModeResult:
-    """``allow-all`` where calls are approved beforehand, ``assisted`` where a model judges them first."""
+    """Return the mode: ``allow-all`` approves all calls, and in ``assisted`` a model judges them first."""
     return PermissionModeResult(mode=ctx.registry.live(params.session_id).permissions.mode)
 
 
 def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
-    """Change it for as long as the session is live: a resumed one begins as a new one does."""
+    """Change the mode while the session is live. The mode is not stored: a resumed session has the default."""
     permissions = ctx.registry.live(params.session_id).permissions
     permissions.set_mode(params.mode, params.assisted_approval_model if params.mode == "assisted" else None)
     return PermissionModeSetResult(mode=permissions.mode)
 
 
 def get_allow_all(ctx: Context, params: SessionParams) -> AllowAllResult:
-    """The older name of ``getMode``."""
+    """Return whether all calls are approved: ``getMode`` as SDK 1.0.6 calls it."""
     enabled = ctx.registry.live(params.session_id).permissions.approve_all
     return AllowAllResult(enabled=enabled, mode="on" if enabled else "off")
 
 
 def set_allow_all(ctx: Context, params: AllowAllParams) -> AllowAllSetResult:
-    """The older name of ``setMode``."""
+    """Turn the approval of all calls on or off: ``setMode`` as SDK 1.0.6 calls it.
+
+    Raises:
+        UnsupportedError: the mode is ``auto``.
+    """
     permissions = ctx.registry.live(params.session_id).permissions
     if params.mode == "auto":
         raise UnsupportedError("session.permissions.setAllowAll with mode 'auto'")
@@ -97,7 +101,7 @@ def set_allow_all(ctx: Context, params: AllowAllParams) -> AllowAllSetResult:
 
 
 def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult:
-    """Replace what is given; all of it, or nothing where something is wrong."""
+    """Replace the given parts of the configuration: all of them, or none if one is invalid."""
     session = ctx.registry.live(params.session_id)
     permissions = session.permissions
     if params.additional_content_exclusion_policies:
@@ -127,7 +131,7 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
 def _set_paths(session: Session, paths: PathsConfig) -> None:
     added = [folder_of(session, one) for one in paths.additional_directories]
     if paths.workspace_path is not None:
-        # Allowed even before it exists.
+        # The folder need not exist yet.
         added.append(session.settings.cwd / paths.workspace_path)
     grounds = session.permissions.grounds
     grounds.added, grounds.primary = added, None
@@ -135,7 +139,7 @@ def _set_paths(session: Session, paths: PathsConfig) -> None:
 
 
 async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult:
-    """Allow more, or take back what is allowed."""
+    """Add and remove approval rules, of the session or of its location."""
     permissions = ctx.registry.live(params.session_id).permissions
     add, remove = _rules(params.add), _rules(params.remove)
     await permissions.change_rules(params.scope, add, remove, remove_all=params.remove_all)
@@ -143,13 +147,13 @@ async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult
 
 
 def set_required(ctx: Context, params: SetRequiredParams) -> SuccessResult:
-    """Say that this client answers permission requests, or no longer does."""
+    """Set whether this client answers permission requests."""
     session = ctx.registry.live(params.session_id)
     session.clients.set_handles_permissions(ctx.connection, params.required)
     return SuccessResult()
 
 
-# Marks the rules that came as hosts: they are replaced apart from the others.
+# The origin of the rules that `urls` sets; they are replaced separately from `rules`.
 _OF_URLS = "urls"
 
 
@@ -159,8 +163,8 @@ def _rules(rules: list[WireRule]) -> list[Rule]:
 
 def _rule(kind: str, argument: str | None) -> Rule:
     if kind == "tool" and argument is None:
-        raise InvalidRequestError("a rule of the kind 'tool' needs the name of one")
+        raise InvalidRequestError("a rule of kind 'tool' requires the name of a tool as its argument")
     if kind in KINDS:
         return Rule(kind, argument)
-    # Hosts name MCP servers so: the server is the kind, its tool the argument.
+    # Hosts write rules for MCP servers like this: the server is the kind, its tool the argument.
     return Rule("mcp", f"{kind}:{argument}" if argument else kind)

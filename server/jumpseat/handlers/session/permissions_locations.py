@@ -19,13 +19,21 @@ from jumpseat_protocol.server import SuccessResult
 
 
 def resolve(ctx: Context, params: LocationParams) -> LocationResult:
-    """Where approvals for a folder are kept: its repository, else itself."""
+    """Return the location that approvals for a folder are stored for: its repository, or the folder itself.
+
+    Raises:
+        InvalidRequestError: the path is invalid.
+    """
     session = ctx.registry.live(params.session_id)
     return _location(session.permissions.locate(_folder(session, params.working_directory)))
 
 
 def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
-    """Heed what was approved for a location from now on."""
+    """Apply the stored approvals of a folder's location to the session.
+
+    Raises:
+        InvalidRequestError: the path is invalid.
+    """
     session = ctx.registry.live(params.session_id)
     permissions = session.permissions
     changed, rules = permissions.apply_location(_folder(session, params.working_directory))
@@ -41,7 +49,7 @@ def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
 
 
 async def add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
-    """Approve something for a location, for good."""
+    """Store an approval for a location."""
     permissions = ctx.registry.live(params.session_id).permissions
     await permissions.add_location_approval(params.location_key, Remembered(params.approval))
     return SuccessResult()
@@ -49,7 +57,7 @@ async def add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> Succ
 
 def _folder(session: Session, path: str) -> Path:
     if session.permissions.grounds.place(path) is None:
-        raise InvalidRequestError(f"{path[:200]!r} is no path")
+        raise InvalidRequestError(f"invalid path {path[:200]!r}")
     return session.settings.cwd / path
 
 

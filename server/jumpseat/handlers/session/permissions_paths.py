@@ -17,12 +17,17 @@ from jumpseat_protocol.sessions import SessionParams
 
 
 def list_paths(ctx: Context, params: SessionParams) -> PermissionPathsResult:
-    """The folders that need no approval of their own, and the first of them."""
+    """Return the allowed folders, and the primary one."""
     grounds = ctx.registry.live(params.session_id).permissions.grounds
     return PermissionPathsResult(directories=[str(one) for one in grounds.folders()], primary=str(grounds.main))
 
 
 def add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Allow a folder.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
     session = ctx.registry.live(params.session_id)
     added = session.permissions.grounds.added
     folder = folder_of(session, params.path)
@@ -32,21 +37,25 @@ def add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
 
 
 def update_primary(ctx: Context, params: PermissionPathParams) -> SuccessResult:
-    """Judge by another folder than the working directory, which stays where it is and stays allowed."""
+    """Make another folder the primary one. The working directory does not change, and stays allowed.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
     session = ctx.registry.live(params.session_id)
     session.permissions.grounds.primary = folder_of(session, params.path)
     return SuccessResult()
 
 
 def is_path_within_allowed_directories(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
-    """Whether a path leads into one of the folders, links followed."""
+    """Return whether a path is in an allowed folder, with symbolic links resolved."""
     grounds = ctx.registry.live(params.session_id).permissions.grounds
     place = grounds.place(params.path)
     return PathAllowedResult(allowed=place is not None and grounds.holds(place))
 
 
 def is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
-    """Whether a path leads into the primary folder, links followed."""
+    """Return whether a path is in the primary folder, with symbolic links resolved."""
     grounds = ctx.registry.live(params.session_id).permissions.grounds
     place, root = grounds.place(params.path), grounds.place(str(grounds.main))
     return PathAllowedResult(
@@ -55,12 +64,12 @@ def is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> Path
 
 
 def folder_of(session: Session, path: str) -> Path:
-    """The folder that a client means.
+    """Return the folder at ``path``, which may be relative to the working directory.
 
     Raises:
-        InvalidRequestError: there is none.
+        InvalidRequestError: there is no such folder.
     """
     place = session.permissions.grounds.place(path)
     if place is None or not place.is_folder:
-        raise InvalidRequestError(f"{path[:200]!r} is no folder")
+        raise InvalidRequestError(f"{path[:200]!r} is not a directory")
     return Path(place.given)

@@ -10,6 +10,6 @@ from jumpseat_protocol.server import SuccessResult
 
 
 def set_unrestricted_mode(ctx: Context, params: UnrestrictedUrlsParams) -> SuccessResult:
-    """Load whatever a call wants, or ask about hosts again."""
+    """Allow or no longer allow calls to load from any host."""
     ctx.registry.live(params.session_id).permissions.grounds.any_host = params.enabled
     return SuccessResult()

@@ -1,4 +1,4 @@
-"""``session.plan.*``: the plan of a session, ``plan.md`` in its folder, and the todos its model keeps."""
+"""``session.plan.*``: the plan of a session, ``plan.md`` in its folder, and the todos of its model."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jumpseat_protocol.state import PlanReadResult, PlanUpdateParams
 
 
 def read(ctx: Context, params: SessionParams) -> PlanReadResult:
-    """The plan, if there is one."""
+    """Return the plan, if there is one."""
     path = ctx.registry.folder(ctx.registry.live(params.session_id)).plan_path
     content = read_text(path)
     return PlanReadResult(exists=content is not None, content=content, path=str(path))
 
 
 def update(ctx: Context, params: PlanUpdateParams) -> None:
-    """Write the plan anew."""
+    """Replace the plan."""
     session = ctx.registry.live(params.session_id)
     path = ctx.registry.folder(session).plan_path
     is_new = not path.exists()
@@ -29,19 +29,19 @@ def update(ctx: Context, params: PlanUpdateParams) -> None:
 
 
 def delete(ctx: Context, params: SessionParams) -> None:
-    """Remove the plan; where there is none, nothing happens."""
+    """Delete the plan. Does nothing if there is none."""
     session = ctx.registry.live(params.session_id)
     if remove_file(ctx.registry.folder(session).plan_path):
         session.emit(SessionPlanChanged(operation="delete"))
 
 
 async def read_sql_todos(ctx: Context, params: SessionParams) -> TodosResult:
-    """The todos; none where the model has not noted any."""
+    """Return the todos."""
     return TodosResult(rows=(await read_sql_todos_with_dependencies(ctx, params)).rows)
 
 
 async def read_sql_todos_with_dependencies(ctx: Context, params: SessionParams) -> TodosWithDependenciesResult:
-    """The todos, and which of them wait for which."""
+    """Return the todos and the dependencies between them."""
     found = await ctx.registry.folder(ctx.registry.live(params.session_id)).database.todos()
     return TodosWithDependenciesResult(
         rows=[TodoRow(**{name: _text(row.get(name)) for name in TodoRow.model_fields}) for row in found.todos],
@@ -54,5 +54,5 @@ async def read_sql_todos_with_dependencies(ctx: Context, params: SessionParams) 
 
 
 def _text(value: Any) -> str | None:
-    # A column holds whatever the model has put there.
+    # The model writes these rows with SQL, so a column may hold any type.
     return None if value is None else str(value)

@@ -17,7 +17,7 @@ LOCAL = "local"
 
 
 async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsResult:
-    """The plugins of a session, those of the process included."""
+    """Return the plugins of a session, including those of the process."""
     settings = ctx.registry.live(params.session_id).settings
     found = await anyio.to_thread.run_sync(ctx.process.plugins.of, settings)
     return SessionPluginsResult(
@@ -28,7 +28,7 @@ async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsRes
 
 
 def reload(ctx: Context, params: PluginsReloadParams) -> None:
-    """Look again what the plugins of a session bring."""
+    """Read the plugins of a session again: their skills and, by default, their MCP servers."""
     session = ctx.registry.live(params.session_id)
     skills = ctx.process.skills.of(session)
     skills.reload()

@@ -1,4 +1,4 @@
-"""``session.provider.*``: providers that join a session while it lives, and where its model is."""
+"""``session.provider.*``: additional providers of a session, and the endpoint of its model."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from jumpseat_protocol.provider import (
 
 
 async def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
-    """Let the session's models come from more providers; all is added, or nothing.
+    """Add providers and models to a session: all of them, or none if one is invalid.
 
     Raises:
-        InvalidRequestError: a name is taken, or a provider or model cannot work.
+        InvalidRequestError: a name is taken, or a provider or a model is invalid.
     """
     session = ctx.registry.live(params.session_id)
     settings = session.settings
-    wanted = replace(
+    changed = replace(
         settings,
         providers=[*settings.providers, *params.providers],
         provider_models=[*settings.provider_models, *params.models],
     )
-    ctx.models.check(wanted)
-    settings.providers, settings.provider_models = wanted.providers, wanted.provider_models
+    ctx.models.check(changed)
+    settings.providers, settings.provider_models = changed.providers, changed.provider_models
     if any(one.has_bearer_token_provider for one in params.providers):
         session.clients.ask_for_tokens(ctx.connection)
-    found = await ctx.models.of_session(replace(settings, provider=None, provider_models=params.models))
-    return ProviderAddResult(models=[model_to_wire(info) for info in found])
+    added = await ctx.models.of_session(replace(settings, provider=None, provider_models=params.models))
+    return ProviderAddResult(models=[model_to_wire(info) for info in added])
 
 
 async def get_endpoint(ctx: Context, params: ProviderEndpointParams) -> ProviderEndpointResult:
-    """Where and as whom the session's model is called. Hands out credentials: the operator must have allowed it."""
+    """Return the endpoint of the session's model with its credentials, if the operator allows that."""
     return await ctx.models.endpoint(ctx.registry.live(params.session_id).settings, params.model_id)

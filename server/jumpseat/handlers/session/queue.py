@@ -1,4 +1,4 @@
-"""``session.queue.*``: what waits for its turn."""
+"""``session.queue.*``: the queued prompts and commands of a session."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from jumpseat_protocol.state import QueueItemsResult, RemovedResult
 
 
 def pending_items(ctx: Context, params: SessionParams) -> QueueItemsResult:
-    """What waits, and what will be slipped into the prompt that runs."""
+    """Return the queued items, and the steering messages for the running prompt."""
     waiting, steering = ctx.registry.live(params.session_id).queue.waiting()
     return QueueItemsResult(
-        items=[_shown(item) for item in waiting],
+        items=[_item_to_wire(item) for item in waiting],
         steering_messages=[prompt.text for prompt in steering],
     )
 
 
-def _shown(item: QueueItem) -> dict[str, str]:
+def _item_to_wire(item: QueueItem) -> dict[str, str]:
     if isinstance(item, Prompt):
         mode = item.agent_mode or "interactive"
         return {"id": item.id, "kind": "message", "displayText": item.text, "agentMode": mode}
@@ -25,10 +25,10 @@ def _shown(item: QueueItem) -> dict[str, str]:
 
 
 def remove_most_recent(ctx: Context, params: SessionParams) -> RemovedResult:
-    """Forget what was queued last."""
+    """Remove the item that was queued last."""
     return RemovedResult(removed=ctx.registry.live(params.session_id).queue.forget_latest())
 
 
 def clear(ctx: Context, params: SessionParams) -> None:
-    """Forget all that wait; the one that runs goes on."""
+    """Remove all queued items. The running prompt continues."""
     ctx.registry.live(params.session_id).queue.forget_waiting()

@@ -1,4 +1,4 @@
-"""``session.remote.notifySteerableChanged``: a host's note, kept for whoever reads the log."""
+"""``session.remote.notifySteerableChanged``: a host reports whether it can be steered remotely."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jumpseat_protocol.state import EmptyResult, SteerableParams
 
 
 def notify_steerable_changed(ctx: Context, params: SteerableParams) -> EmptyResult:
-    """Write it down and pass it on. This server itself steers nothing remotely."""
+    """Record the report in the log and emit it to all clients. It has no other effect on this server."""
     session = ctx.registry.live(params.session_id)
     session.emit(SessionRemoteSteerableChanged(remote_steerable=params.remote_steerable))
     return EmptyResult()

@@ -1,4 +1,4 @@
-"""``session.send`` and ``session.sendAndWait``: a prompt for a session."""
+"""``session.send`` and ``session.sendAndWait``: send a prompt."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from jumpseat_protocol.sessions import SessionSendAndWaitResult, SessionSendPara
 
 
 def send(ctx: Context, params: SessionSendParams) -> SessionSendResult:
-    """Queue a prompt and answer at once; what comes of it arrives as events."""
+    """Queue a prompt and answer at once. Its progress arrives as events."""
     return SessionSendResult(message_id=_send(ctx, params).id)
 
 
 def send_and_wait(ctx: Context, params: SessionSendParams) -> Awaitable[SessionSendAndWaitResult]:
-    """Queue a prompt at once, in the order of arrival, and answer when its run has ended."""
-    return _answer(_send(ctx, params))
+    """Queue a prompt at once, in the order of arrival, and answer when its run ends."""
+    return _run_result(_send(ctx, params))
 
 
-async def _answer(prompt: Prompt) -> SessionSendAndWaitResult:
-    """What became of ``prompt``.
+async def _run_result(prompt: Prompt) -> SessionSendAndWaitResult:
+    """Wait for the end of a prompt's run and return its result.
 
     Raises:
-        TurnFailedError: its run ended in a ``session.error``.
+        TurnFailedError: the run ended with ``session.error``.
     """
     run = prompt.run
     await run.done.wait()
@@ -49,8 +49,8 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         check_choice(params.tool_choice, session.tools.names())
     check_format(params.response_format)
     if params.adapter_settings:
-        wanted = {**session.settings.adapter_settings, **params.adapter_settings}
-        ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=wanted))
+        merged = {**session.settings.adapter_settings, **params.adapter_settings}
+        ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=merged))
     prompt = Prompt(
         params.prompt,
         attachments=_checked(params.attachments or []),
@@ -66,13 +66,13 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
 
 
 def _checked(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The attachments as they came.
+    """Return the attachments unchanged.
 
     Raises:
-        InvalidRequestError: one lacks what its kind must have: it would be lost, or spoil the conversation.
+        InvalidRequestError: one lacks a required field of its type. The provider would reject the conversation.
     """
     if attachments:
-        # Most prompts have none.
+        # Loaded late: most prompts have no attachments.
         from jumpseat_protocol.attachments import problem_of
 
         for place, attachment in enumerate(attachments):

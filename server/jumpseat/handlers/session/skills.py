@@ -1,4 +1,4 @@
-"""``session.skills.*``: the skills of a session, and which of them are on."""
+"""``session.skills.*``: the skills of a session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jumpseat_protocol.wire import to_wire
 
 
 def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
-    """All of them, disabled ones too."""
+    """Return all skills, including the disabled ones."""
     session = ctx.registry.live(params.session_id)
     skills = ctx.process.skills.of(session)
     return SkillsListResult(
@@ -39,30 +39,38 @@ def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
 
 
 def enable(ctx: Context, params: SkillNameParams) -> None:
-    """Let the model have a skill again, from the next call on."""
-    _set(ctx, params, disabled=False)
+    """Enable a skill, from the next model call on.
+
+    Raises:
+        InvalidRequestError: there is no such skill.
+    """
+    _set_disabled(ctx, params, disabled=False)
 
 
 def disable(ctx: Context, params: SkillNameParams) -> None:
-    """Take a skill away from the model."""
-    _set(ctx, params, disabled=True)
+    """Disable a skill, from the next model call on.
+
+    Raises:
+        InvalidRequestError: there is no such skill.
+    """
+    _set_disabled(ctx, params, disabled=True)
 
 
 def reload(ctx: Context, params: SessionParams) -> SkillsReloadResult:
-    """Look for skills again."""
+    """Search for skills again."""
     session = ctx.registry.live(params.session_id)
     found = ctx.process.skills.of(session).reload()
-    _tell(ctx, session)
+    _emit_skills(ctx, session)
     return SkillsReloadResult(warnings=found.warnings, errors=found.errors)
 
 
 def ensure_loaded(ctx: Context, params: SessionParams) -> None:
-    """Look for skills, where that was not done yet."""
+    """Search for skills, unless that has been done."""
     ctx.process.skills.of(ctx.registry.live(params.session_id)).all()
 
 
 async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResult:
-    """The skills that were loaded, in order; the log knows."""
+    """Return the skills that have been invoked, in order, from the log."""
     session = ctx.registry.live(params.session_id)
     path = ctx.registry.folder(session).log.path
     log = await anyio.to_thread.run_sync(read_log, path)
@@ -77,18 +85,18 @@ async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResul
     return SkillsInvokedResult(skills=invoked)
 
 
-def _tell(ctx: Context, session: Session) -> None:
-    """Tell the clients of a session which skills it has."""
+def _emit_skills(ctx: Context, session: Session) -> None:
+    """Emit the skills of a session to its clients."""
     session.emit(SessionSkillsLoaded(skills=ctx.process.skills.of(session).listed()))
 
 
-def _set(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
+def _set_disabled(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
     session = ctx.registry.live(params.session_id)
     names = session.settings.disabled_skills
     known = {one.name for one in ctx.process.skills.of(session).all()}
     if params.name not in known and params.name not in names:
-        raise InvalidRequestError(f"there is no skill {params.name[:128]!r}")
+        raise InvalidRequestError(f"unknown skill {params.name[:128]!r}")
     others = [name for name in names if name != params.name]
     session.settings.disabled_skills = [*others, params.name] if disabled else others
     ctx.registry.keep_options(session)
-    _tell(ctx, session)
+    _emit_skills(ctx, session)

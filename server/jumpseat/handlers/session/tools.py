@@ -13,19 +13,19 @@ from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 
 def handle_pending_tool_call(ctx: Context, params: HandlePendingToolCallParams) -> SuccessResult:
-    """The first answer to a call wins; a late or unknown one is told so."""
+    """Answer a client tool call. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.external_calls.answer(params.request_id, params))
 
 
 def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Tools are checked when a client brings them: there is nothing left to do."""
+    """Do nothing: tools are validated when a client brings them."""
     ctx.registry.live(params.session_id)
     return EmptyResult()
 
 
 def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataResult:
-    """What the model would be offered now, and what it has yet to look for."""
+    """Return the tools of the next model request, and those that the model would have to search for."""
     tools = ctx.registry.live(params.session_id).tools
     return ToolsMetadataResult(
         tools=[

@@ -1,4 +1,4 @@
-"""``session.ui.*``: questions to the user, and the answers to them."""
+"""``session.ui.*``: questions to the user, and their answers."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from jumpseat_protocol.state import (
 
 
 def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams) -> SuccessResult:
-    """The first answer to a question wins; a late or unknown one is told so."""
+    """Answer a question of the model. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.user_inputs.answer(params.request_id, params.response))
 
 
 def handle_pending_exit_plan_mode(ctx: Context, params: HandlePendingExitPlanModeParams) -> SuccessResult:
-    """The first answer to a plan wins; a late or unknown one is told so."""
+    """Answer a plan. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.plans.answer(params.request_id, params.response))
 
 
 def handle_pending_auto_mode_switch(ctx: Context, params: HandlePendingAutoModeSwitchParams) -> SuccessResult:
-    """The first answer wins; a late or unknown one is told so."""
+    """Answer a request to switch to auto mode. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.auto_mode_switches.answer(params.request_id, params.response))
 
 
 async def elicitation(ctx: Context, params: ElicitationParams) -> ElicitationResult:
-    """Show a form at the clients that can show one, and wait for the first answer."""
+    """Send a form to the clients that can show one, and return the first answer."""
     return await elicit(ctx.registry.live(params.session_id), params.message, params.requested_schema)
 
 
 def handle_pending_elicitation(ctx: Context, params: HandlePendingElicitationParams) -> SuccessResult:
-    """The first answer to a form wins; a late or unknown one is told so."""
+    """Answer a form. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.elicitations.answer(params.request_id, params.result))
 
 
 def register_direct_auto_mode_switch_handler(ctx: Context, params: SessionParams) -> InterestResult:
-    """Note that this client listens for the event and is not to be asked by a request, until it takes that back."""
+    """Register this client as one that answers the event, so that it is not sent a request."""
     session = ctx.registry.live(params.session_id)
     return InterestResult(handle=session.clients.add_interest(ctx.connection, AUTO_MODE_SWITCH))
 
 
 def unregister_direct_auto_mode_switch_handler(ctx: Context, params: ReleaseInterestParams) -> UnregisteredResult:
-    """Take it back; a second time, or with another handle, there is nothing to take back."""
+    """Remove a registration; returns whether there was one with that handle."""
     session = ctx.registry.live(params.session_id)
     return UnregisteredResult(unregistered=session.clients.drop_interest(params.handle, AUTO_MODE_SWITCH))
 
 
 def handle_pending_sampling(ctx: Context, params: HandlePendingSamplingParams) -> SuccessResult:
-    """The first answer to a server's request wins; one without a response refuses it."""
+    """Answer a sampling request. Only the first answer counts; one without a response refuses the request."""
     host = ctx.mcp.of(ctx.registry.live(params.session_id))
     questions = host.questions if host else None
     return SuccessResult(

@@ -1,4 +1,4 @@
-"""``session.usage.getMetrics``: what a session has used."""
+"""``session.usage.getMetrics``: the usage of a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jumpseat_protocol.state import CodeChanges, UsageMetricsResult
 
 
 def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
-    """Counted, where the provider tells; prices are not known here."""
+    """Return the usage that providers have reported, without prices."""
     session = ctx.registry.live(params.session_id)
     metrics = session.metrics
     return UsageMetricsResult(

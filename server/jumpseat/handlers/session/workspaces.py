@@ -29,32 +29,32 @@ from jumpseat_protocol.state import (
 
 
 def get_workspace(ctx: Context, params: SessionParams) -> WorkspaceResult:
-    """What ``workspace.yaml`` says, and where it is."""
+    """Return the content of ``workspace.yaml``, and the path of the session's folder."""
     folder = ctx.registry.folder(ctx.registry.live(params.session_id))
     workspace = folder.workspace
     return WorkspaceResult(workspace=workspace.wire() if workspace else None, path=str(folder.path))
 
 
 def list_files(ctx: Context, params: SessionParams) -> FilesResult:
-    """All of them, in all folders."""
+    """Return the paths of all files, relative to the files folder."""
     return FilesResult(files=ctx.registry.folder(ctx.registry.live(params.session_id)).files.names())
 
 
 def read_file(ctx: Context, params: FileParams) -> FileResult:
-    """One of them."""
+    """Read a workspace file."""
     files = ctx.registry.folder(ctx.registry.live(params.session_id)).files
     return FileResult(content=files.read(params.path))
 
 
 def create_file(ctx: Context, params: FileCreateParams) -> None:
-    """Write one, with the folders on the way; an existing one is replaced."""
+    """Write a workspace file, creating its parent folders. An existing file is replaced."""
     session = ctx.registry.live(params.session_id)
     is_new = ctx.registry.folder(session).files.write(params.path, params.content)
     session.emit(SessionWorkspaceFileChanged(operation="create" if is_new else "update", path=params.path))
 
 
 def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
-    """The summaries that compactions have made."""
+    """Return the checkpoints: summaries that compaction has written."""
     found = ctx.registry.folder(ctx.registry.live(params.session_id)).checkpoints.list()
     return CheckpointsResult(
         checkpoints=[CheckpointInfo(number=one.number, title=one.title, filename=one.path.name) for one in found]
@@ -62,13 +62,13 @@ def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
 
 
 def read_checkpoint(ctx: Context, params: CheckpointParams) -> CheckpointResult:
-    """One of them."""
+    """Read a checkpoint."""
     folder = ctx.registry.folder(ctx.registry.live(params.session_id))
     return CheckpointResult(content=folder.checkpoints.read(params.number))
 
 
 def save_large_paste(ctx: Context, params: LargePasteParams) -> LargePasteResult:
-    """Keep a text that is too long for a prompt as a file of its own, which a prompt can name."""
+    """Save a text that is too long for a prompt as a file, which a prompt can mention."""
     session = ctx.registry.live(params.session_id)
     files = ctx.registry.folder(session).files
     name = f"paste-{uuid.uuid4().hex[:12]}.txt"
@@ -79,12 +79,18 @@ def save_large_paste(ctx: Context, params: LargePasteParams) -> LargePasteResult
 
 
 async def diff(ctx: Context, params: DiffParams) -> DiffResult:
-    """As asked for, or else what is not staged. What a session itself has changed is not kept track of."""
+    """Return the changes in the requested mode, or the unstaged changes if that mode is not available.
+
+    Changes by the session itself are not tracked.
+
+    Raises:
+        InvalidRequestError: git is disabled for this session, or failed.
+    """
     session = ctx.registry.live(params.session_id)
     if params.include_contents and params.mode != "session":
-        raise InvalidRequestError("includeContents goes with the mode 'session' only")
+        raise InvalidRequestError("includeContents requires the mode 'session'")
     if not session.settings.host_git:
-        raise InvalidRequestError("git is switched off for this session")
+        raise InvalidRequestError("git is disabled for this session")
     repository = await Repository.of(session.settings.cwd)
     result = DiffResult(
         requested_mode=params.mode, mode="unstaged", changes=[], is_fallback=params.mode != "unstaged"
@@ -96,13 +102,13 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
                 repository, result.base_branch, ignore_whitespace=params.ignore_whitespace
             )
             if changes is not None:
-                result.mode, result.is_fallback, result.changes = "branch", False, _wire(changes)
+                result.mode, result.is_fallback, result.changes = "branch", False, _changes_to_wire(changes)
                 return result
         elif params.mode == "session":
             result.unavailable_reason = "file-change-tracking-disabled"
-        result.changes = _wire(await repository.unstaged(ignore_whitespace=params.ignore_whitespace))
+        result.changes = _changes_to_wire(await repository.unstaged(ignore_whitespace=params.ignore_whitespace))
     except GitError as error:
-        raise InvalidRequestError(f"the changes cannot be told: {error}") from None
+        raise InvalidRequestError(f"cannot compute the diff: {error}") from None
     return result
 
 
@@ -117,7 +123,7 @@ async def _since_branching(
         return None
 
 
-def _wire(changes: list[FileChange]) -> list[DiffFileChange]:
+def _changes_to_wire(changes: list[FileChange]) -> list[DiffFileChange]:
     return [
         DiffFileChange(
             path=one.path,
