@@ -275,8 +275,8 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
     judge = config.permissions.judge
     return Policy(
         rules=PermissionRules(user, trust),
-        locate=location,
-        store=LocationApprovals(home),
+        location_key=location,
+        approval_store=LocationApprovals(home),
         guarded=(home,),
         judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
     )
@@ -289,7 +289,7 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
         background_compaction_threshold=config.background_threshold,
         buffer_exhaustion_threshold=config.exhaustion_threshold,
     )
-    return CompactionPolicy().with_(said)
+    return CompactionPolicy().overridden_by(said)
 
 
 def run(options: Options) -> int:

@@ -341,9 +341,9 @@ async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path)
     }
     came: dict[str, str] = {}
     for line in expected:
-        grounds = PathScope(lambda: tmp_path / "project")
+        path_scope = PathScope(lambda: tmp_path / "project")
         policy = Policy(rules=lambda _cwd: (policy_rules, []))
-        permissions = Permissions(lambda _event: None, lambda: False, lambda: False, grounds, policy)
+        permissions = Permissions(lambda _event: None, lambda: False, lambda: False, path_scope, policy)
         request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))
         assert request is not None
         verdict = await permissions.decide(request, "bash")

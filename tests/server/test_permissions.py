@@ -341,7 +341,7 @@ async def test_a_rule_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
         server.expect_exit = 1
         await server.wire.ended.wait()
         assert await server.exited(5) == 1
-        assert "permissions.deny: 'bash(rm)' is no rule: expected one of shell, read" in server.stderr
+        assert "permissions.deny: invalid rule 'bash(rm)': expected one of shell, read" in server.stderr
 
 
 @pytest.mark.parametrize("trusted", [False, True])

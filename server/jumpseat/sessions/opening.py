@@ -82,7 +82,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     _announce_resume(ctx, session, params, was_active=was_active)
     if params.model is not None:
         # The stored settings were those of the model before.
-        session.take_back_unfit_settings()
+        session.drop_unsupported_settings()
     session.agent_changed(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
@@ -95,7 +95,7 @@ async def _live_session(ctx: Context, params: SessionResumeParams) -> Session | 
     The run goes on if the client asks for it. Clients of protocol 2 cannot ask, so theirs always goes on.
     """
     session = await ctx.registry.settled(params.session_id)
-    if session is None or not session.is_stranded():
+    if session is None or not session.waits_for_absent_client():
         return session
     if params.continue_pending_work or ctx.connection.protocol == 2:
         return session

@@ -234,7 +234,7 @@ class SessionRegistry:
         # A client that hangs up right behind its request must not leave half a session behind.
         with anyio.CancelScope(shield=True):
             if attachment is not None:
-                await session.farewell(attachment)
+                await session.detach(attachment)
             if not len(session.clients):
                 await self.close(session)
 

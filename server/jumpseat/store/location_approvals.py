@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jumpseat.agent.permissions.approvals import Kept, Remembered, remembered
+from jumpseat.agent.permissions.approvals import ApprovalRecord, StoredApprovals, parse_approval
 from jumpseat.agent.permissions.rules import Rule
 from jumpseat.store.private_file import PrivateFile
 
@@ -21,21 +21,23 @@ class LocationApprovals:
     def __init__(self, home: Path) -> None:
         self._file = PrivateFile(home / FILE)
 
-    def read(self, location: str | None) -> Kept:
+    def read(self, location: str | None) -> StoredApprovals:
         values = self._file.read()
         if location is None:
-            return Kept([one for record in _list(values, "everywhere") if (one := remembered(record))])
+            return StoredApprovals(
+                [one for record in _list(values, "everywhere") if (one := parse_approval(record))]
+            )
         place = _place(values, location)
-        return Kept(
-            [one for record in _list(place, "approvals") if (one := remembered(record))],
+        return StoredApprovals(
+            [one for record in _list(place, "approvals") if (one := parse_approval(record))],
             [one for record in _list(place, "rules") if (one := _rule(record))],
         )
 
-    def add(self, location: str | None, one: Remembered) -> None:
+    def add(self, location: str | None, one: ApprovalRecord) -> None:
         def change(values: dict[str, Any]) -> None:
             holder, name = (values, "everywhere") if location is None else (_make(values, location), "approvals")
             known = _list(holder, name)
-            holder[name] = known if one.record() in known else [*known, one.record()]
+            holder[name] = known if one.to_json() in known else [*known, one.to_json()]
 
         self._file.change(change)
 
@@ -56,7 +58,7 @@ class LocationApprovals:
 
 
 def _means_one_of(record: Any, rules: list[Rule]) -> bool:
-    one = remembered(record)
+    one = parse_approval(record)
     return one is not None and any(rule in rules for rule in one.rules())
 
 

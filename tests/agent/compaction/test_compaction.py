@@ -280,10 +280,10 @@ def test_a_compaction_that_failed_leaves_nothing_behind() -> None:
 
 def test_a_session_says_of_the_thresholds_what_it_will() -> None:
     policy = CompactionPolicy(enabled=False, exhaustion=0.9)
-    assert policy.with_(None) == policy.with_(InfiniteSessionConfig()) == policy
+    assert policy.overridden_by(None) == policy.overridden_by(InfiniteSessionConfig()) == policy
     half = InfiniteSessionConfig(background_compaction_threshold=0.5)
-    assert policy.with_(half) == CompactionPolicy(enabled=False, background=0.5, exhaustion=0.9)
-    assert policy.with_(InfiniteSessionConfig(enabled=True)).enabled
+    assert policy.overridden_by(half) == CompactionPolicy(enabled=False, background=0.5, exhaustion=0.9)
+    assert policy.overridden_by(InfiniteSessionConfig(enabled=True)).enabled
 
 
 async def test_what_a_provider_counts_corrects_what_is_estimated(tasks: TaskGroup) -> None:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from jumpseat.agent.permissions.approvals import Remembered, narrowest, remember
-from jumpseat.agent.permissions.facts import PathScope, facts_of
+from jumpseat.agent.permissions.approvals import ApprovalRecord, approval_record, narrowest_approval
+from jumpseat.agent.permissions.facts import PathScope, gather_facts
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
@@ -52,14 +52,14 @@ def permissions(
     project: Path,
     *,
     rules: Mapping[str, Sequence[str]] | None = None,
-    approvals: Sequence[Remembered] = (),
+    approvals: Sequence[ApprovalRecord] = (),
     allow_unasked: bool = False,
 ) -> Permissions:
     """The permissions of a session whose clients cannot be asked: what is not allowed beforehand is denied."""
     parsed = Rules(**{name: tuple(map(parse_rule, texts)) for name, texts in (rules or {}).items()})
-    grounds = PathScope(lambda: project, guarded=(project / "HOME",))
+    path_scope = PathScope(lambda: project, guarded=(project / "HOME",))
     policy = Policy(rules=lambda _cwd: (parsed, []))
-    made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, grounds, policy)
+    made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, path_scope, policy)
     for one in approvals:
         run_alone(made.add_location_approval("/", one))
     return made
@@ -86,7 +86,7 @@ def shell(line: str) -> ShellPermission:
     return request
 
 
-APPROVED = Remembered(
+APPROVED = ApprovalRecord(
     SessionApproval(kind="commands", command_identifiers=list(hostile.APPROVED)), hosts=frozenset(["ok.example"])
 )
 RULES = {"allow": [*(f"shell({one})" for one in hostile.APPROVED), "url(ok.example)"]}
@@ -157,8 +157,8 @@ def test_with_everything_allowed_a_denied_host_is_not_reached_by_a_command(proje
 @pytest.mark.parametrize(("approved", "wider"), hostile.WIDER)
 def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path, approved: str, wider: str) -> None:
     made, request = permissions(tmp_path), shell(approved)
-    approval = narrowest(request)
-    kept = remember(approval, request, facts_of(request, "bash", made.grounds), None)
+    approval = narrowest_approval(request)
+    kept = approval_record(approval, request, gather_facts(request, "bash", made.path_scope), None)
     assert kept is not None
     run_alone(made.add_location_approval("/", kept))
     assert decide(made, request).status == "allowed"
@@ -196,7 +196,7 @@ def test_no_path_that_leads_out_passes_for_an_approval_of_its_kind(project: Path
         WritePermission(intention="", file_name=given, diff=""),
     ):
         kind = request.kind
-        approval = Remembered(SessionApproval(kind=kind))
+        approval = ApprovalRecord(SessionApproval(kind=kind))
         assert decide(permissions(project, approvals=[approval]), request).status == "denied"
         assert decide(permissions(project, rules={"allow": [kind]}), request).status == "denied"
         assert decide(permissions(project, rules={"allow": [f"{kind}(sub)"]}), request).status == "denied"
@@ -208,13 +208,13 @@ def test_no_path_that_leads_out_passes_for_an_approval_of_its_kind(project: Path
 )
 def test_what_decides_about_other_calls_is_written_by_nobody_unasked(project: Path, path: str) -> None:
     request = WritePermission(intention="", file_name=str(project / path), diff="")
-    approval = Remembered(SessionApproval(kind="write"))
+    approval = ApprovalRecord(SessionApproval(kind="write"))
     assert decide(permissions(project, approvals=[approval]), request).status == "denied"
     assert decide(permissions(project, rules={"allow": ["write", "write(/**)"]}), request).status == "denied"
 
 
 def test_a_link_that_is_made_later_is_followed_then(project: Path) -> None:
-    made = permissions(project, approvals=[Remembered(SessionApproval(kind="write"))])
+    made = permissions(project, approvals=[ApprovalRecord(SessionApproval(kind="write"))])
     request = WritePermission(intention="", file_name=str(project / "new" / "x"), diff="")
     assert decide(made, request).status == "allowed"
     (project / "new").symlink_to("/etc")
@@ -258,7 +258,7 @@ def test_no_url_passes_for_a_host_that_is_allowed(project: Path, url: str) -> No
     request = UrlPermission(intention="", url=url)
     assert decide(permissions(project, rules={"allow": ["url(ok.example)"]}), request).status == "denied"
     assert decide(
-        permissions(project, approvals=[Remembered(hosts=frozenset(["ok.example"]))]), request
+        permissions(project, approvals=[ApprovalRecord(hosts=frozenset(["ok.example"]))]), request
     ).status == ("denied")
 
 

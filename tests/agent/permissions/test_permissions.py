@@ -307,7 +307,7 @@ async def test_the_approval_that_the_client_names_is_what_is_remembered(desk: De
     ],
 )
 async def test_a_compound_line_of_approved_commands_is_approved(desk: Desk, tmp_path: Path, line: str) -> None:
-    desk.permissions.grounds.primary = tmp_path
+    desk.permissions.path_scope.primary = tmp_path
     await desk.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
 
     assert await desk.judge(await shell(tmp_path, line)) == ALLOWED

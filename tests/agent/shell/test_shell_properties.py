@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jumpseat.agent.permissions.rules import Facts, Rule, allows, host_of, parse_rule
-from jumpseat.agent.shell.commands import unclear
+from jumpseat.agent.shell.commands import verbatim_command
 from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
 
 BASH = shutil.which("bash")
@@ -91,7 +91,7 @@ def test_a_line_is_allowed_where_every_part_is(names: list[str], allowed: set[st
 @SAME
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() == text), rule=st.text(min_size=1))
 def test_an_unclear_command_is_allowed_by_its_own_text_alone(text: str, rule: str) -> None:
-    facts = Facts("shell", "bash", segments=(ShellSegment("ls", unclear(text)),))
+    facts = Facts("shell", "bash", segments=(ShellSegment("ls", verbatim_command(text)),))
     if not rule.endswith(" *"):
         assert allows([Rule("shell", rule)], facts, lambda _rule: ()) == (rule.strip().removesuffix(":*") == text)
 

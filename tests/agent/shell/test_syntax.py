@@ -11,11 +11,11 @@ def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() ->
     assert line.segments == (ShellSegment("cat 'my file.txt' src/a.py", ParsedCommand("cat", read_only=True)),)
     assert line.possible_paths == line.words == ("my file.txt", "src/a.py")
     assert line.possible_urls == ()
-    assert line.mentioned == (("cat", "my file.txt", "src/a.py"),)
+    assert line.possible_commands == (("cat", "my file.txt", "src/a.py"),)
     assert not line.has_write_file_redirection
     assert line.can_offer_session_approval
     assert line.certain
-    assert line.all_known
+    assert line.reach_known
     assert not line.opaque
 
 

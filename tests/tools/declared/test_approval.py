@@ -158,7 +158,7 @@ async def test_a_tool_that_is_kept_from_yolo_is_denied_where_nobody_can_be_asked
 
     (warning,) = made.client.payloads(events.SessionWarning)
     assert [one.success for one in completed(made)] == [False]
-    assert "The tool t wants a person to decide, or a rule that allows it." in warning.message
+    assert "The tool t requires a person to decide, or a rule that allows it." in warning.message
 
 
 @pytest.mark.parametrize("cmd_string", [None, lambda args: args["path"].lower()])

@@ -34,7 +34,7 @@ async def new(door: AcpContext, params: NewSessionParams) -> dict[str, Any]:
     options = _checked("session/new", SessionCreateParams, _options(door, params))
     session = await create_session(door.ctx, options)
     view = door.open(session)
-    session.permissions.grounds.added = folders
+    session.permissions.path_scope.added_folders = folders
     return {"sessionId": session.id, **await _opened(door, view)}
 
 
@@ -65,7 +65,7 @@ async def _resume(door: AcpContext, params: OpenSessionParams) -> SessionView:
         before.withdraw_all()
     options = {**_options(door, params), "sessionId": params.session_id}
     session = await resume_session(door.ctx, _checked("session/load", SessionResumeParams, options))
-    session.permissions.grounds.added = folders
+    session.permissions.path_scope.added_folders = folders
     view = door.open(session)
     view.translator.titled = session.first_prompt is not None
     door.ctx.connection.catch_up(session.id, session.open_questions())

@@ -58,7 +58,7 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     except anyio.get_cancelled_exc_class():
         # The request was taken back, and with it what it has set going; what others have asked for goes on.
         with anyio.CancelScope(shield=True):
-            await view.session.queue.take_back(prompt)
+            await view.session.queue.withdraw(prompt)
         raise
     # An answer is the last word of its turn.
     await view.tell_plan()

@@ -35,7 +35,7 @@ from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
 
-ASKED_FOR: Final = ("manual", "model_switch")
+REQUESTED_TRIGGERS: Final = ("manual", "model_switch")
 """Those of compactions that somebody waits for: prompts wait for them too."""
 
 FEWEST_STEPS: Final = 3
@@ -74,7 +74,7 @@ async def make_room(
     ):
         _begin(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.window))
     full = used >= policy.exhaustion * limit
-    if compactor.trigger is None or not (full or compactor.trigger in ASKED_FOR):
+    if compactor.trigger is None or not (full or compactor.trigger in REQUESTED_TRIGGERS):
         return False
     before = session.conversation.compactions
     await compactor.over()
@@ -140,14 +140,14 @@ def _check(session: Session) -> None:
         raise SessionNotFoundError(session.id)
     if session.queue.prompting:
         raise InvalidRequestError("a prompt runs: wait for it, or abort it, before the conversation is compacted")
-    if session.compactor.trigger in ASKED_FOR:
+    if session.compactor.trigger in REQUESTED_TRIGGERS:
         raise InvalidRequestError("the conversation is being compacted already")
     if not session.conversation.has_answers:
         raise InvalidRequestError("there is nothing to compact yet")
     limits.check(session)
 
 
-async def summarise(session: Session) -> str:
+async def summarize_for_handoff(session: Session) -> str:
     """A summary of the conversation as it is, for somebody else to go on with; empty where there is none.
 
     Raises:

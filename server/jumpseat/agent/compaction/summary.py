@@ -21,7 +21,7 @@ from jumpseat_protocol import events
 TOO_LONG: Final = "context_limit_retry"
 """The trigger of a compaction that a provider's refusal has begun."""
 
-UNASKED: Final = ("threshold", TOO_LONG)
+AUTOMATIC_TRIGGERS: Final = ("threshold", TOO_LONG)
 """The triggers of compactions that begin by themselves."""
 
 SHARES: Final = (1.0, 0.6, 0.3)
@@ -90,7 +90,7 @@ class SummaryTask:
     @property
     def unasked(self) -> bool:
         """Whether nobody but the server wants it."""
-        return self.trigger in UNASKED
+        return self.trigger in AUTOMATIC_TRIGGERS
 
     @property
     def too_long(self) -> bool:

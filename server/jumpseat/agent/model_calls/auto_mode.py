@@ -75,7 +75,7 @@ async def _says_yes(session: Session, error: ProviderError) -> bool:
             pending,
             clients.auto_mode_client,
             lambda client: client.auto_mode_switch(params),
-            listens=lambda: clients.has_interest(AUTO_MODE_SWITCH),
+            has_listeners=lambda: clients.has_interest(AUTO_MODE_SWITCH),
         )
     except ClientCallError:
         # Nobody could say yes.

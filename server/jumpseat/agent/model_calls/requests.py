@@ -58,7 +58,7 @@ async def system_message(session: Session) -> str:
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.services.read_instructions(session.settings)
     tools = session.tools.instructions()
-    folders = session.permissions.grounds.added
+    folders = session.permissions.path_scope.added_folders
     transformed: dict[str, str] = {}
     wanted = to_transform(config, cwd, instructions, tools, folders)
     client = session.clients.transform_client()

@@ -1,7 +1,11 @@
-"""What a person has approved beyond one call: what such an approval covers, and where it is kept.
+"""Approvals that outlast one call: what they cover, and the interface of their store.
 
-An approval names commands, a tool or a kind. What the approved call touched besides, hosts and places outside of
-the session's folders, is remembered with it, each by itself: approving one such call approves no other place.
+An approval names commands, a tool or a kind of request. The hosts and the paths outside of the session's folders
+that the approved call touched are recorded with it one by one: approving a call approves no other path and no other
+host.
+
+Approvals for a location ("approve for this location") and for everywhere go into an :class:`ApprovalStore`;
+``jumpseat.store.location_approvals.LocationApprovals`` implements it.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
-from jumpseat.agent.permissions.rules import Facts, Known, Rule
+from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -24,26 +28,29 @@ from jumpseat_protocol.permissions import (
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """``places`` are real paths outside of the session's folders, ``texts`` whole lines, or scopes of calls.
-    ``approval`` may be none where hosts alone were approved."""
+class ApprovalRecord:
+    """An approval, with what the approved call touched.
+
+    ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
+    ``texts`` whole command lines, or scopes of calls (:class:`Facts`).
+    """
 
     approval: SessionApproval | None = None
-    places: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
 
-    def record(self) -> dict[str, Any]:
-        """As it is kept in a file."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that is stored: ``{approval, places, hosts, texts}``."""
         return {
             "approval": self.approval.wire() if self.approval else None,
-            "places": sorted(self.places),
+            "places": sorted(self.paths),
             "hosts": sorted(self.hosts),
             "texts": sorted(self.texts),
         }
 
     def rules(self) -> list[Rule]:
-        """As rules for people and clients to read."""
+        """Return the approval as rules, for people and clients to read."""
         shown = [Rule("url", host) for host in sorted(self.hosts)]
         approval = self.approval
         if approval is None:
@@ -60,51 +67,55 @@ class Remembered:
                 return [Rule(kind)]
 
 
-def remembered(record: Any) -> Remembered | None:
-    """What :meth:`Remembered.record` has written; ``None`` for anything else."""
+def parse_approval(record: Any) -> ApprovalRecord | None:
+    """Parse the output of :meth:`ApprovalRecord.to_json`; returns ``None`` for any other value."""
     if not isinstance(record, dict):
         return None
     values = cast("dict[str, Any]", record)
     try:
         approval = values.get("approval")
-        return Remembered(
+        return ApprovalRecord(
             SessionApproval.model_validate(approval) if approval is not None else None,
-            *(frozenset(_texts(values.get(name, []))) for name in ("places", "hosts", "texts")),
+            *(frozenset(_strings(values.get(name, []))) for name in ("places", "hosts", "texts")),
         )
     except ValueError:
         return None
 
 
-def _texts(values: Any) -> Iterable[str]:
+def _strings(values: Any) -> Iterable[str]:
     if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[Any]", values)):
-        raise ValueError("expected a list of texts")
+        raise ValueError("expected a list of strings")
     return cast("list[str]", values)
 
 
 @dataclass(slots=True)
-class Kept:
-    """What is kept for one location, or for the session."""
+class StoredApprovals:
+    """The approvals and allow rules that are stored for one location, or for everywhere."""
 
-    approvals: list[Remembered] = field(default_factory=list[Remembered])
+    approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     rules: list[Rule] = field(default_factory=list[Rule])
 
 
 class ApprovalStore(Protocol):
-    """Approvals that outlive a session. ``None`` as the location stands for everywhere.
+    """Approvals that outlive a session, by location. The location ``None`` stands for everywhere.
 
-    All that write may wait for other processes, and raise :class:`~jumpseat.errors.StoreError` where nothing could
-    be written.
+    Methods that write may block on other processes, and raise :class:`~jumpseat.errors.StoreError` if the file
+    cannot be written.
     """
 
-    def read(self, location: str | None) -> Kept: ...
+    def read(self, location: str | None) -> StoredApprovals:
+        """Read the approvals for a location, without those for everywhere."""
+        ...
 
-    def add(self, location: str | None, one: Remembered) -> None: ...
+    def add(self, location: str | None, one: ApprovalRecord) -> None:
+        """Store an approval."""
 
-    def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None: ...
+    def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
+        """Change the allow rules of a location; removals also remove the approvals they match."""
 
 
-def narrowest(request: PermissionRequest) -> SessionApproval | None:
-    """The narrowest approval that covers ``request`` again; ``None`` where it cannot be offered safely."""
+def narrowest_approval(request: PermissionRequest) -> SessionApproval | None:
+    """Return the narrowest approval that covers ``request``; ``None`` if none is safe to offer."""
     match request:
         case ShellPermission():
             if not request.can_offer_session_approval:
@@ -121,20 +132,23 @@ def narrowest(request: PermissionRequest) -> SessionApproval | None:
         case CustomToolPermission():
             return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
         case _:
-            # The hook asks each time, it is for the hook to remember; of a URL, the host is.
+            # Hooks remember for themselves; of a URL, the host is recorded.
             return None
 
 
-def remember(
+def approval_record(
     approval: SessionApproval | None, request: PermissionRequest, facts: Facts, domain: str | None
-) -> Remembered | None:
-    """What to keep of an approved ``request``; ``None`` where nothing is to be."""
-    one = Remembered(approval, hosts=frozenset([domain.casefold()] if domain else ()))
-    if approval is not None and _is_of(approval, facts):
-        one = replace(
-            one,
-            places=frozenset(place.real for place in facts.outside),
-            hosts=one.hosts | frozenset(() if facts.any_host else facts.hosts),
+) -> ApprovalRecord | None:
+    """Return the record to keep for an approved ``request``; ``None`` if it would cover nothing.
+
+    ``domain`` is the host that the client approves, if any.
+    """
+    record = ApprovalRecord(approval, hosts=frozenset([domain.casefold()] if domain else ()))
+    if approval is not None and _applies_to(approval, facts):
+        record = replace(
+            record,
+            paths=frozenset(path.real for path in facts.outside_paths),
+            hosts=record.hosts | frozenset(() if facts.any_host else facts.hosts),
         )
         named = {*(approval.command_identifiers or ())}
         if (
@@ -142,45 +156,45 @@ def remember(
             and request.can_offer_session_approval
             and named.issuperset(command.identifier for command in request.commands)
         ):
-            one = replace(one, texts=frozenset([request.full_command_text]))
+            record = replace(record, texts=frozenset([request.full_command_text]))
         if facts.scope is not None and not isinstance(request, ShellPermission):
-            one = replace(one, texts=frozenset([facts.scope]))
+            record = replace(record, texts=frozenset([facts.scope]))
     elif facts.kind == "url" and not domain:
-        one = replace(one, hosts=frozenset(facts.hosts))
-    return one if one.approval or one.hosts else None
+        record = replace(record, hosts=frozenset(facts.hosts))
+    return record if record.approval or record.hosts else None
 
 
-def known_of(kept: Iterable[Remembered]) -> Known:
-    """What ``kept`` says of commands."""
-    kept = list(kept)
-    commands = [one for one in kept if one.approval is not None and one.approval.kind == "commands"]
-    return Known(
+def approved_commands(records: Iterable[ApprovalRecord]) -> ApprovedCommands:
+    """Collect the commands that ``records`` approve, with their paths and hosts."""
+    records = list(records)
+    commands = [one for one in records if one.approval is not None and one.approval.kind == "commands"]
+    return ApprovedCommands(
         frozenset(name for one in commands if one.approval for name in one.approval.command_identifiers or ()),
-        frozenset(place for one in commands for place in one.places),
-        frozenset(host for one in kept for host in one.hosts),
+        frozenset(path for one in commands for path in one.paths),
+        frozenset(host for one in records for host in one.hosts),
     )
 
 
-def covered(kept: Iterable[Remembered], request: PermissionRequest, facts: Facts) -> bool:
-    """Whether what was approved before covers all of this call; of commands, whole lines only."""
-    kept = list(kept)
+def covers(records: Iterable[ApprovalRecord], request: PermissionRequest, facts: Facts) -> bool:
+    """Return whether earlier approvals cover all of a call. Of command lines, only identical ones are covered."""
+    records = list(records)
     if facts.kind == "url":
-        return bool(facts.hosts) and {host for one in kept for host in one.hosts}.issuperset(facts.hosts)
-    approvals = [one for one in kept if one.approval is not None and _is_of(one.approval, facts)]
-    places = {place for one in approvals for place in one.places}
-    if not approvals or not places.issuperset(place.real for place in facts.outside):
+        return bool(facts.hosts) and {host for one in records for host in one.hosts}.issuperset(facts.hosts)
+    matching = [one for one in records if one.approval is not None and _applies_to(one.approval, facts)]
+    paths = {path for one in matching for path in one.paths}
+    if not matching or not paths.issuperset(path.real for path in facts.outside_paths):
         return False
     match request:
         case ShellPermission():
-            return any(request.full_command_text in one.texts for one in approvals)
+            return any(request.full_command_text in one.texts for one in matching)
         case ReadPermission() | WritePermission():
-            return bool(facts.places)
+            return bool(facts.paths)
         case _:
-            return any(facts.scope in one.texts if one.texts else facts.scope is None for one in approvals)
+            return any(facts.scope in one.texts if one.texts else facts.scope is None for one in matching)
 
 
-def _is_of(approval: SessionApproval, facts: Facts) -> bool:
-    """Whether ``approval`` is about calls of this sort at all."""
+def _applies_to(approval: SessionApproval, facts: Facts) -> bool:
+    """Return whether ``approval`` is for calls of this kind, tool or server."""
     match facts.kind:
         case "shell":
             return approval.kind == "commands"

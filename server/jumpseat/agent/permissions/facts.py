@@ -1,7 +1,7 @@
-"""What a call would touch: its request, looked at with the eyes of the rules.
+"""Gather the facts of a call that permission rules are matched against: commands, paths and hosts.
 
-Paths are followed through their links before anything is judged, at the moment of asking; globs are expanded. What
-cannot be followed makes the facts loose. Nothing is opened or changed.
+Symbolic links are resolved and globs expanded at the time of the request. The facts are incomplete if a path cannot
+be resolved. No file is opened or changed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from jumpseat.agent.permissions.rules import Facts, Place, Rule, host_of
-from jumpseat.agent.shell.commands import unclear
+from jumpseat.agent.permissions.rules import Facts, ResolvedPath, Rule, host_of
+from jumpseat.agent.shell.commands import verbatim_command
 from jumpseat.agent.shell.syntax import ShellLine, ShellSegment, parse_shell
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -28,93 +28,94 @@ from jumpseat_protocol.permissions import (
     WritePermission,
 )
 
-MOST_PLACES: Final = 256
-"""A line that names more files is not looked at file by file."""
+MAX_PATHS: Final = 256
+"""Limit of the paths that are resolved for one command line; with more, the facts are incomplete."""
 
-HARMLESS: Final = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"})
+UNCHECKED_PATHS: Final = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"})
 
 _OPTION_MARKS: Final = ("-", "+", "@")
 
-# Who may write here decides what other calls do.
-_PROTECTED: Final = frozenset({".git", ".jumpseat"})
+# Writing to these folders changes what later calls do or may do.
+_PROTECTED_NAMES: Final = frozenset({".git", ".jumpseat"})
 
 
 @dataclass(slots=True)
 class PathScope:
-    """The folders a session may use without being asked about each path.
+    """The folders that a session may use without approval of each path.
 
-    ``cwd`` gives the working directory; ``primary`` takes its place for permissions where it is set. ``own`` are
-    folders the server itself made for the session. ``guarded`` is what no remembered allowance may change.
+    ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``
+    are folders that the server made for the session. No rule and no approval allows writing to ``guarded`` folders.
+    ``unrestricted`` covers all paths, ``any_host`` all hosts.
     """
 
     cwd: Callable[[], Path]
-    own: tuple[Path, ...] = ()
+    session_folders: tuple[Path, ...] = ()
     guarded: tuple[Path, ...] = ()
     primary: Path | None = None
-    added: list[Path] = field(default_factory=list[Path])
-    with_temp: bool = False
+    added_folders: list[Path] = field(default_factory=list[Path])
+    include_temp: bool = False
     unrestricted: bool = False
     any_host: bool = False
 
     @property
-    def main(self) -> Path:
+    def main_folder(self) -> Path:
         return self.primary or self.cwd()
 
     def folders(self) -> list[Path]:
-        """All of them, the working directory first."""
-        found = [self.main, self.cwd(), *self.added]
-        if self.with_temp:
+        """Return the folders without ``session_folders``, the main folder first."""
+        found = [self.main_folder, self.cwd(), *self.added_folders]
+        if self.include_temp:
             import tempfile
 
             found.append(Path(tempfile.gettempdir()))
         return list(dict.fromkeys(found))
 
-    def holds(self, place: Place) -> bool:
-        """Whether a place lies in one of them, links followed on both sides."""
+    def contains(self, path: ResolvedPath) -> bool:
+        """Return whether the real path lies in one of the folders, whose links are resolved as well."""
         if self.unrestricted:
             return True
-        roots = (_resolved(folder) for folder in (*self.folders(), *self.own))
-        return any(root is not None and Path(place.real).is_relative_to(root) for root in roots)
+        roots = (_resolve_or_none(folder) for folder in (*self.folders(), *self.session_folders))
+        return any(root is not None and Path(path.real).is_relative_to(root) for root in roots)
 
-    def place(self, path: str, base: Path | None = None) -> Place | None:
-        """Where a path leads; ``None`` where that is not certain."""
+    def resolve(self, path: str, base: Path | None = None) -> ResolvedPath | None:
+        """Resolve a path relative to ``base`` (default: the working directory); ``None`` if that fails."""
         try:
-            given = (base or self.cwd()) / _home_expanded(path)
+            given = (base or self.cwd()) / _expand_home(path)
             real = given.resolve()
             name = str(real)
             name.encode()
-            return Place(posixpath.normpath(str(given)), name, real.is_dir())
+            return ResolvedPath(posixpath.normpath(str(given)), name, real.is_dir())
         except (OSError, RuntimeError, ValueError):
             return None
 
-    def anchor(self, rule: Rule) -> Sequence[str]:
-        """The patterns of a path rule: as written, and with the links of its fixed part followed."""
-        written = rule.argument or ""
+    def rule_patterns(self, rule: Rule) -> Sequence[str]:
+        """Return the absolute patterns of a path rule: as written, and with links before wildcards resolved."""
+        pattern = rule.argument or ""
         base = Path(rule.base) if rule.base else self.cwd()
-        if written.startswith("**"):
-            written = f"./{written}"
-        given = posixpath.normpath(str(base / _home_expanded(written)))
+        if pattern.startswith("**"):
+            pattern = f"./{pattern}"
+        given = posixpath.normpath(str(base / _expand_home(pattern)))
         names = given.split("/")
-        fixed = next((n for n, name in enumerate(names) if "*" in name or "?" in name), len(names))
-        root = _resolved(Path("/".join(names[:fixed]) or "/"))
+        first_wildcard = next((n for n, name in enumerate(names) if "*" in name or "?" in name), len(names))
+        root = _resolve_or_none(Path("/".join(names[:first_wildcard]) or "/"))
         if root is None:
             return (given,)
-        rest = "/".join(names[fixed:])
+        rest = "/".join(names[first_wildcard:])
         return (given, posixpath.join(str(root), rest) if rest else str(root))
 
 
-def facts_of(request: PermissionRequest, tool: str, grounds: PathScope) -> Facts:
-    """What ``request`` of a call of ``tool`` comes to."""
+def gather_facts(request: PermissionRequest, tool: str, path_scope: PathScope) -> Facts:
+    """Gather the facts of a permission request for a call of ``tool``."""
     match request:
         case ShellPermission():
-            return _shell_facts(request, tool, grounds)
+            return _shell_facts(request, tool, path_scope)
         case ReadPermission():
-            return _place_facts("read", tool, request.path, grounds)
+            return _path_facts("read", tool, request.path, path_scope)
         case WritePermission():
-            return _place_facts("write", tool, request.file_name, grounds)
+            return _path_facts("write", tool, request.file_name, path_scope)
         case UrlPermission():
             host = host_of(request.url)
-            return Facts("url", tool, hosts=(host,) if host else (), loose=host is None)
+            return Facts("url", tool, hosts=(host,) if host else (), incomplete=host is None)
         case McpPermission():
             return Facts("mcp", tool, server=request.server_name, name=request.tool_name)
         case MemoryPermission():
@@ -125,83 +126,83 @@ def facts_of(request: PermissionRequest, tool: str, grounds: PathScope) -> Facts
             return Facts("hook", tool, name=request.tool_name)
 
 
-def _place_facts(kind: str, tool: str, path: str, grounds: PathScope) -> Facts:
-    place = grounds.place(path)
-    if place is None:
-        return Facts(kind, tool, loose=True)
+def _path_facts(kind: str, tool: str, path: str, path_scope: PathScope) -> Facts:
+    resolved = path_scope.resolve(path)
+    if resolved is None:
+        return Facts(kind, tool, incomplete=True)
     writes = kind == "write"
     return Facts(
         kind,
         tool,
-        places=(place,),
-        outside=() if grounds.holds(place) else (place,),
+        paths=(resolved,),
+        outside_paths=() if path_scope.contains(resolved) else (resolved,),
         writes=writes,
-        protected=writes and _is_protected(place, grounds),
+        protected=writes and _is_protected(resolved, path_scope),
     )
 
 
-def _shell_facts(request: ShellPermission, tool: str, grounds: PathScope) -> Facts:
+def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> Facts:
     line = parse_shell(request.full_command_text)
     segments = line.segments
     if [one.identifier for one in request.commands] != [one.identifier for one in line.commands]:
-        # It is not a line for a shell, but input for something that runs; what that makes of it is not known.
-        segments = tuple(ShellSegment(one.identifier, unclear(one.identifier)) for one in request.commands)
-    places, known = _places_of(line, grounds)
+        # Not a command line, but input for a running program, whose effect is unknown.
+        segments = tuple(ShellSegment(one.identifier, verbatim_command(one.identifier)) for one in request.commands)
+    paths, complete = _line_paths(line, path_scope)
     hosts = [host_of(address) for address in line.addresses]
     only_reads = line.certain and all(one.command.read_only for one in segments)
     return Facts(
         "shell",
         tool,
         segments=segments,
-        mentioned=line.mentioned,
-        places=places,
-        outside=tuple(place for place in places if not grounds.holds(place)),
+        possible_commands=line.possible_commands,
+        paths=paths,
+        outside_paths=tuple(path for path in paths if not path_scope.contains(path)),
         hosts=tuple(dict.fromkeys(host for host in hosts if host)),
-        any_host=grounds.any_host,
+        any_host=path_scope.any_host,
         writes=not only_reads,
         opaque=line.opaque,
-        loose=not (known or grounds.unrestricted) or (None in hosts and not grounds.any_host),
-        protected=not only_reads and any(_is_protected(place, grounds) for place in places),
+        incomplete=not (complete or path_scope.unrestricted) or (None in hosts and not path_scope.any_host),
+        protected=not only_reads and any(_is_protected(path, path_scope) for path in paths),
     )
 
 
-def _places_of(line: ShellLine, grounds: PathScope) -> tuple[tuple[Place, ...], bool]:
-    """The places that a line may touch, and whether these are all."""
-    known = line.all_known
-    bases = [grounds.cwd()]
+def _line_paths(line: ShellLine, path_scope: PathScope) -> tuple[tuple[ResolvedPath, ...], bool]:
+    """Resolve the paths that a line may touch; also returns whether these are all of them."""
+    complete = line.reach_known
+    bases = [path_scope.cwd()]
     for folder in line.folders:
-        # Whether a `cd` is reached is not known: what comes later may be meant from before it, or from behind it.
-        bases += [base / _home_expanded(folder) for base in bases]
+        # Whether a `cd` is reached is unknown: later paths may be relative to the folder before or after it.
+        bases += [base / _expand_home(folder) for base in bases]
         if len(bases) > 16:
-            known, bases = False, bases[:1]
+            complete, bases = False, bases[:1]
             break
-    words = [word for word in line.words if word not in HARMLESS]
-    if len(words) * len(bases) > MOST_PLACES:
-        known, words = False, words[: MOST_PLACES // len(bases)]
-    found: dict[Place, None] = {}
+    words = [word for word in line.words if word not in UNCHECKED_PATHS]
+    if len(words) * len(bases) > MAX_PATHS:
+        complete, words = False, words[: MAX_PATHS // len(bases)]
+    found: dict[ResolvedPath, None] = {}
     for base in bases:
-        expanded = _expanded(line.globs, base)
-        # A file that is named like an option becomes one.
-        known = known and not any(name.startswith(_OPTION_MARKS) for name in expanded)
+        expanded = _expand_globs(line.globs, base)
+        # A file name that looks like an option is taken for one.
+        complete = complete and not any(name.startswith(_OPTION_MARKS) for name in expanded)
         for word in (*words, *expanded):
-            place = grounds.place(word, base)
-            # What these stand for is another thing in another process.
-            if place is None or place.given.startswith(("/proc/", "/dev/fd")):
-                known = False
-            if place is not None:
-                found[place] = None
-    if len(found) > MOST_PLACES:
-        known = False
-    return tuple(found), known
+            path = path_scope.resolve(word, base)
+            # In another process, these lead elsewhere.
+            if path is None or path.given.startswith(("/proc/", "/dev/fd")):
+                complete = False
+            if path is not None:
+                found[path] = None
+    if len(found) > MAX_PATHS:
+        complete = False
+    return tuple(found), complete
 
 
-def _expanded(globs: Iterable[str], base: Path) -> list[str]:
-    """What globs stand for now; themselves where they match nothing, as in the shell."""
+def _expand_globs(globs: Iterable[str], base: Path) -> list[str]:
+    """Expand globs as the shell does: a glob without a match stands for itself."""
     found: list[str] = []
     for glob in globs:
         root, pattern = (Path("/"), glob.lstrip("/")) if glob.startswith("/") else (base, glob)
         try:
-            paths = islice(root.glob(pattern), MOST_PLACES + 1)
+            paths = islice(root.glob(pattern), MAX_PATHS + 1)
             names = [str(path) if glob.startswith(("/", ".")) else str(path.relative_to(base)) for path in paths]
         except (OSError, ValueError, NotImplementedError):
             names = []
@@ -209,16 +210,16 @@ def _expanded(globs: Iterable[str], base: Path) -> list[str]:
     return found
 
 
-def _is_protected(place: Place, grounds: PathScope) -> bool:
-    for path in (Path(place.given), Path(place.real)):
-        if not _PROTECTED.isdisjoint(part.casefold() for part in path.parts):
+def _is_protected(path: ResolvedPath, path_scope: PathScope) -> bool:
+    for form in (Path(path.given), Path(path.real)):
+        if not _PROTECTED_NAMES.isdisjoint(part.casefold() for part in form.parts):
             return True
-        if any(path.is_relative_to(folder) for folder in grounds.guarded):
-            return not any(Path(place.real).is_relative_to(folder) for folder in grounds.own)
+        if any(form.is_relative_to(folder) for folder in path_scope.guarded):
+            return not any(Path(path.real).is_relative_to(folder) for folder in path_scope.session_folders)
     return False
 
 
-def _home_expanded(path: str) -> str:
+def _expand_home(path: str) -> str:
     if path.startswith("~"):
         try:
             return str(Path(path).expanduser())
@@ -227,7 +228,7 @@ def _home_expanded(path: str) -> str:
     return path
 
 
-def _resolved(folder: Path) -> Path | None:
+def _resolve_or_none(folder: Path) -> Path | None:
     try:
         return folder.resolve()
     except (OSError, RuntimeError, ValueError):

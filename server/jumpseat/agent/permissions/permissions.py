@@ -1,7 +1,12 @@
-"""Who may do what in one session: rules and approvals first, then a judging model, then a person.
+"""Decide whether the tool calls of one session may run: by rules and approvals, then by a judging model, then by a
+person.
 
-Denied by default: where nothing allows a call and no attached client can be asked, the call does not run, and
-one warning per session names the setting that would allow it.
+Denied by default: a call that nothing allows, and that no attached client can be asked about, does not run. One
+warning per session names the setting that would allow it.
+
+Approvals for this session are kept here. Approvals for a location, or for everywhere, are kept by an
+:class:`~jumpseat.agent.permissions.approvals.ApprovalStore`: the file ``approvals.json`` of
+``jumpseat.store.location_approvals``.
 """
 
 from __future__ import annotations
@@ -15,15 +20,15 @@ from typing import Final, Literal, TypeAlias
 import anyio.to_thread
 
 from jumpseat.agent.permissions.approvals import (
+    ApprovalRecord,
     ApprovalStore,
-    Kept,
-    Remembered,
-    covered,
-    known_of,
-    narrowest,
-    remember,
+    StoredApprovals,
+    approval_record,
+    approved_commands,
+    covers,
+    narrowest_approval,
 )
-from jumpseat.agent.permissions.facts import PathScope, facts_of
+from jumpseat.agent.permissions.facts import PathScope, gather_facts
 from jumpseat.agent.permissions.judge import JudgeConfig
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
@@ -33,7 +38,16 @@ from jumpseat.agent.permissions.questions import (
     Verdict,
     verdict_of,
 )
-from jumpseat.agent.permissions.rules import Facts, Known, Place, Rule, Rules, allows, forbids, may_touch
+from jumpseat.agent.permissions.rules import (
+    ApprovedCommands,
+    Facts,
+    ResolvedPath,
+    Rule,
+    Rules,
+    allows,
+    first_match,
+    first_possible_match,
+)
 from jumpseat.errors import StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
@@ -44,11 +58,13 @@ from jumpseat_protocol.permissions import (
     WritePermission,
 )
 
-MOVED: Final = "The path leads elsewhere now than when permission was asked. Send the call again."
+MOVED: Final = (
+    "The path now resolves to a different location than when permission was requested. Send the call again."
+)
 
 Mode: TypeAlias = Literal["manual", "assisted", "allow-all"]
 
-_REMEMBERED: Final = frozenset(
+_LASTING_DECISIONS: Final = frozenset(
     {
         "approve-for-session",
         "approve-for-location",
@@ -63,58 +79,63 @@ _REMEMBERED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What a tool wants of those who decide on a call of it.
+    """Restrictions that a tool puts on the approval of one of its calls.
 
-    ``in_person`` keeps the call from being allowed by what allows all calls, and by a model: an approval, a rule or
-    a person has to. ``scope`` is a text that says what the call does; what is approved beyond the call holds for
-    others of the same text only.
+    With ``needs_person``, neither the mode ``allow-all`` nor a model can allow the call; an approval, a rule or a
+    person must. ``scope`` is a text that stands for what the call does: a lasting approval of the call covers only
+    calls with the same text.
     """
 
-    in_person: bool = False
+    needs_person: bool = False
     scope: str | None = None
 
 
 UNGUARDED: Final = Guard()
 
 Judge: TypeAlias = Callable[[PermissionRequest, str | None], Awaitable[AssistedApproval]]
-"""Asks a model (the named one, or its own) what it makes of a request. Never raises."""
+"""Asks a model for its opinion of a request: the named model, or the default one. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is settled outside of the session.
+    """Permission settings from outside of the session.
 
-    ``rules`` are those of a working directory, with what people should know about them. ``locate`` gives the key
-    that approvals for a location are kept under in ``store``. ``guarded`` is what no remembered allowance may
-    change. With a ``judge``, a model judges from the start.
+    ``rules`` returns the rules of a working directory, and warnings about them for the user. ``location_key``
+    returns the key of a folder in ``approval_store``: the location that approvals are stored for. ``guarded`` are
+    folders that no rule and no approval may open for writing. With a ``judge``, sessions start in the mode
+    ``assisted``.
     """
 
     rules: Callable[[Path], tuple[Rules, list[str]]] = lambda _cwd: (Rules(), [])
-    locate: Callable[[Path], str] = str
-    store: ApprovalStore | None = None
+    location_key: Callable[[Path], str] = str
+    approval_store: ApprovalStore | None = None
     guarded: tuple[Path, ...] = ()
     judge: JudgeConfig | None = None
 
 
 @dataclass(slots=True)
-class OwnRules:
-    """What clients have set for this session alone."""
+class SessionRules:
+    """Rules that clients have set for this session alone.
+
+    ``configured`` are the rules of ``session.permissions.configure``, ``added`` those of ``modifyRules``.
+    ``location_key`` names the location whose approvals apply, if it is not that of the working directory.
+    ``ignore_stored`` is set by a reset: approvals from other sessions no longer apply. ``readable`` are real paths
+    of folders that file tools may read.
+    """
 
     configured: Rules = field(default_factory=Rules)
     added: list[Rule] = field(default_factory=list[Rule])
     allow_reads: bool = False
-    # The location whose approvals count, where it is not that of the working directory; none after a reset.
-    location: str | None = None
-    forget_kept: bool = False
-    # Real paths of folders that file tools may read.
+    location_key: str | None = None
+    ignore_stored: bool = False
     readable: list[str] = field(default_factory=list[str])
 
 
 class Permissions:
     """The permission state of one session.
 
-    ``emit`` publishes events; ``can_ask`` says whether an attached client handles permissions;
-    ``may_run_unasked`` whether the operator allows what no client can be asked about (``--yolo``).
+    ``emit`` publishes events. ``can_ask`` returns whether an attached client handles permission requests,
+    ``may_run_unasked`` whether the operator allows calls that no client can be asked about (``--yolo``).
     """
 
     def __init__(
@@ -122,7 +143,7 @@ class Permissions:
         emit: Callable[[events.EventPayload], object],
         can_ask: Callable[[], bool],
         may_run_unasked: Callable[[], bool],
-        grounds: PathScope | None = None,
+        path_scope: PathScope | None = None,
         policy: Policy | None = None,
         judge: Judge | None = None,
     ) -> None:
@@ -131,100 +152,100 @@ class Permissions:
         self._may_run_unasked = may_run_unasked
         self._policy = policy or Policy()
         self._judge = judge
-        self.grounds = grounds or PathScope(Path.cwd)
-        self.own = OwnRules()
+        self.path_scope = path_scope or PathScope(Path.cwd)
+        self.session_rules = SessionRules()
         self.mode: Mode = "assisted" if judge is not None and self._policy.judge is not None else "manual"
         self.judging_model: str | None = None
         self.questions = PermissionQuestions(emit)
-        self._approvals: list[Remembered] = []
+        self._approvals: list[ApprovalRecord] = []
         self._warned = False
-        self._laid_down: tuple[Path, Rules] | None = None
+        self._policy_rules: tuple[Path, Rules] | None = None
 
-    # --- judging ------------------------------------------------------------------------------------------------
+    # --- deciding ------------------------------------------------------------------------------------------------
 
     async def decide(self, request: PermissionRequest, tool: str = "", guard: Guard = UNGUARDED) -> Verdict:
-        """Judge one call of ``tool``; waits for a client as long as the client takes."""
-        facts = facts_of(request, tool, self.grounds)
+        """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked."""
+        facts = gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
-        _show_where_it_leads(request, facts)
-        rules, opinion = self._rules(), None
-        if (rule := forbids(rules.deny, facts, self.grounds.anchor)) is not None:
+        _add_resolved_path(request, facts)
+        rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
+        if (rule := first_match(rules.deny, facts, patterns)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
-        rule = forbids(rules.ask, facts, self.grounds.anchor) or may_touch(
-            rules.deny + rules.ask, facts, self.grounds.anchor
+        rule = first_match(rules.ask, facts, patterns) or first_possible_match(
+            rules.deny + rules.ask, facts, patterns
         )
         if rule is None:
             if self._is_allowed(request, facts, rules, guard):
                 return ALLOWED
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
-                self.questions.note(request, opinion)
+                self.questions.publish_model_approval(request, opinion)
                 return ALLOWED
         if not self._can_ask():
-            if rule is None and not guard.in_person and self._may_run_unasked():
+            if rule is None and not guard.needs_person and self._may_run_unasked():
                 return ALLOWED
-            self._warn(_who_wants_a_person(rule, tool, guard))
+            self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
             return verdict_of(NOT_AVAILABLE)
         verdict = await self._ask(request, facts, opinion)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
-            # A question may stay open for long, and other calls run meanwhile.
-            now = facts_of(request, tool, self.grounds)
-            if now.places != facts.places:
+            # The question may have been open for a long time, while other calls ran and changed links.
+            now = gather_facts(request, tool, self.path_scope)
+            if now.paths != facts.paths:
                 return Verdict("denied", MOVED)
         return verdict
 
-    def forbidden(self, request: PermissionRequest | None, tool: str) -> Verdict | None:
-        """The denial of a call that a rule forbids, whoever else allows it; ``None`` where none does."""
+    def denial_by_rule(self, request: PermissionRequest | None, tool: str) -> Verdict | None:
+        """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
         deny = self._rules().deny
         if not deny:
             return None
-        facts = facts_of(request, tool, self.grounds) if request is not None else Facts("", tool)
-        rule = forbids(deny, facts, self.grounds.anchor)
+        facts = gather_facts(request, tool, self.path_scope) if request is not None else Facts("", tool)
+        rule = first_match(deny, facts, self.path_scope.rule_patterns)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
 
     def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: Guard) -> bool:
-        if self.approve_all and not guard.in_person:
+        if self.approve_all and not guard.needs_person:
             return True
         if facts.protected or facts.kind == "hook":
             return False
-        if facts.kind == "url" and self.grounds.any_host:
+        if facts.kind == "url" and self.path_scope.any_host:
             return True
-        if self.own.allow_reads and facts.kind in ("read", "url"):
+        if self.session_rules.allow_reads and facts.kind in ("read", "url"):
             return True
-        if facts.kind == "read" and facts.places and all(map(self._is_readable, facts.places)):
+        if facts.kind == "read" and facts.paths and all(map(self._is_readable, facts.paths)):
             return True
-        kept = self._kept()
-        approvals = [*self._approvals, *kept.approvals]
-        allow = [*rules.allow, *self.own.added, *kept.rules]
-        # With a scope, that the same programs were approved with other arguments says nothing.
-        known = known_of(approvals) if facts.scope is None else Known()
-        return covered(approvals, request, facts) or allows(allow, facts, self.grounds.anchor, known)
+        stored = self._stored_approvals()
+        approvals = [*self._approvals, *stored.approvals]
+        allow = [*rules.allow, *self.session_rules.added, *stored.rules]
+        # With a scope, approvals of the same commands with other arguments do not count.
+        commands = approved_commands(approvals) if facts.scope is None else ApprovedCommands()
+        return covers(approvals, request, facts) or allows(allow, facts, self.path_scope.rule_patterns, commands)
 
-    def _is_readable(self, place: Place) -> bool:
-        return any(Path(place.real).is_relative_to(folder) for folder in self.own.readable)
+    def _is_readable(self, path: ResolvedPath) -> bool:
+        return any(Path(path.real).is_relative_to(folder) for folder in self.session_rules.readable)
 
     def _rules(self) -> Rules:
-        cwd = self.grounds.cwd()
-        if self._laid_down is None or self._laid_down[0] != cwd:
+        cwd = self.path_scope.cwd()
+        if self._policy_rules is None or self._policy_rules[0] != cwd:
             rules, problems = self._policy.rules(cwd)
-            self._laid_down = cwd, rules
+            self._policy_rules = cwd, rules
             for problem in problems:
                 self._emit(events.SessionWarning(warning_type="permission", message=problem))
-        return self._laid_down[1] + self.own.configured
+        return self._policy_rules[1] + self.session_rules.configured
 
-    def _kept(self) -> Kept:
-        """What was approved in other sessions; read each time, because it may have been taken back."""
-        store = self._policy.store
-        if store is None or self.own.forget_kept:
-            return Kept()
-        here, everywhere = store.read(self.location), store.read(None)
-        return Kept([*here.approvals, *everywhere.approvals], here.rules)
+    def _stored_approvals(self) -> StoredApprovals:
+        """Read the approvals of this location and of everywhere; each time, because they may have been revoked."""
+        store = self._policy.approval_store
+        if store is None or self.session_rules.ignore_stored:
+            return StoredApprovals()
+        here, everywhere = store.read(self.location_key), store.read(None)
+        return StoredApprovals([*here.approvals, *everywhere.approvals], here.rules)
 
     async def _opinion(self, request: PermissionRequest, facts: Facts, guard: Guard) -> AssistedApproval | None:
         if self.mode != "assisted" or self._judge is None:
             return None
-        if facts.protected or facts.kind == "hook" or guard.in_person:
+        if facts.protected or facts.kind == "hook" or guard.needs_person:
             return AssistedApproval(recommendation="excluded")
         return await self._judge(request, self.judging_model)
 
@@ -232,61 +253,64 @@ class Permissions:
 
     async def _ask(self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None) -> Verdict:
         async def settle(decision: PermissionDecision) -> PermissionDecision:
-            return await self._remember(decision, request, facts)
+            return await self._keep_approval(decision, request, facts)
 
         return verdict_of(await self.questions.ask(request, opinion, settle))
 
-    async def _remember(
+    async def _keep_approval(
         self, decision: PermissionDecision, request: PermissionRequest, facts: Facts
     ) -> PermissionDecision:
-        """Keep what was approved beyond this call; returns the decision as it came to be.
+        """Keep an approval that outlasts this call, and return the decision as it takes effect.
 
-        Without an approval of the client's own, the narrowest one that covers the call again is meant. Where there
-        is none that would be safe, the call alone is approved; so it is where a person has changed the call, for
-        nobody has approved what the model sent.
+        If the client sends no approval, the narrowest one that covers the call applies. If none is safe, only this
+        call is approved. The same holds if a person changed the arguments: nobody approved those the model sent.
         """
-        if decision.kind not in _REMEMBERED:
+        if decision.kind not in _LASTING_DECISIONS:
             return decision
         once = decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
         if decision.kind in ("approve-read-only-for-session", "approved-read-only-for-session"):
-            folders = [place.real for one in decision.directories or () if (place := self.grounds.place(one))]
+            folders = [path.real for one in decision.directories or () if (path := self.path_scope.resolve(one))]
             if facts.kind != "read" or not folders:
                 return once
-            self.own.readable += [one for one in folders if one not in self.own.readable]
+            self.session_rules.readable += [one for one in folders if one not in self.session_rules.readable]
             return decision
         if decision.modified_args is not None and decision.approval is None:
             return once
-        approval = decision.approval or (None if decision.domain else narrowest(request))
-        kept = remember(approval, request, facts, decision.domain)
-        if kept is None:
+        approval = decision.approval or (None if decision.domain else narrowest_approval(request))
+        record = approval_record(approval, request, facts, decision.domain)
+        if record is None:
             return once
-        self._approvals.append(kept)
+        self._approvals.append(record)
         location = None
         if decision.kind == "approve-permanently":
-            await self._keep(None, kept)
+            await self._store_approval(None, record)
             return once
         if decision.kind in ("approve-for-location", "approved-for-location"):
-            location = decision.location_key or self.location
-            await self._keep(location, kept)
+            location = decision.location_key or self.location_key
+            await self._store_approval(location, record)
         if approval is None:
-            # Hosts have no approval that the SDKs could read.
+            # The protocol has no kind of approval for hosts.
             return once
         return decision.model_copy(update={"approval": approval, "location_key": location})
 
-    async def _keep(self, location: str | None, kept: Remembered) -> None:
-        if self._policy.store is None:
+    async def _store_approval(self, location: str | None, record: ApprovalRecord) -> None:
+        """Store an approval for a location, or for everywhere; a failure becomes a warning."""
+        if self._policy.approval_store is None:
             return
         try:
-            await anyio.to_thread.run_sync(self._policy.store.add, location, kept, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(
+                self._policy.approval_store.add, location, record, abandon_on_cancel=True
+            )
         except StoreError as error:
             self._emit(
                 events.SessionWarning(
                     warning_type="permission",
-                    message=f"The approval holds for this session only, because it could not be kept: {error}",
+                    message=f"The approval holds for this session only, because it could not be stored: {error}",
                 )
             )
 
-    def _warn(self, because: str) -> None:
+    def _warn_denied_unasked(self, reason: str) -> None:
+        """Warn once per session that a call was denied because nobody could be asked."""
         if self._warned:
             return
         self._warned = True
@@ -295,7 +319,7 @@ class Permissions:
                 warning_type="permission",
                 message=(
                     "A tool call was denied because no attached client handles permission requests."
-                    f"{because}"
+                    f"{reason}"
                     " Register a permission handler, or start the server with --yolo (configuration key"
                     " permissions.allow_unasked; permissions.allow_old_clients is the same for clients that speak"
                     " protocol 2) to allow such calls."
@@ -303,15 +327,15 @@ class Permissions:
             )
         )
 
-    # --- what clients change ------------------------------------------------------------------------------------
+    # --- changes by clients ------------------------------------------------------------------------------------
 
     @property
     def approve_all(self) -> bool:
-        """Whether every call is allowed that no rule forbids, or wants a person to decide on."""
+        """Whether calls are allowed unless a rule denies them or requires a person to decide."""
         return self.mode == "allow-all"
 
     def set_mode(self, mode: Mode, model: str | None = None) -> None:
-        """Change how calls are decided on, and say so. ``model`` is the one that judges in ``assisted``."""
+        """Set the mode and publish the change. ``model`` judges calls in the mode ``assisted``."""
         previous, self.mode = self.mode, mode
         changed = (mode, model) != (previous, self.judging_model)
         self.judging_model = model
@@ -328,73 +352,75 @@ class Permissions:
 
     @property
     def can_judge(self) -> bool:
-        """Whether there is a model to judge with."""
+        """Whether the session has a judge."""
         return self._judge is not None
 
     @property
-    def location(self) -> str:
-        """The key that approvals for this location are kept under."""
-        return self.own.location or self._policy.locate(self.grounds.cwd())
+    def location_key(self) -> str:
+        """The key that approvals for this location are stored under."""
+        return self.session_rules.location_key or self._policy.location_key(self.path_scope.cwd())
 
-    def locate(self, folder: Path) -> str:
-        """The key for another folder."""
-        return self._policy.locate(folder)
+    def location_key_of(self, folder: Path) -> str:
+        """Return the key that approvals for another folder are stored under."""
+        return self._policy.location_key(folder)
 
-    def reset(self, *, kept_too: bool = False) -> None:
-        """Forget what was approved for the session; with ``kept_too``, no longer heed what others have approved."""
+    def reset(self, *, ignore_stored: bool = False) -> None:
+        """Drop the approvals of the session; with ``ignore_stored``, ignore those of other sessions from now on."""
         self._approvals.clear()
-        self.own.added.clear()
-        self.own.readable.clear()
-        self.own.forget_kept = self.own.forget_kept or kept_too
+        self.session_rules.added.clear()
+        self.session_rules.readable.clear()
+        self.session_rules.ignore_stored = self.session_rules.ignore_stored or ignore_stored
 
-    def reload(self) -> None:
-        """Read the rules of the working directory again when they are needed next."""
-        self._laid_down = None
+    def reload_rules(self) -> None:
+        """Read the rules of the working directory again at the next call."""
+        self._policy_rules = None
 
     def apply_location(self, folder: Path) -> tuple[bool, list[Rule]]:
-        """Heed what was approved for another location; returns whether it is another one, and its rules."""
-        key = self._policy.locate(folder)
-        changed = self.own.location != key or self.own.forget_kept
-        self.own.location, self.own.forget_kept = key, False
-        kept = self._policy.store.read(key) if self._policy.store else Kept()
-        return changed, [*kept.rules, *(rule for one in kept.approvals for rule in one.rules())]
+        """Apply the approvals of another location; returns whether the location changed, and its rules."""
+        key = self._policy.location_key(folder)
+        changed = self.session_rules.location_key != key or self.session_rules.ignore_stored
+        self.session_rules.location_key, self.session_rules.ignore_stored = key, False
+        stored = self._policy.approval_store.read(key) if self._policy.approval_store else StoredApprovals()
+        return changed, [*stored.rules, *(rule for record in stored.approvals for rule in record.rules())]
 
-    async def add_location_approval(self, location: str, kept: Remembered) -> None:
-        """Approve something for a location, and for this session.
+    async def add_location_approval(self, location: str, record: ApprovalRecord) -> None:
+        """Store an approval for a location, and apply it to this session.
 
         Raises:
-            StoreError: it cannot be kept.
+            StoreError: the approval cannot be stored.
         """
-        if self._policy.store is not None:
-            await anyio.to_thread.run_sync(self._policy.store.add, location, kept)
-        self._approvals.append(kept)
+        if self._policy.approval_store is not None:
+            await anyio.to_thread.run_sync(self._policy.approval_store.add, location, record)
+        self._approvals.append(record)
 
     async def change_rules(self, scope: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
-        """Change what is allowed for the session or for its location; of approvals, only removal is meant.
+        """Change the allow rules of the session or of its location. Removals also remove the approvals they match.
+
+        ``scope`` is ``session`` or ``location``.
 
         Raises:
-            StoreError: it cannot be kept.
+            StoreError: the rules of the location cannot be stored.
         """
         if scope == "location":
-            if self._policy.store is not None:
-                change = partial(self._policy.store.change_rules, remove_all=remove_all)
-                await anyio.to_thread.run_sync(change, self.location, add, remove)
+            if self._policy.approval_store is not None:
+                change = partial(self._policy.approval_store.change_rules, remove_all=remove_all)
+                await anyio.to_thread.run_sync(change, self.location_key, add, remove)
         else:
-            known = [] if remove_all else [*self.own.added, *add]
-            self.own.added = [rule for rule in dict.fromkeys(known) if rule not in remove]
+            rules = [] if remove_all else [*self.session_rules.added, *add]
+            self.session_rules.added = [rule for rule in dict.fromkeys(rules) if rule not in remove]
         if remove_all:
             self._approvals.clear()
         self._approvals = [one for one in self._approvals if not any(rule in remove for rule in one.rules())]
 
 
-def _who_wants_a_person(rule: Rule | None, tool: str, guard: Guard) -> str:
+def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: Guard) -> str:
     if rule is not None:
-        return f" The rule {rule} wants a person to decide."
-    return f" The tool {tool} wants a person to decide, or a rule that allows it." if guard.in_person else ""
+        return f" The rule {rule} requires a person to decide."
+    return f" The tool {tool} requires a person to decide, or a rule that allows it." if guard.needs_person else ""
 
 
-def _show_where_it_leads(request: PermissionRequest, facts: Facts) -> None:
-    """Tell who decides of a path that is another one by a link."""
+def _add_resolved_path(request: PermissionRequest, facts: Facts) -> None:
+    """Show the person who decides where a path with links leads."""
     if isinstance(request, ReadPermission | WritePermission):
-        (place,) = facts.places or (None,)
-        request.resolved_path = place.real if place is not None and place.real != place.given else None
+        (path,) = facts.paths or (None,)
+        request.resolved_path = path.real if path is not None and path.real != path.given else None

@@ -1,7 +1,7 @@
-"""Asking clients for permission, and what their decisions mean.
+"""Ask clients for permission, and convert their decisions.
 
-A question goes to all attached clients; the first answer counts, and all are told what came of it. Whom to ask, and
-what to keep of an answer, is :mod:`jumpseat.agent.permissions.permissions`'s to say.
+A question goes to all attached clients; the first answer counts, and all clients are told the result. Whether to
+ask, and which approvals to keep, is decided in :mod:`jumpseat.agent.permissions.permissions`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DENIED_BY_RULE: Final = "Permission denied by a rule"
 NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
 CANCELLED: Final = PermissionDecision(kind="cancelled")
 
-# What `permission.completed` says for each decision a client may send; other kinds are passed on as they are.
+# The kind in `permission.completed` for each decision of a client; other kinds are passed on unchanged.
 _COMPLETED: Final[dict[str, str]] = {
     "approve-once": "approved",
     "approve-for-session": "approved-for-session",
@@ -47,10 +47,10 @@ _COMPLETED: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a request. A ``rejected`` call ends the turn, a ``denied`` one is told to the model.
+    """The result of a permission request. A ``rejected`` call ends the turn; of a ``denied`` one the model is told.
 
-    ``cancelled`` tells that the question was taken back rather than answered. ``arguments`` are those an allowed
-    call is to run with where a person has changed them.
+    ``cancelled`` means that the question was withdrawn rather than answered. ``arguments`` replace those of an
+    allowed call if a person changed them.
     """
 
     status: Literal["allowed", "denied", "rejected"]
@@ -76,7 +76,10 @@ class PermissionQuestions:
         opinion: AssistedApproval | None,
         settle: Callable[[PermissionDecision], Awaitable[PermissionDecision]],
     ) -> PermissionDecision:
-        """Ask, for as long as it takes. ``settle`` says what a decision comes to, before it is told to all."""
+        """Ask clients and wait for a decision without limit.
+
+        ``settle`` returns the decision as it takes effect, before it is published.
+        """
         pending = self.pending.ask(request)
         if opinion is not None:
             self._opinions[pending.id] = opinion
@@ -84,7 +87,7 @@ class PermissionQuestions:
             self._emit(self.event(pending))
             decision = await settle(await pending.answer())
         except anyio.get_cancelled_exc_class():
-            # Clients that show the question take it away.
+            # Clients that show the question remove it.
             self._complete(pending.id, request, CANCELLED)
             raise
         finally:
@@ -93,8 +96,8 @@ class PermissionQuestions:
         self._complete(pending.id, request, decision)
         return decision
 
-    def note(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
-        """Show and write down what a judging model has allowed, as a question that nobody is to answer."""
+    def publish_model_approval(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
+        """Publish a call that a judging model allowed, as a question that is already resolved."""
         request_id = str(uuid.uuid4())
         prompt = prompt_of(request, opinion)
         self._emit(
@@ -105,16 +108,16 @@ class PermissionQuestions:
         self._complete(request_id, request, PermissionDecision(kind="approved"))
 
     def event(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
-        """What clients are asked."""
+        """Build the event that asks clients."""
         return events.PermissionRequested(
             request_id=pending.id,
             permission_request=pending.question,
-            # Without an opinion it says nothing that the request does not.
+            # Without an opinion it would only repeat the request.
             prompt_request=self.prompt(pending) if pending.id in self._opinions else None,
         )
 
     def prompt(self, pending: Pending[PermissionRequest, PermissionDecision]) -> dict[str, object]:
-        """What clients show to a person."""
+        """Build the prompt that clients show to a person."""
         return prompt_of(pending.question, self._opinions.get(pending.id))
 
     def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
@@ -126,7 +129,7 @@ class PermissionQuestions:
 
 
 def result_of(decision: PermissionDecision) -> PermissionResult:
-    """What clients are told of a decision: the fields of its kind, with those that the SDKs insist on."""
+    """Convert a decision to the result for clients: the fields of its kind, including those the SDKs require."""
     kind = _COMPLETED.get(decision.kind, decision.kind)
     result = PermissionResult(
         kind=kind,
@@ -153,7 +156,7 @@ def result_of(decision: PermissionDecision) -> PermissionResult:
 
 
 def verdict_of(decision: PermissionDecision) -> Verdict:
-    """What a decision means for the call."""
+    """Convert a decision to the verdict on the call."""
     match decision.kind:
         case (
             "approve-once"
@@ -172,15 +175,15 @@ def verdict_of(decision: PermissionDecision) -> Verdict:
                 return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
             return Verdict("rejected", USER_REJECTED)
         case "denied-by-rules":
-            return Verdict("denied", ": ".join([DENIED_BY_RULE, *map(_words, decision.rules or [])][:2]))
+            return Verdict("denied", ": ".join([DENIED_BY_RULE, *map(_rule_text, decision.rules or [])][:2]))
         case "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
-            why = f"{DENIED_BY_RULE}: {decision.message}" if decision.message else DENIED_BY_RULE
-            return Verdict("rejected" if decision.interrupt else "denied", why)
+            message = f"{DENIED_BY_RULE}: {decision.message}" if decision.message else DENIED_BY_RULE
+            return Verdict("rejected" if decision.interrupt else "denied", message)
         case "cancelled":
             return Verdict("denied", "Permission request cancelled", cancelled=True)
         case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
             return Verdict("denied", COULD_NOT_ASK)
 
 
-def _words(rule: WireRule) -> str:
+def _rule_text(rule: WireRule) -> str:
     return rule.kind if rule.argument is None else f"{rule.kind}({rule.argument})"

@@ -1,9 +1,8 @@
-"""Rules on what may be done: what they say, and whether they match. Pure: nothing is looked up here.
+"""Permission rules: their syntax, and how they match the facts of a call. Pure: no I/O.
 
-A rule is a kind and an argument, written ``shell(git status)``. The two directions are judged differently. What
-forbids (deny, ask) matches on every sign that the call may do it; what allows matches only where the call as a
-whole, every part of it, does nothing else. What cannot be told apart is neither forbidden nor allowed: it is asked
-about.
+A rule is a kind and an argument, written ``shell(git status)``. Restricting rules (deny, ask) and allow rules match
+differently. A restricting rule matches on any sign that the call does what it names. Allow rules match only if they
+cover every part of the call. A call that neither matches for certain requires a person to decide.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from jumpseat.agent.shell.reach import Mention
+from jumpseat.agent.shell.reach import CommandWords
 from jumpseat.agent.shell.syntax import ShellSegment
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
@@ -25,7 +24,7 @@ KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool",
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. ``base`` is what a relative path in it is relative to; empty: where the session works."""
+    """One rule. A relative path in it is relative to ``base``; if that is empty, to the working directory."""
 
     kind: str
     argument: str | None = None
@@ -36,23 +35,25 @@ class Rule:
 
 
 def parse_rule(text: str, base: str = "") -> Rule:
-    """The rule that ``text`` writes down.
+    """Parse a rule such as ``shell(git status)``.
 
     Raises:
-        ValueError: it is none; the text says what was expected.
+        ValueError: ``text`` is not a valid rule; the message says what was expected.
     """
     found = _RULE.fullmatch(text.strip())
     if found is None or found[1] not in KINDS:
-        raise ValueError(f"{text[:100]!r} is no rule: expected one of {', '.join(KINDS)}, as in shell(git status)")
+        raise ValueError(
+            f"invalid rule {text[:100]!r}: expected one of {', '.join(KINDS)}, as in shell(git status)"
+        )
     argument = found[2].strip() if found[2] is not None else None
     if argument == "" or (found[1] == "tool" and argument is None):
-        raise ValueError(f"{text[:100]!r} is no rule: expected something between the parentheses")
+        raise ValueError(f"invalid rule {text[:100]!r}: expected an argument in parentheses")
     return Rule(found[1], argument, base)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules by what they do. Deny wins over ask, and ask over allow."""
+    """Rules by effect. Deny wins over ask, and ask over allow."""
 
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
@@ -63,8 +64,8 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A path that a call touches: as it is ``given`` (absolute, without dots), and where it ``real``ly leads."""
+class ResolvedPath:
+    """A path that a call touches: as ``given`` (absolute, normalized), and ``real``, with its links resolved."""
 
     given: str
     real: str
@@ -73,125 +74,132 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a call would do, as far as is known before it runs.
+    """The effects of a call, as far as they are known before it runs.
 
-    ``places`` are read, or written where ``writes`` says so; ``outside`` are those out of the folders the session
-    may use. With ``any_host``, ``hosts`` need no allowance. ``opaque`` says that more may be run than is
-    ``mentioned``, ``loose`` that more may be opened or loaded than is known. ``protected``: it may change what
-    decides about later calls, so a person is to allow it. ``scope`` is the text that approvals hold for where they
-    are not to hold for all calls of the tool.
+    ``paths`` are read, or written if ``writes`` is set; ``outside_paths`` are those outside of the session's
+    folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
+    that the call may run. ``opaque`` means that it may run others too, ``incomplete`` that it may touch other paths
+    and hosts. ``protected`` means that it may change what decides about later calls, so that a person has to allow
+    it. If ``scope`` is set, an approval covers calls with the same scope only, rather than all calls of the tool.
     """
 
     kind: str
     tool: str
     segments: tuple[ShellSegment, ...] = ()
-    mentioned: tuple[Mention, ...] = ()
-    places: tuple[Place, ...] = ()
-    outside: tuple[Place, ...] = ()
+    possible_commands: tuple[CommandWords, ...] = ()
+    paths: tuple[ResolvedPath, ...] = ()
+    outside_paths: tuple[ResolvedPath, ...] = ()
     hosts: tuple[str, ...] = ()
     any_host: bool = False
     server: str | None = None
     name: str | None = None
     writes: bool = False
     opaque: bool = False
-    loose: bool = False
+    incomplete: bool = False
     protected: bool = False
     scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What people have approved of commands before: identifiers, real paths outside, and hosts."""
+class ApprovedCommands:
+    """Commands that were approved before: identifiers, real paths outside of the session's folders, and hosts."""
 
     identifiers: frozenset[str] = frozenset()
-    places: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
 
 
-NOTHING: Final = Known()
+NO_COMMANDS: Final = ApprovedCommands()
 
-Anchor: TypeAlias = Callable[[Rule], Sequence[str]]
-"""The absolute patterns that a path rule stands for: as written, and with its links followed."""
-
-
-def forbids(rules: Iterable[Rule], facts: Facts, anchor: Anchor) -> Rule | None:
-    """The first of ``rules`` that the call shows any sign of matching."""
-    return next((rule for rule in rules if _shows(rule, facts, anchor)), None)
+RulePatterns: TypeAlias = Callable[[Rule], Sequence[str]]
+"""Returns the absolute patterns of a path rule: as written, and last with its links resolved."""
 
 
-def may_touch(rules: Iterable[Rule], facts: Facts, anchor: Anchor) -> Rule | None:
-    """The first of ``rules`` that the call might match though nothing shows it: it cannot go on unasked."""
-    return next((rule for rule in rules if _hides(rule, facts, anchor)), None)
+def first_match(rules: Iterable[Rule], facts: Facts, patterns: RulePatterns) -> Rule | None:
+    """Return the first restricting rule that any part of the call matches."""
+    return next((rule for rule in rules if _matches(rule, facts, patterns)), None)
 
 
-def allows(rules: Sequence[Rule], facts: Facts, anchor: Anchor, known: Known = NOTHING) -> bool:
-    """Whether ``rules``, and of a command what is ``known``, together allow all that the call would do."""
-    if any(rule.kind == "tool" and _tool(rule, facts) for rule in rules):
+def first_possible_match(rules: Iterable[Rule], facts: Facts, patterns: RulePatterns) -> Rule | None:
+    """Return the first restricting rule that the call might match unseen, so that a person has to decide."""
+    return next((rule for rule in rules if _might_match(rule, facts, patterns)), None)
+
+
+def allows(
+    rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, approved: ApprovedCommands = NO_COMMANDS
+) -> bool:
+    """Return whether allow rules, and for a command line ``approved``, together cover every part of the call."""
+    if any(rule.kind == "tool" and _matches_tool(rule, facts) for rule in rules):
         return True
     same = [rule for rule in rules if rule.kind == facts.kind]
     match facts.kind:
         case "shell":
-            return _allows_shell(rules, facts, anchor, known)
+            return _allows_shell(rules, facts, patterns, approved)
         case "read" | "write":
-            return bool(facts.places) and all(_place_allowed(same, one, facts, anchor) for one in facts.places)
+            return bool(facts.paths) and all(_path_allowed(same, one, facts, patterns) for one in facts.paths)
         case "url":
-            return bool(facts.hosts) and all(any(_host(rule, host) for rule in same) for host in facts.hosts)
+            return bool(facts.hosts) and all(
+                any(_matches_host(rule, host) for rule in same) for host in facts.hosts
+            )
         case "mcp":
-            return any(_mcp(rule, facts) for rule in same)
+            return any(_matches_mcp(rule, facts) for rule in same)
         case "custom-tool":
-            return any(rule.argument is None or _name(rule, facts) for rule in same)
+            return any(rule.argument is None or _matches_name(rule, facts) for rule in same)
         case "memory":
             return bool(same)
         case _:
-            # A hook that asks is answered by a person.
+            # Only a person answers a hook that asks.
             return False
 
 
-def _allows_shell(rules: Sequence[Rule], facts: Facts, anchor: Anchor, known: Known) -> bool:
+def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, approved: ApprovedCommands) -> bool:
     same = [rule for rule in rules if rule.kind == "shell"]
     if any(rule.argument is None for rule in same):
         return True
     if not facts.segments or not all(
-        one.command.identifier in known.identifiers or any(_segment(rule, one) for rule in same)
+        one.command.identifier in approved.identifiers or any(_allows_segment(rule, one) for rule in same)
         for one in facts.segments
     ):
         return False
-    wide = [rule for rule in same if _is_wide(rule)]
-    if all(any(_segment(rule, one) for rule in wide) for one in facts.segments):
+    prefix_rules = [rule for rule in same if _is_prefix_rule(rule)]
+    if all(any(_allows_segment(rule, one) for rule in prefix_rules) for one in facts.segments):
         return True
-    if facts.loose:
+    if facts.incomplete:
         return False
-    # What a command touches besides running must be allowed as well: places outside, and hosts.
+    # The outside paths and hosts that a command touches must be allowed as well.
     only_reads = all(one.command.read_only for one in facts.segments)
     kinds = ("read", "write") if only_reads else ("write",)
     path_rules = [rule for rule in rules if rule.kind in kinds and rule.argument is not None]
     url_rules = [rule for rule in rules if rule.kind == "url"]
     return all(
-        place.real in known.places or _place_allowed(path_rules, place, facts, anchor) for place in facts.outside
+        path.real in approved.paths or _path_allowed(path_rules, path, facts, patterns)
+        for path in facts.outside_paths
     ) and (
         facts.any_host
-        or all(host in known.hosts or any(_host(rule, host) for rule in url_rules) for host in facts.hosts)
+        or all(
+            host in approved.hosts or any(_matches_host(rule, host) for rule in url_rules) for host in facts.hosts
+        )
     )
 
 
-def _place_allowed(rules: Iterable[Rule], place: Place, facts: Facts, anchor: Anchor) -> bool:
+def _path_allowed(rules: Iterable[Rule], path: ResolvedPath, facts: Facts, patterns: RulePatterns) -> bool:
     for rule in rules:
         if rule.argument is None:
-            if place not in facts.outside:
+            if path not in facts.outside_paths:
                 return True
-        elif any(_path_matches(pattern, place.real, whole=place.is_folder) for pattern in anchor(rule)[-1:]):
+        elif any(_path_matches(one, path.real, whole=path.is_folder) for one in patterns(rule)[-1:]):
             return True
     return False
 
 
-def _segment(rule: Rule, segment: ShellSegment) -> bool:
-    """Whether ``rule`` allows a command: by its name, or all of its text, or what the text begins with."""
-    # One that is not clear is more than its own text: a redirection, a line that goes elsewhere.
+def _allows_segment(rule: Rule, segment: ShellSegment) -> bool:
+    """Return whether an allow rule covers a command: by its identifier, its whole text, or a prefix of its text."""
+    # The text of a command that is not clear is not all of it: a redirection, a line that changes folders.
     text = segment.text if segment.command.clear else segment.command.identifier
     argument = (rule.argument or "").strip()
-    if _is_wide(rule):
-        beginning = argument.removesuffix("*").rstrip()
-        return _is_plain(text) and (text == beginning or text.startswith(f"{beginning} "))
+    if _is_prefix_rule(rule):
+        prefix = argument.removesuffix("*").rstrip()
+        return _is_plain(text) and (text == prefix or text.startswith(f"{prefix} "))
     argument = argument.removesuffix(":*")
     if text == argument:
         return True
@@ -201,75 +209,77 @@ def _segment(rule: Rule, segment: ShellSegment) -> bool:
     return identifier == argument or identifier.startswith(f"{argument} ")
 
 
-def _is_wide(rule: Rule) -> bool:
+def _is_prefix_rule(rule: Rule) -> bool:
     return rule.argument is None or rule.argument.endswith(" *")
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the text of a command holds nothing but words: no redirection, nothing that is expanded."""
+    """Return whether the text of a command consists of words only: no redirection, no expansion."""
     return not re.search(r"[<>$`\\\n;|&(){}]", text)
 
 
-def _shows(rule: Rule, facts: Facts, anchor: Anchor) -> bool:
+def _matches(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
     match rule.kind:
         case "tool":
-            return _tool(rule, facts)
+            return _matches_tool(rule, facts)
         case "shell":
             return facts.kind == "shell" and (
-                rule.argument is None or any(_mentions(rule.argument, words) for words in facts.mentioned)
+                rule.argument is None or any(_is_command(rule.argument, words) for words in facts.possible_commands)
             )
         case "read" | "write":
             if facts.kind not in (rule.kind, "shell"):
                 return False
             if rule.argument is None:
                 return facts.kind == rule.kind
-            patterns = anchor(rule)
+            absolute = patterns(rule)
             return any(
-                _path_matches(pattern, path, fold=True)
-                for place in facts.places
-                for path in (place.given, place.real)
-                for pattern in patterns
+                _path_matches(pattern, form, fold=True)
+                for path in facts.paths
+                for form in (path.given, path.real)
+                for pattern in absolute
             )
         case "url":
             if rule.argument is None:
                 return facts.kind == "url" or bool(facts.hosts)
-            return any(_host(rule, host, wide=True) for host in facts.hosts)
+            return any(_matches_host(rule, host, subdomains=True) for host in facts.hosts)
         case "mcp":
-            return _mcp(rule, facts)
+            return _matches_mcp(rule, facts)
         case "custom-tool":
-            return facts.kind == "custom-tool" and (rule.argument is None or _name(rule, facts))
+            return facts.kind == "custom-tool" and (rule.argument is None or _matches_name(rule, facts))
         case _:
             return facts.kind == rule.kind
 
 
-def _hides(rule: Rule, facts: Facts, anchor: Anchor) -> bool:
+def _might_match(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
     if facts.kind == "shell":
         if rule.kind == "shell":
-            return facts.opaque or any(_may_mention(rule.argument or "", words) for words in facts.mentioned)
-        if rule.kind in ("read", "write", "url") and (facts.loose or facts.opaque):
+            return facts.opaque or any(
+                _may_be_command(rule.argument or "", words) for words in facts.possible_commands
+            )
+        if rule.kind in ("read", "write", "url") and (facts.incomplete or facts.opaque):
             return True
         if rule.kind == "url":
-            return any(_names_host(rule, words) for words in facts.mentioned)
+            return any(_contains_host(rule, words) for words in facts.possible_commands)
     if rule.kind not in ("read", "write") or rule.argument is None or facts.kind not in (rule.kind, "shell"):
         return False
-    # Who goes through a folder comes by what lies in it.
-    roots = [_fixed_part(pattern) for pattern in anchor(rule)]
-    folders = [path for place in facts.places if place.is_folder for path in (place.given, place.real)]
-    return any(_is_in(root, folder) for root in roots for folder in folders)
+    # A call that works on a folder may touch everything in it.
+    roots = [_fixed_part(pattern) for pattern in patterns(rule)]
+    folders = [form for path in facts.paths if path.is_folder for form in (path.given, path.real)]
+    return any(_is_inside(root, folder) for root in roots for folder in folders)
 
 
-def _mentions(argument: str, words: Mention) -> bool:
-    """Whether a command of these words is the one that a rule forbids: options may stand in between."""
-    name, *rest = _wanted(argument)
+def _is_command(argument: str, words: CommandWords) -> bool:
+    """Return whether a command is the one that a restricting rule names; options may stand between its words."""
+    name, *rest = _rule_words(argument)
     if not _is_program(name, words):
         return False
     left = iter(words[1:])
-    return all(any(word == wanted for word in left) for wanted in rest)
+    return all(any(word == expected for word in left) for expected in rest)
 
 
-def _may_mention(argument: str, words: Mention) -> bool:
-    """Whether a command may be the one that a rule forbids, because the shell makes up the word that decides it."""
-    name, *rest = _wanted(argument)
+def _may_be_command(argument: str, words: CommandWords) -> bool:
+    """Return whether a command may be the one that a restricting rule names, once the shell expands its words."""
+    name, *rest = _rule_words(argument)
     if not rest or not _is_program(name, words):
         return False
     for word in words[1:]:
@@ -278,34 +288,34 @@ def _may_mention(argument: str, words: Mention) -> bool:
         if rest and word == rest[0]:
             rest.pop(0)
         elif not word.startswith("-"):
-            # It is another command for certain.
+            # Certainly another command.
             return False
     return False
 
 
-def _wanted(argument: str) -> list[str]:
+def _rule_words(argument: str) -> list[str]:
     return argument.removesuffix("*").removesuffix(":").split() or [""]
 
 
-def _is_program(name: str, words: Mention) -> bool:
+def _is_program(name: str, words: CommandWords) -> bool:
     return words[0] is not None and words[0].rpartition("/")[2].casefold() == name.rpartition("/")[2].casefold()
 
 
-def _names_host(rule: Rule, words: Mention) -> bool:
-    """Whether a word names a host that a rule forbids, whatever the command does with it."""
+def _contains_host(rule: Rule, words: CommandWords) -> bool:
+    """Return whether any word contains a host that a restricting rule names."""
     names = {name for word in words if word for name in re.split(r"[^\w.-]+", word) if "." in name}
-    return any(_host(rule, name.casefold().strip("."), wide=True) for name in names)
+    return any(_matches_host(rule, name.casefold().strip("."), subdomains=True) for name in names)
 
 
-def _tool(rule: Rule, facts: Facts) -> bool:
+def _matches_tool(rule: Rule, facts: Facts) -> bool:
     return fnmatchcase(facts.tool, rule.argument or "")
 
 
-def _name(rule: Rule, facts: Facts) -> bool:
+def _matches_name(rule: Rule, facts: Facts) -> bool:
     return facts.name is not None and fnmatchcase(facts.name, rule.argument or "")
 
 
-def _mcp(rule: Rule, facts: Facts) -> bool:
+def _matches_mcp(rule: Rule, facts: Facts) -> bool:
     if facts.kind != "mcp" or facts.server is None:
         return False
     if rule.argument is None:
@@ -314,22 +324,25 @@ def _mcp(rule: Rule, facts: Facts) -> bool:
     return server == facts.server and (not colon or fnmatchcase(facts.name or "", tool))
 
 
-def _host(rule: Rule, host: str, *, wide: bool = False) -> bool:
-    """Whether a rule means ``host``: the very same, or one below ``*.``; what forbids means those below it too."""
+def _matches_host(rule: Rule, host: str, *, subdomains: bool = False) -> bool:
+    """Return whether a rule covers ``host``: the same host, or a subdomain of a rule that begins with ``*.``.
+
+    With ``subdomains``, as for restricting rules, every rule covers the subdomains of its host.
+    """
     if rule.argument is None:
         return True
-    wanted = host_of(rule.argument) or rule.argument.casefold()
-    if wanted.startswith("*."):
-        return host.endswith(wanted[1:]) or (wide and host == wanted[2:])
-    return host == wanted or (wide and host.endswith(f".{wanted}"))
+    expected = host_of(rule.argument) or rule.argument.casefold()
+    if expected.startswith("*."):
+        return host.endswith(expected[1:]) or (subdomains and host == expected[2:])
+    return host == expected or (subdomains and host.endswith(f".{expected}"))
 
 
 def host_of(url: str) -> str | None:
-    """The host that ``url`` leads to, in one spelling; ``None`` where that is not certain."""
+    """Return the normalized host of ``url``, which may lack a scheme; ``None`` if the host is not certain."""
     from urllib.parse import urlsplit
 
     try:
-        # Browsers and programs differ on these: better to know nothing.
+        # Programs read these characters differently.
         if re.search(r"[\s\\\x00-\x1f]", url):
             return None
         host = urlsplit(url if "://" in url else f"//{url}").hostname
@@ -344,21 +357,24 @@ def host_of(url: str) -> str | None:
 
 
 def _path_matches(pattern: str, path: str, *, whole: bool = False, fold: bool = False) -> bool:
-    """Whether ``path`` is what ``pattern`` means, or lies in it; with ``whole``, all that lies in ``path`` too."""
+    """Return whether ``pattern`` matches ``path`` or a folder above it; with ``whole``, everything in ``path`` too.
+
+    ``fold`` ignores case.
+    """
     if fold:
         pattern, path = pattern.casefold(), path.casefold()
     if whole and re.search(r"[*?]", pattern.removesuffix("/**")):
         return False
-    return _pattern(pattern).fullmatch(path) is not None
+    return _compile_pattern(pattern).fullmatch(path) is not None
 
 
 @lru_cache(maxsize=512)
-def _pattern(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     out = ""
     pattern = pattern.removesuffix("/**") if pattern != "/**" else ""
     for piece in re.findall(r"/\*\*/|\*\*|\*|\?|[^*?/]+|/", pattern):
         out += {"/**/": "/(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece)
-    # A folder stands for all that lies in it; of a pattern for names, only what it was written for.
+    # A folder covers everything in it; a pattern whose last part has wildcards covers matching names only.
     last = pattern.rpartition("/")[2]
     return re.compile(out.rstrip("/") + ("(?:/.*)?" if not re.search(r"[*?]", last) else ""), re.DOTALL)
 
@@ -368,7 +384,7 @@ def _fixed_part(pattern: str) -> str:
     return pattern if place is None else pattern[: place.start()].rpartition("/")[0] or "/"
 
 
-def _is_in(path: str, folder: str) -> bool:
+def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

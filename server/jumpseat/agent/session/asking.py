@@ -22,12 +22,12 @@ async def first_answer(
     who: Callable[[], Client | None],
     ask: Callable[[Client], Awaitable[A]],
     *,
-    listens: Callable[[], bool] = lambda: False,
+    has_listeners: Callable[[], bool] = lambda: False,
 ) -> A:
     """What the client that can be asked answers, or what somebody else does before it, by the id of the event.
 
-    Where nobody can be asked any more, it is waited for as long as somebody ``listens``: whoever knows that they do
-    not any more has to settle the question.
+    Where nobody can be asked any more, it is waited for as long as somebody ``has_listeners``: whoever knows that
+    they do not any more has to settle the question.
 
     Raises:
         ClientCallError: nobody is left, or the one that was asked failed.
@@ -46,7 +46,7 @@ async def first_answer(
                 else:
                     requests.answer(pending.id, answer)
                     return
-            if not listens():
+            if not has_listeners():
                 tasks.cancel_scope.cancel()
 
         tasks.start_soon(ask_one_by_one)

@@ -71,7 +71,7 @@ class Clients:
         """What a client brought; ``None`` where it is not attached."""
         return self._attached.get(client)
 
-    def speak_old(self) -> bool:
+    def any_speaks_protocol_2(self) -> bool:
         """Whether one speaks protocol 2."""
         return any(one.protocol == 2 for one in self._attached.values())
 
@@ -143,7 +143,7 @@ class Clients:
         self._interests[handle] = (client, event_type)
         return handle
 
-    def drop_interest(self, handle: str, event_type: str | None = None) -> bool:
+    def remove_interest(self, handle: str, event_type: str | None = None) -> bool:
         """Take it back; ``False`` where there is no such handle (any more), or it is for another type."""
         if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
             return False
@@ -166,7 +166,7 @@ class Clients:
             raise ClientCallError("no attached client gives tokens")
         return await client.provider_token(self._session_id, provider_name)
 
-    def ask_for_tokens(self, client: Client) -> None:
+    def set_provides_tokens(self, client: Client) -> None:
         """Count an attached client among those that give the tokens of providers."""
         if (attachment := self._attached.get(client)) is not None:
             attachment.has_tokens = True

@@ -26,7 +26,7 @@ class CompactionPolicy:
     background: float = 0.8
     exhaustion: float = 0.95
 
-    def with_(self, config: InfiniteSessionConfig | None) -> CompactionPolicy:
+    def overridden_by(self, config: InfiniteSessionConfig | None) -> CompactionPolicy:
         """This, but for what a session says otherwise."""
         if config is None:
             return self

@@ -196,7 +196,7 @@ class Queue:
         """What waits for its turn, and the prompts that will be slipped into the one that runs."""
         return list(self._waiting), list(self._steering)
 
-    def forget_latest(self) -> bool:
+    def remove_latest(self) -> bool:
         """Forget the prompt or command that was queued last; ``False`` where none waits."""
         source = self._waiting or self._steering
         if not source:
@@ -205,7 +205,7 @@ class Queue:
         self._call.changed()
         return True
 
-    def take_back(self, prompt: Prompt) -> Awaitable[None]:
+    def withdraw(self, prompt: Prompt) -> Awaitable[None]:
         """Forget a prompt that waits, or stop it where it runs; what else waits is not touched.
 
         Returns:
@@ -220,7 +220,7 @@ class Queue:
             self._scope.cancel()
         return prompt.run.done.wait()
 
-    def forget_waiting(self) -> None:
+    def clear_waiting(self) -> None:
         """Forget all that waits; the one that runs goes on."""
         if self._waiting or self._steering:
             self._drop_waiting()

@@ -23,7 +23,7 @@ from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
 from jumpseat.agent.permissions.facts import PathScope
-from jumpseat.agent.permissions.judge import MOST_PROMPTS, PermissionJudge
+from jumpseat.agent.permissions.judge import MAX_PROMPTS, PermissionJudge
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
@@ -96,14 +96,16 @@ class Session:
         self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, services.hook_timeout_s)
         # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
         self.start_source: str | None = "new"
-        self.latest_prompts: deque[str] = deque(maxlen=MOST_PROMPTS)
+        self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
         folder = event_log.path.parent
         self.permissions = Permissions(
             self.emit,
             self.clients.can_ask_permission,
             self._may_run_unasked,
             PathScope(
-                cwd=lambda: settings.cwd, own=(folder / "temp", folder / "files"), guarded=services.policy.guarded
+                cwd=lambda: settings.cwd,
+                session_folders=(folder / "temp", folder / "files"),
+                guarded=services.policy.guarded,
             ),
             services.policy,
             PermissionJudge(
@@ -260,9 +262,9 @@ class Session:
                 cause=cause,
             )
         )
-        self.take_back_unfit_settings()
+        self.drop_unsupported_settings()
 
-    def take_back_unfit_settings(self) -> None:
+    def drop_unsupported_settings(self) -> None:
         """Settings of the adapter that the model does not take are gone from now on, and the client is told."""
         settings = self.settings
         if settings.adapter_settings and (unfit := self.services.models.unfit_settings(settings)):
@@ -305,7 +307,7 @@ class Session:
         self.tools.check(attachment.tools)
         self.clients.attach(attachment)
 
-    async def farewell(self, attachment: Attachment) -> None:
+    async def detach(self, attachment: Attachment) -> None:
         """Let a client leave that has said so; its hook is told while it is still there to be asked."""
         if attachment.has_hooks and not attachment.leaving:
             attachment.leaving = True
@@ -325,7 +327,7 @@ class Session:
             working_directory=str(self.settings.cwd),
         )
 
-    def is_stranded(self) -> bool:
+    def waits_for_absent_client(self) -> bool:
         """Whether a run waits for a client that is gone."""
         return not len(self.clients) and bool(self.open_questions())
 
@@ -339,7 +341,9 @@ class Session:
 
     def _may_run_unasked(self) -> bool:
         """Whether the operator allows what no attached client can be asked about."""
-        return self.services.allow_unasked or (self.services.allow_old_clients and self.clients.speak_old())
+        return self.services.allow_unasked or (
+            self.services.allow_old_clients and self.clients.any_speaks_protocol_2()
+        )
 
     def add_context(self, text: str, source: str = "hook") -> None:
         """Tell the model something that is not from the user; it comes in as a message of its own."""
@@ -352,7 +356,7 @@ class Session:
     @property
     def compaction_policy(self) -> CompactionPolicy:
         """When the conversation is compacted by itself."""
-        return self.services.compaction.with_(self.settings.infinite_sessions)
+        return self.services.compaction.overridden_by(self.settings.infinite_sessions)
 
     @property
     def agent_mode(self) -> events.AgentMode:

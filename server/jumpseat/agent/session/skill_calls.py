@@ -9,22 +9,24 @@ from jumpseat.agent.skills import Skill
 from jumpseat_protocol.events import SkillInvoked
 
 
-def for_people(session: Session) -> list[Skill]:
+def user_invocable_skills(session: Session) -> list[Skill]:
     """The skills of a session that people may call by a slash command."""
     skills = session.services.skills(session)
     return [one for one in skills.all() if one.user_invocable and skills.is_enabled(one.name)]
 
 
-def called_by(session: Session, prompt: str) -> Skill | None:
+def invoked_skill(session: Session, prompt: str) -> Skill | None:
     """The skill whose slash command a prompt begins with."""
     # Few prompts do, and the skills may have to be looked for.
     if not prompt.lstrip().startswith("/"):
         return None
     name = prompt.split(maxsplit=1)[0][1:].casefold()
-    return next((one for one in for_people(session) if one.name.casefold() == name), None)
+    return next((one for one in user_invocable_skills(session) if one.name.casefold() == name), None)
 
 
-def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent-invoked"]) -> tuple[str, str]:
+def load_skill(
+    session: Session, skill: Skill, trigger: Literal["user-invoked", "agent-invoked"]
+) -> tuple[str, str]:
     """Read a skill, and tell clients of it; returns where what it says comes from, and that as the model gets it.
 
     Raises:
@@ -44,10 +46,10 @@ def load(session: Session, skill: Skill, trigger: Literal["user-invoked", "agent
             allowed_tools=list(skill.allowed_tools) if skill.allowed_tools is not None else None,
         )
     )
-    return f"skill-{skill.name}", in_context(skill, body)
+    return f"skill-{skill.name}", skill_context(skill, body)
 
 
-def in_context(skill: Skill, body: str) -> str:
+def skill_context(skill: Skill, body: str) -> str:
     """What a skill says, as a model gets it."""
     return (
         f'<skill-context name="{skill.name}">\nBase directory for this skill: {skill.folder}\n\n{body}\n\n'

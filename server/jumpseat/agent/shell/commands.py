@@ -1,9 +1,9 @@
-"""What one command of a line is to be remembered as, and what kind of command it is.
+"""Identify one command of a command line: the identifier that approvals use, and its properties.
 
-An approval remembers a command by its identifier: ``ls``, ``git status``. A command that its identifier would not
-do justice to, because an option makes it write or run something, because it runs whatever it is told, or because it
-cannot be read plainly, has its own whole text as identifier, which no other command matches. What is known of
-programs stands in :mod:`jumpseat.agent.shell.programs`.
+An approval names a command by its identifier: ``ls``, ``git status``. If an identifier would cover too much,
+because an option makes the command write or run something, because it runs its arguments as commands, or because a
+word is not literal, the identifier is the whole text of the command, which no other command matches. The tables of
+programs are in :mod:`jumpseat.agent.shell.programs`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,29 @@ from itertools import takewhile
 from typing import Final, TypeAlias
 
 from jumpseat.agent.shell.programs import (
-    ACTING,
-    DEEP,
-    HAVE_A_LANGUAGE,
+    ACTING_OPTIONS,
     INTERPRETERS,
     LOADS_URLS,
-    ONE_TARGET,
-    REACHING,
+    REACHING_OPTIONS,
     READ_ONLY,
     RUNS_OTHERS,
+    SUBCOMMAND_DEPTH,
+    TAKES_CODE,
     TAKES_NO_PATHS,
+    TAKES_OPERANDS,
     TAKES_PATHS,
-    TAKES_THINGS,
+    TAKES_TARGETS,
     WITH_SUBCOMMAND,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommand:
-    """``identifier`` is what an approval remembers: ``ls``, ``git status``, or a whole text where not ``clear``."""
+    """A command as approvals see it.
+
+    ``identifier`` is what an approval names: ``ls``, ``git status``, or the whole text if the command is not
+    ``clear``.
+    """
 
     identifier: str
     read_only: bool
@@ -42,10 +46,10 @@ class ParsedCommand:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a command. ``text`` has its quotes removed; ``fixed`` says that the shell will use just that.
+    """One word of a command. ``text`` has its quotes removed; ``fixed`` means that the shell uses it unchanged.
 
-    A word that is not fixed may be a ``glob``: a pattern for names of files, and nothing else. It is ``wild`` where
-    such a pattern is any part of it.
+    A word that is not fixed may be a ``glob``: a file name pattern and nothing else. It is ``wild`` if any part of
+    it is such a pattern.
     """
 
     text: str
@@ -54,101 +58,114 @@ class Word:
     wild: bool = False
 
 
-def unclear(text: str) -> ParsedCommand:
-    """What only the same text is."""
+def verbatim_command(text: str) -> ParsedCommand:
+    """Return a command that is identified by its whole text, so that only the same text matches."""
     return ParsedCommand(text, read_only=False, clear=False)
 
 
-def judge(text: str, words: Sequence[Word]) -> ParsedCommand:
-    """What the command ``text`` with these words is to be remembered as."""
+def identify(text: str, words: Sequence[Word]) -> ParsedCommand:
+    """Identify the command ``text``, which consists of ``words``."""
     if not words:
-        return unclear(text)
+        return verbatim_command(text)
     name, *arguments = words
-    # An assignment (PATH=, LD_PRELOAD=) is not plain, so it makes another command of what follows.
-    if not name.fixed or not _PLAIN.match(name.text) or _runs_others(name.text):
-        return unclear(text)
-    # A program that is named with its folder is called in the same ways.
-    base = program([name.text])
-    known, given = base, name.text
-    while known in WITH_SUBCOMMAND or known.count(" ") in range(1, DEEP.get(base, 0)):
-        # An option here (git -c ...) may change everything that follows.
+    # An assignment (PATH=, LD_PRELOAD=) is not a plain name; it may change what the command does.
+    if not name.fixed or not _PLAIN_NAME.match(name.text) or _runs_other_commands(name.text):
+        return verbatim_command(text)
+    # A program that is called with its folder has the same options and subcommands.
+    base = program_name([name.text])
+    known, identifier = base, name.text
+    while known in WITH_SUBCOMMAND or known.count(" ") in range(1, SUBCOMMAND_DEPTH.get(base, 0)):
+        # An option in front of the subcommand (git -c ...) may change what it means.
         if not arguments or not arguments[0].fixed or not _SUBCOMMAND.match(arguments[0].text):
             if known not in WITH_SUBCOMMAND:
                 break
-            return unclear(text)
+            return verbatim_command(text)
         subcommand = arguments.pop(0).text
-        known, given = f"{known} {subcommand}", f"{given} {subcommand}"
-        if _runs_others(known):
-            return unclear(text)
-    if known == given == base and base not in _KNOWN and arguments and _may_be_subcommand(arguments[0]):
-        given = f"{given} {arguments[0].text}"
-    one_target = base in ONE_TARGET
-    options = _options((base, known), (ACTING, READ_ONLY))
-    if (one_target or options) and not all(map(_is_known, arguments)):
-        return unclear(text)
-    # An approval of the plain command must not cover this use of it.
-    if acts(words) or (one_target and any(_is_target(word.text) for word in arguments)):
-        return unclear(text)
-    return ParsedCommand(given, read_only=given in READ_ONLY)
+        known, identifier = f"{known} {subcommand}", f"{identifier} {subcommand}"
+        if _runs_other_commands(known):
+            return verbatim_command(text)
+    if (
+        known == identifier == base
+        and base not in _KNOWN_PROGRAMS
+        and arguments
+        and _may_be_subcommand(arguments[0])
+    ):
+        identifier = f"{identifier} {arguments[0].text}"
+    has_targets = base in TAKES_TARGETS
+    options = _options((base, known), (ACTING_OPTIONS, READ_ONLY))
+    if (has_targets or options) and not all(map(_is_no_option, arguments)):
+        return verbatim_command(text)
+    # An approval of the plain command must not cover this one.
+    if has_acting_option(words) or (has_targets and any(_is_target(word.text) for word in arguments)):
+        return verbatim_command(text)
+    return ParsedCommand(identifier, read_only=identifier in READ_ONLY)
 
 
-def acts(words: Sequence[Word]) -> bool:
-    """Whether an option makes a command run, write or destroy something quite different."""
-    return _has_option(words, ACTING, READ_ONLY)
+def has_acting_option(words: Sequence[Word]) -> bool:
+    """Return whether an option makes the command run, write or destroy something else."""
+    return _has_option(words, ACTING_OPTIONS, READ_ONLY)
 
 
-def reaches_further(words: Sequence[Word]) -> bool:
-    """Whether an option makes a command open what its words do not name."""
-    return _has_option(words, REACHING)
+def has_reaching_option(words: Sequence[Word]) -> bool:
+    """Return whether an option makes the command open files that its words do not name."""
+    return _has_option(words, REACHING_OPTIONS)
 
 
-def runs_others(words: Sequence[str]) -> bool:
-    """Whether a command runs what its own words say, so that each of them may be a command."""
-    name = program(words)
-    return _runs_others(name) or any(_runs_others(f"{name} {word}") for word in words[1:3]) or name in ACTING
+def runs_other_commands(words: Sequence[str]) -> bool:
+    """Return whether the command runs other commands, so that any of its words may begin one."""
+    name = program_name(words)
+    return (
+        _runs_other_commands(name)
+        or any(_runs_other_commands(f"{name} {word}") for word in words[1:3])
+        or name in ACTING_OPTIONS
+    )
 
 
-def interprets(words: Sequence[str]) -> bool:
-    """Whether a command takes a program in some language among its words, or commands as values of settings."""
-    name = program(words)
-    return name in HAVE_A_LANGUAGE or INTERPRETERS.match(name) is not None or sets_up_git(words)
+def takes_code(words: Sequence[str]) -> bool:
+    """Return whether the words of the command may contain code in some language, or settings that hold commands."""
+    name = program_name(words)
+    return name in TAKES_CODE or INTERPRETERS.match(name) is not None or reconfigures_git(words)
 
 
-def sets_up_git(words: Sequence[str]) -> bool:
-    """Whether ``git`` is told by an option in front what its subcommands mean."""
+def reconfigures_git(words: Sequence[str]) -> bool:
+    """Return whether an option in front of a ``git`` subcommand may change what the subcommand means."""
     leading = takewhile(lambda word: word.startswith("-") or "=" in word, words[1:])
-    return program(words) == "git" and any(may_be(word, ("-c", "--config-env", "--exec-path")) for word in leading)
+    return program_name(words) == "git" and any(
+        may_be_option(word, ("-c", "--config-env", "--exec-path")) for word in leading
+    )
 
 
 def git_subcommand(words: Sequence[str]) -> str:
-    """The first word of ``git``'s words that is no option; empty for another program."""
-    return next((word for word in words[1:] if not word.startswith("-")), "") if program(words) == "git" else ""
+    """Return the first argument of ``git`` that is not an option; empty for other programs."""
+    return (
+        next((word for word in words[1:] if not word.startswith("-")), "") if program_name(words) == "git" else ""
+    )
 
 
-def program(words: Sequence[str]) -> str:
-    """The name of what runs, without its folder."""
+def program_name(words: Sequence[str]) -> str:
+    """Return the name of the program without its folder."""
     return words[0].rpartition("/")[2] if words else ""
 
 
 def takes_no_paths(words: Sequence[str]) -> bool:
-    """Whether the words of a command are never opened as files."""
+    """Return whether the command never opens its words as files."""
     return bool(words) and words[0] in TAKES_NO_PATHS
 
 
 def loads_urls(words: Sequence[str]) -> bool:
-    """Whether any word of a command may be an address, also without a scheme."""
-    return program(words) in LOADS_URLS
+    """Return whether any word of the command may be a URL, even without a scheme."""
+    return program_name(words) in LOADS_URLS
 
 
-def may_be(word: str, options: tuple[str, ...]) -> bool:
-    """Whether ``word`` may be one of ``options``: abbreviated, with a value, or among joined short options."""
+def may_be_option(word: str, options: tuple[str, ...]) -> bool:
+    """Return whether ``word`` may be one of ``options``: abbreviated, with a value, or joined with others."""
     for option in options:
         if option == "=":
             if "=" in word and not word.startswith("-"):
                 return True
         elif option.startswith("--"):
-            given = word.partition("=")[0]
-            if len(given) > 2 and given.startswith("--") and (option.startswith(given) or given.startswith(option)):
+            name = word.partition("=")[0]
+            if len(name) > 2 and name.startswith("--") and (option.startswith(name) or name.startswith(option)):
                 return True
         elif word.startswith(option) or (
             len(option) == 2 and option[0] == "-" and re.match(r"-[^-]", word) and option[1] in word
@@ -159,13 +176,13 @@ def may_be(word: str, options: tuple[str, ...]) -> bool:
 
 def _has_option(words: Sequence[Word], *tables: _Table) -> bool:
     name, *rest = [word.text for word in words] or [""]
-    name = program([name])
+    name = program_name([name])
     plain = [word for word in rest if not word.startswith("-")][:4]
     options = _options([name, *(f"{name} {word}" for word in plain), " ".join((name, *plain[:2]))], tables)
     if name == "tar" and rest and not rest[0].startswith("-"):
-        # As it was written before options had dashes.
+        # The old syntax of tar: options without a dash.
         rest[0] = f"-{rest[0]}"
-    return any(may_be(word, options) for word in rest)
+    return any(may_be_option(word, options) for word in rest)
 
 
 def _options(names: Iterable[str], tables: Iterable[_Table]) -> tuple[str, ...]:
@@ -173,12 +190,13 @@ def _options(names: Iterable[str], tables: Iterable[_Table]) -> tuple[str, ...]:
     return tuple(option for table in tables for name in names for option in table.get(name, ()))
 
 
-def _is_known(word: Word) -> bool:
-    """Whether a word cannot turn out to be an option; of a glob, that is seen where it is expanded."""
+def _is_no_option(word: Word) -> bool:
+    """Return whether a word cannot expand to an option. Globs are checked again where they are expanded."""
     return word.fixed or (word.glob and not word.text.startswith("-"))
 
 
 def _is_target(word: str) -> bool:
+    """Return whether a word names something to do; a number is the value of an option such as ``-j 4``."""
     return not word.startswith("-") and not word.isdigit()
 
 
@@ -186,13 +204,15 @@ def _may_be_subcommand(word: Word) -> bool:
     return word.fixed and re.fullmatch(r"[a-z][a-z0-9:_-]*", word.text) is not None
 
 
-def _runs_others(name: str) -> bool:
+def _runs_other_commands(name: str) -> bool:
     last = name.rpartition("/")[2]
     return last in RUNS_OTHERS or INTERPRETERS.match(last) is not None
 
 
 _Table: TypeAlias = Mapping[str, tuple[str, ...]]
 
-_KNOWN: Final = TAKES_PATHS | TAKES_NO_PATHS | TAKES_THINGS | LOADS_URLS | {*READ_ONLY, *ACTING, *REACHING}
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./+:@-]+\Z")
+_KNOWN_PROGRAMS: Final = (
+    TAKES_PATHS | TAKES_NO_PATHS | TAKES_OPERANDS | LOADS_URLS | {*READ_ONLY, *ACTING_OPTIONS, *REACHING_OPTIONS}
+)
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./+:@-]+\Z")
 _SUBCOMMAND: Final = re.compile(r"[a-z0-9][\w:.-]*\Z", re.ASCII)

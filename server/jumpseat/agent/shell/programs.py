@@ -1,7 +1,7 @@
-"""Tables of programs: which only read, which run others, and what options make of one. Data alone.
+"""Tables of programs and their options: which only read, run other commands, or open more files. Data only.
 
-What is not listed is a program that does what its name says to what its words name. A mistake here is one of two
-kinds: a missing row approves too much, a row too many asks once more.
+A program that is in no table is assumed to touch only what its words name. A missing row lets an approval cover too
+much; a superfluous row asks the user once more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 _GIT_OUTPUT: Final = ("--output", "--ext-diff", "--textconv")
 
 READ_ONLY: Final[Mapping[str, tuple[str, ...]]] = {
-    # Commands that only read, each with the options that make it write or run something.
+    # Commands that only read, each with the options that make them write or run something.
     "basename": (), "cat": (), "cd": (), "cmp": (), "comm": (), "cut": (), "diff": (), "dirname": (), "du": (),
     "df": (), "echo": (), "false": (), "fold": (), "grep": (), "egrep": (), "fgrep": (), "head": (), "id": (),
     "jq": (), "ls": (), "md5sum": (), "nl": (), "od": (), "paste": (), "printenv": (), "printf": ("-v",), "ps": (),
@@ -30,8 +30,8 @@ READ_ONLY: Final[Mapping[str, tuple[str, ...]]] = {
     "git stash list": _GIT_OUTPUT, "git stash show": _GIT_OUTPUT, "git remote show": (), "git worktree list": (),
 }  # fmt: skip
 
-ACTING: Final[Mapping[str, tuple[str, ...]]] = {
-    # Commands that do something, each with the options that make it run, write or destroy something else.
+ACTING_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    # Other commands, each with the options that make them run, write or destroy something else.
     "cargo": ("--config", "-Z"),
     "date": ("-s", "--set"),
     "curl": ("-K", "--config", "-o", "--output", "-O", "--remote-name", "-T", "--upload-file", "-c", "--cookie-jar",
@@ -52,7 +52,7 @@ ACTING: Final[Mapping[str, tuple[str, ...]]] = {
     "git init": ("--template",),
     "git ls-remote": ("--upload-pack", "--exec"),
     "git pull": ("--upload-pack",),
-    # A refspec that begins so overwrites or removes what is there.
+    # A refspec that begins with "+" or ":" overwrites or deletes the remote branch.
     "git push": ("--receive-pack", "--exec", "-f", "--force", "-d", "--delete", "--mirror", "--prune", "+", ":"),
     "git rebase": ("-x", "--exec", "-i", "--interactive"),
     "git reset": ("--hard", "--merge", "--keep"),
@@ -65,7 +65,7 @@ ACTING: Final[Mapping[str, tuple[str, ...]]] = {
     "make": ("-f", "--file", "--makefile", "-C", "--directory", "-I", "--include-dir", "--eval", "-E", "="),
     "npm": ("--script-shell", "--prefix", "--userconfig", "--globalconfig", "--node-options", "-C"),
     "pip": ("--python", "--global-option", "--config-settings"),
-    # What follows an `@` is a file of more options.
+    # `@file` reads more options from a file.
     "pytest": ("-p", "-c", "--rootdir", "--confcutdir", "-o", "--override-ini", "--pdbcls", "--debug", "@",
                "--basetemp", "--pastebin", "--junitxml", "--junit-xml", "--log-file"),
     "tar": ("-I", "--use-compress-program", "--to-command", "--checkpoint-action", "-F", "--info-script",
@@ -73,15 +73,15 @@ ACTING: Final[Mapping[str, tuple[str, ...]]] = {
             "--xform"),
     "wget": ("-e", "--execute", "--use-askpass", "--config", "-O", "--output-document", "-o", "--output-file",
              "-a", "--append-output", "-P", "--directory-prefix", "-i", "--input-file",
-             # These take folders and names from the server, or go on to other ones.
+             # These take folders and names from the server, or follow links to other servers.
              "-x", "--force-directories", "-r", "--recursive", "-m", "--mirror", "-p", "--page-requisites", "-H",
              "--span-hosts", "--content-disposition", "--trust-server-names", "--save-cookies", "--warc-file",
              "--rejected-log"),
     "zip": ("-T", "--test", "-TT", "--unzip-command"),
 }  # fmt: skip
 
-REACHING: Final[Mapping[str, tuple[str, ...]]] = {
-    # Options that have a command open what its words do not name: by links on its way, or by a list of files.
+REACHING_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    # Options that make a command open files its words do not name: through links, or from a list of files.
     "cp": ("-L", "--dereference", "-H"),
     "diff": ("-r", "--recursive"),
     "du": ("-L", "--dereference", "-D", "-H", "--files0-from"),
@@ -103,7 +103,7 @@ REACHING: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 WITH_SUBCOMMAND: Final = frozenset({
-    # What is done depends on the next word, which belongs to the identifier.
+    # Programs and subcommands whose next word is a subcommand, and so part of the identifier.
     "apt", "apt-get", "aws", "az", "brew", "brew services", "bun", "bundle", "cargo", "composer", "conda",
     "conda env", "deno", "dnf", "docker", "docker buildx", "docker compose", "docker config", "docker container",
     "docker context", "docker image", "docker network", "docker plugin", "docker secret", "docker service",
@@ -120,14 +120,14 @@ WITH_SUBCOMMAND: Final = frozenset({
     "yarn run", "bun run", "deno task",
 })  # fmt: skip
 
-DEEP: Final[Mapping[str, int]] = {"aws": 2, "az": 3, "gcloud": 3, "nmcli": 2, "service": 2, "vault": 2}
-"""How many words of a subcommand these have; all that are there belong to the identifier."""
+SUBCOMMAND_DEPTH: Final[Mapping[str, int]] = {"aws": 2, "az": 3, "gcloud": 3, "nmcli": 2, "service": 2, "vault": 2}
+"""The number of subcommand words that a program takes; all that are present belong to the identifier."""
 
-ONE_TARGET: Final = frozenset({"gradle", "just", "make", "mvn"})
-"""Each further word is one more thing to do."""
+TAKES_TARGETS: Final = frozenset({"gradle", "just", "make", "mvn"})
+"""Every argument of these programs is one more target to build."""
 
-TAKES_THINGS: Final = frozenset({
-    # Their first word is a thing to work on. That of a program which is not known at all may be a subcommand.
+TAKES_OPERANDS: Final = frozenset({
+    # The first word is an operand, such as a file. The first word of an unknown program may be a subcommand.
     "awk", "base64", "black", "bunzip2", "bzip2", "cc", "chgrp", "clang", "clang++", "clang-format", "clear",
     "code", "convert", "csplit", "cypress", "dd", "eslint", "ffmpeg", "flake8", "g++", "gcc", "gofmt", "gunzip",
     "gzip", "hexdump", "install", "isort", "javac", "jest", "kill", "killall", "mocha", "mypy", "node", "nproc",
@@ -137,7 +137,7 @@ TAKES_THINGS: Final = frozenset({
 })  # fmt: skip
 
 RUNS_OTHERS: Final = frozenset({
-    # An approval of one of these would cover whatever it is told to run, or change what other commands mean.
+    # These run commands given as arguments, or change what other commands mean: an approval would cover anything.
     ".", "[", "ack", "alias", "ansible", "ansible-playbook", "apptainer", "at", "autossh", "bash", "batch",
     "bind", "builtin", "bun x", "bundle exec", "busybox", "cargo run", "catchsegv", "chpst", "chronic",
     "chroot", "chrt", "cmake", "command", "compgen", "complete", "conda run", "coproc", "cpulimit", "crontab",
@@ -170,15 +170,15 @@ INTERPRETERS: Final = re.compile(
     r"|ts-node)\Z"
 )
 
-HAVE_A_LANGUAGE: Final = frozenset({
-    # Their words may be programs or settings that have a shell run something.
+TAKES_CODE: Final = frozenset({
+    # Their words may contain code or settings that run commands in a shell.
     "cmake", "dc", "ed", "emacs", "ex", "expect", "ftp", "gdb", "gnuplot", "m4", "mail", "mutt", "mysql", "nvim",
     "prename", "psql", "redis-cli", "rename", "rsync", "scp", "sftp", "socat", "sqlite3", "ssh", "tcpdump", "vi",
     "view", "vim",
 })  # fmt: skip
 
 READS_NAMES: Final = frozenset({"cpio", "entr", "parallel", "pax", "xargs"})
-"""They read from others what to open, or what to say to the command that they run."""
+"""They read file names, or the arguments of the commands they run, from their input."""
 
 TAKES_NO_PATHS: Final = frozenset({
     "basename", "dirname", "echo", "false", "id", "printf", "ps", "pwd", "sleep", "tr", "true", "type", "uname",
@@ -192,15 +192,16 @@ TAKES_PATHS: Final = frozenset({
 })  # fmt: skip
 
 SEARCHES_HERE: Final = frozenset({"ag", "git grep", "rg"})
-"""They read all files of the working directory where no other is named; so does ``grep -r``."""
+"""They search the working directory unless another folder is named; so does ``grep -r``."""
 
 LOADS_URLS: Final = frozenset({"aria2c", "curl", "http", "https", "lynx", "w3m", "wget", "xh"})
 
-REMOTES: Final = frozenset({"clone", "fetch", "ls-remote", "pull", "push", "remote"})
-"""What ``git`` talks to others with."""
+REMOTE_SUBCOMMANDS: Final = frozenset({"clone", "fetch", "ls-remote", "pull", "push", "remote"})
+"""Subcommands of ``git`` that contact other machines."""
 
 WITH_VALUE: Final[Mapping[str, tuple[str, str, frozenset[str]]]] = {
-    # Of programs that load URLs: short options whose next word is no URL, short ones without a value, long ones.
+    # For programs that load URLs: short options that take a value (not a URL), short options without a value, and
+    # long options that take a value.
     "curl": (
         "AbcCdDeEFHKmoPQrtTuUwXyYz",
         "#012346aBfgGiIjJklLMnNOpqRsSvVZ",
@@ -223,10 +224,10 @@ WITH_VALUE: Final[Mapping[str, tuple[str, str, frozenset[str]]]] = {
     ),
 }  # fmt: skip
 
-MOVES: Final = frozenset({"cd", "chdir", "pushd", "popd"})
+CHANGES_FOLDER: Final = frozenset({"cd", "chdir", "pushd", "popd"})
 
 PLACES_LINKS: Final[Mapping[str, tuple[str, ...]]] = {
-    # They put links, or folders with links, where their words say; with options, only these do.
+    # They create links, or copy folders with links, at paths in their words. With options: only if one is given.
     "cp": ("-a", "--archive", "-d", "-l", "--link", "-P", "--no-dereference", "-r", "-R", "--recursive", "-s",
            "--symbolic-link"),
     "install": (),
@@ -235,14 +236,14 @@ PLACES_LINKS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 UNPACKS_LINKS: Final = frozenset({
-    # They put links wherever an archive or a commit says.
+    # They create links wherever an archive or a commit has them.
     "7z", "bsdtar", "cpio", "git am", "git apply", "git checkout", "git cherry-pick", "git clone", "git merge",
     "git pull", "git rebase", "git reset", "git restore", "git revert", "git stash", "git submodule", "git switch",
     "git worktree", "patch", "tar", "unrar", "unzip",
 })  # fmt: skip
 
 SHELLS: Final = frozenset({
-    # Those run what they read, or give other commands another meaning.
+    # They run what they read, or change what other commands mean.
     ".", "alias", "ash", "bash", "busybox", "csh", "dash", "enable", "eval", "fish", "hash", "ksh", "mksh", "rbash",
     "sh", "source", "tcsh", "toybox", "trap", "zsh",
 })  # fmt: skip

@@ -1,7 +1,7 @@
-"""What the commands of a line may open, load and run besides what they are: paths, addresses, other commands.
+"""Find what the commands of a line may open, load and run: paths, URLs and other commands.
 
-For rules, so rather too much than too little: a word counts as every path that a program may take it for. What
-cannot be told from the words makes the reach unknown, and is asked about.
+Rules are matched against the result, so it errs on the side of too much: a word counts as every path that a program
+may take it for. If the words do not determine the reach, it is unknown, and a person is asked.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Final, TypeAlias
 
 from jumpseat.agent.shell.commands import (
     Word,
-    acts,
     git_subcommand,
-    interprets,
+    has_acting_option,
+    has_reaching_option,
     loads_urls,
-    may_be,
-    program,
-    reaches_further,
-    runs_others,
-    sets_up_git,
+    may_be_option,
+    program_name,
+    reconfigures_git,
+    runs_other_commands,
+    takes_code,
     takes_no_paths,
 )
 from jumpseat.agent.shell.programs import (
-    MOVES,
+    CHANGES_FOLDER,
     PLACES_LINKS,
     READ_ONLY,
     READS_NAMES,
-    REMOTES,
+    REMOTE_SUBCOMMANDS,
     SEARCHES_HERE,
     SHELLS,
     TAKES_PATHS,
@@ -38,19 +38,19 @@ from jumpseat.agent.shell.programs import (
     WITH_VALUE,
 )
 
-Mention: TypeAlias = tuple[str | None, ...]
-"""The words of a command that may be run; ``None`` for one that only the shell knows."""
+CommandWords: TypeAlias = tuple[str | None, ...]
+"""The words of a command that may run; ``None`` for a word that only the shell can expand."""
 
-MOST_WORDS: Final = 64
-"""Of one command, that are looked at as the beginning of another one."""
+MAX_WORDS: Final = 64
+"""Limit of the words of one command that are considered as the beginning of another command."""
 
-MOST_FORMS: Final = 16
-"""Of one word. Where there are more, the reach is not known."""
+MAX_FORMS: Final = 16
+"""Limit of the paths that one word is taken for; with more, the reach is unknown."""
 
 
 @dataclass(slots=True)
 class FoundCommand:
-    """A simple command with its redirections. ``targets`` are the files of the latter."""
+    """A simple command. ``targets`` are the files of its redirections; ``writes`` is set if one is written."""
 
     text: str
     words: list[Word] = field(default_factory=list[Word])
@@ -63,10 +63,10 @@ class FoundCommand:
 
 
 class Reach:
-    """What the commands of one line may open and load.
+    """The files and URLs that the commands of one line may open and load.
 
-    ``words`` are those that may be opened as files, ``globs`` patterns of such, ``folders`` where the line goes
-    (``cd``), ``addresses`` what may be loaded. ``all_known`` says that there is nothing else.
+    ``words`` may be opened as files, ``globs`` are patterns of files, ``folders`` are the targets of ``cd``,
+    ``addresses`` are URLs that may be loaded. ``complete`` means that the line opens and loads nothing else.
     """
 
     def __init__(self, found: Sequence[FoundCommand], *, any_order: bool) -> None:
@@ -74,143 +74,143 @@ class Reach:
         self.globs: list[str] = []
         self.folders: list[str] = []
         self.addresses: list[str] = []
-        self.all_known = _keeps_its_paths(found, any_order=any_order)
+        self.complete = _links_stay(found, any_order=any_order)
         for one in found:
             self._add(one)
 
     def _add(self, one: FoundCommand) -> None:
         texts = one.texts
         for target in one.targets:
-            self._path(target)
+            self._add_path(target)
             if (socket := _SOCKET.match(target.text)) is not None:
                 self.addresses.append(f"tcp://{socket[1]}")
-        if texts and texts[0] in MOVES:
+        if texts and texts[0] in CHANGES_FOLDER:
             folder = one.words[1] if len(one.words) == 2 else Word("", fixed=False)
-            self.all_known = self.all_known and folder.fixed and folder.text not in ("", "-")
+            self.complete = self.complete and folder.fixed and folder.text not in ("", "-")
             self.folders.append(folder.text)
         if takes_no_paths(texts):
             for word in one.words[1:]:
-                self._listed(word)
+                self._add_globbed_folder(word)
             return
-        if reaches_further(one.words) or program(texts) in READS_NAMES:
-            self.all_known = False
-        if interprets(texts):
+        if has_reaching_option(one.words) or program_name(texts) in READS_NAMES:
+            self.complete = False
+        if takes_code(texts):
             names = [name for text in texts[1:] for name in _NAME.findall(text) if re.search(r"[./]", name)]
-            self.words += names[:MOST_FORMS]
+            self.words += names[:MAX_FORMS]
         if _searches_here(texts):
             self.words.append(".")
         addresses = set(_addresses(texts)) if loads_urls(texts) else set[int]()
         remotes = set(_remotes(texts))
         for place, word in enumerate(one.words[1:], start=1):
-            # In words as the shell hands them over: quotes in the middle may have hidden it.
+            # In the unquoted words, because quotes in the middle may hide a URL.
             self.addresses += URL.findall(word.text)
             if place in addresses:
-                self.all_known = self.all_known and word.fixed
+                self.complete = self.complete and word.fixed
                 if not URL.match(word.text):
                     self.addresses.append(f"http://{word.text}")
             if place in remotes:
-                self._remote(word)
+                self._add_remote(word)
             if not URL.match(word.text):
-                self._path(word)
+                self._add_path(word)
 
-    def _path(self, word: Word) -> None:
+    def _add_path(self, word: Word) -> None:
         if word.fixed:
             forms = path_forms(word.text)
-            self.words += forms[:MOST_FORMS]
-            self.all_known = self.all_known and len(forms) <= MOST_FORMS
+            self.words += forms[:MAX_FORMS]
+            self.complete = self.complete and len(forms) <= MAX_FORMS
         elif re.match(r"~(?:/|\Z)", word.text) and not re.search(r"[*?\[{$`]", word.text):
             self.words.append(word.text)
         elif word.glob and "**" not in word.text and not word.text.startswith("-"):
             self.globs.append(word.text)
         else:
-            self.all_known = False
+            self.complete = False
 
-    def _listed(self, word: Word) -> None:
-        """The folders that the shell looks into for a pattern, whatever the command does with their names."""
+    def _add_globbed_folder(self, word: Word) -> None:
+        """Add the folder that the shell lists to expand a pattern, whatever the command does with the names."""
         folder = posixpath.dirname(word.text)
         if not word.wild or (not folder and word.glob):
             return
         if not word.glob:
-            self.all_known = False
+            self.complete = False
         elif re.search(r"[*?]", folder):
             self.globs.append(folder)
         else:
             self.words.append(folder)
 
-    def _remote(self, word: Word) -> None:
-        """Other machines as ``git`` and ``tar`` name them: ``user@host:path``, and what helpers of theirs load."""
+    def _add_remote(self, word: Word) -> None:
+        """Add the machine of a ``git`` or ``tar`` remote: ``user@host:path``. A ``helper::`` may load anything."""
         if "::" in word.text:
-            self.all_known = False
-        if (found := _REMOTE.match(_value(word.text))) is not None:
+            self.complete = False
+        if (found := _REMOTE.match(_option_value(word.text))) is not None:
             self.addresses.append(f"ssh://{found[1]}")
 
 
 def path_forms(text: str) -> list[str]:
-    """The paths that a program may take a word for: all of it, the value of an option, the parts of a list."""
+    """Return the paths that a program may take a word for: the word, an option's value, the items of a list."""
     forms = [text]
     if "@" in text or "<" in text or not re.search(r"\s", text):
-        # Not of prose, a message say, where each comma would count.
+        # Not for prose such as a commit message, where every comma would count.
         forms += [piece for piece in re.split(r"[=@:,;<>\s]+", text) if piece]
     for mark in ("=", "@", ":"):
         _, found, rest = text.partition(mark)
         if found and rest:
             forms.append(rest)
     if re.match(r"-[^-]", text):
-        # The value of a short option may stand right behind it, and that behind others.
+        # The value of a short option may follow it directly, and the option may be joined with others.
         letters = re.match(r"-[A-Za-z0-9]*", text)
         end = letters.end() if letters is not None else 1
         forms += [text[place:] for place in range(2, min(end + 1, len(text)))]
     return list(dict.fromkeys(forms))
 
 
-def mentions(
+def possible_commands(
     one: FoundCommand, parse: Callable[[str], Iterable[FoundCommand]], depth: int = 0
-) -> Iterator[Mention]:
-    """The words of a command, and of those that it may run. ``parse`` takes a line apart."""
+) -> Iterator[CommandWords]:
+    """Yield the words of a command, and of each command that it may run. ``parse`` finds the commands of a line."""
     texts = one.texts
     if not texts:
         return
     words = tuple(word.text if word.fixed else None for word in one.words)
     yield words
-    coded = interprets(texts) or acts(one.words)
-    runs = runs_others(texts) or not one.words[0].fixed or "find" in texts[0]
-    if depth > 3 or not (coded or runs):
+    has_code = takes_code(texts) or has_acting_option(one.words)
+    runs = runs_other_commands(texts) or not one.words[0].fixed or "find" in texts[0]
+    if depth > 3 or not (has_code or runs):
         return
-    # What is read from others comes behind the words that are there.
-    more: Mention = (None,) if program(texts) in READS_NAMES else ()
-    for place in range(1, min(len(texts), MOST_WORDS)):
+    # Words read from the input follow the given ones.
+    more: CommandWords = (None,) if program_name(texts) in READS_NAMES else ()
+    for place in range(1, min(len(texts), MAX_WORDS)):
         text = texts[place]
         if runs:
             yield words[place:] + more
         for line in dict.fromkeys((text, _SETTING.sub("", text, count=1))):
             if " " in line or ";" in line:
                 for other in parse(line):
-                    yield from mentions(other, parse, depth + 1)
-        if coded:
-            # What a program in another language, or a setting, may hand to a shell.
-            names = _NAME.findall(text)[:MOST_WORDS]
+                    yield from possible_commands(other, parse, depth + 1)
+        if has_code:
+            # Commands that the code, or a setting, may pass to a shell.
+            names = _NAME.findall(text)[:MAX_WORDS]
             for start in range(len(names)):
                 yield tuple(names[start:])
 
 
 def is_opaque(one: FoundCommand) -> bool:
-    """Whether a command may run what its words do not show."""
+    """Return whether a command may run commands that its words do not show."""
     texts = one.texts
     if not texts:
         return False
-    if not one.words[0].fixed or (sets_up_git(texts) and any(_HIDES.match(text) for text in texts)):
+    if not one.words[0].fixed or (reconfigures_git(texts) and any(_GIT_REDEFINES.match(text) for text in texts)):
         return True
     if any(
         (last := word.rpartition("/")[2]) in SHELLS and (last != "." or not place)
-        for place, word in enumerate(texts[:MOST_WORDS])
+        for place, word in enumerate(texts[:MAX_WORDS])
     ):
         return True
-    # What comes from an expansion may be the name of what is run.
-    return (runs_others(texts) or interprets(texts)) and not all(word.fixed for word in one.words)
+    # An expanded word may be the name of a command.
+    return (runs_other_commands(texts) or takes_code(texts)) and not all(word.fixed for word in one.words)
 
 
-def shown_paths(one: FoundCommand) -> list[str]:
-    """What people should see as a path among the words."""
+def displayed_paths(one: FoundCommand) -> list[str]:
+    """Return the words and redirection targets that look like paths, for display to people."""
     shown = [target.text for target in one.targets if target.text.strip("<>&|")]
     takes_paths = bool(one.words) and one.words[0].text in TAKES_PATHS
     for index, word in enumerate(one.words):
@@ -219,32 +219,34 @@ def shown_paths(one: FoundCommand) -> list[str]:
             text = text.partition("=")[2]
         if not text.strip("<>&|") or text.startswith("-") or URL.match(text):
             continue
-        looks = "/" in text or text.startswith(("~", "..")) or text == "."
+        looks_like_path = "/" in text or text.startswith(("~", "..")) or text == "."
         if index == 0:
-            looks = "/" in text
-        elif not looks:
-            looks = takes_paths or (_FILE_NAME.match(text) is not None)
-        if looks:
+            looks_like_path = "/" in text
+        elif not looks_like_path:
+            looks_like_path = takes_paths or (_FILE_NAME.match(text) is not None)
+        if looks_like_path:
             shown.append(text)
     return shown
 
 
-def _keeps_its_paths(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
-    """Whether paths lead, when they are opened, where they led when the line was judged: that nothing in it puts a
-    link where a later command goes."""
+def _links_stay(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
+    """Return whether no command of the line creates a link at a path that another command opens later.
+
+    Otherwise paths may lead elsewhere by the time they are opened.
+    """
     for place, one in enumerate(found):
         later = [other for other in found if other is not one] if any_order else found[place + 1 :]
         texts = one.texts
         if not texts:
             continue
-        # The grammar gives the redirections of the last command of a list to all of it, so to the first.
+        # The grammar attaches the redirections of the last command of a list to the whole list, so to the first.
         later = [*later, FoundCommand("", targets=one.targets)]
-        name = program(texts)
+        name = program_name(texts)
         if name in UNPACKS_LINKS or f"{name} {git_subcommand(texts)}" in UNPACKS_LINKS:
-            # They put links anywhere; who only runs something is as free as these are.
+            # These create links anywhere, so that any later path may lead elsewhere.
             if any(_opens_paths(other) for other in later):
                 return False
-        elif name in PLACES_LINKS and (not PLACES_LINKS[name] or _has(texts, PLACES_LINKS[name])):
+        elif name in PLACES_LINKS and (not PLACES_LINKS[name] or _has_any_option(texts, PLACES_LINKS[name])):
             places = [posixpath.normpath(form) for text in texts[1:] for form in path_forms(text)]
             opened = [
                 posixpath.normpath(form)
@@ -252,13 +254,13 @@ def _keeps_its_paths(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
                 for word in (*other.words[1:], *other.targets)
                 for form in path_forms(word.text)
             ]
-            if any(_lies_in(path, folder) for path in opened for folder in places):
+            if any(_is_inside(path, folder) for path in opened for folder in places):
                 return False
     return True
 
 
 def _opens_paths(one: FoundCommand) -> bool:
-    name = program(one.texts)
+    name = program_name(one.texts)
     return bool(one.targets) or (
         (name in TAKES_PATHS or name in READ_ONLY)
         and not takes_no_paths(one.texts)
@@ -266,31 +268,31 @@ def _opens_paths(one: FoundCommand) -> bool:
     )
 
 
-def _lies_in(path: str, folder: str) -> bool:
+def _is_inside(path: str, folder: str) -> bool:
     if path.startswith("-") or folder.startswith("-"):
         return False
     return path == folder or path.startswith(f"{folder}/") or (folder == "." and not path.startswith("/"))
 
 
-def _has(texts: Sequence[str], options: tuple[str, ...]) -> bool:
-    return any(may_be(text, options) for text in texts[1:])
+def _has_any_option(texts: Sequence[str], options: tuple[str, ...]) -> bool:
+    return any(may_be_option(text, options) for text in texts[1:])
 
 
 def _searches_here(texts: Sequence[str]) -> bool:
-    name = program(texts)
+    name = program_name(texts)
     return (
         name in SEARCHES_HERE
         or f"{name} {git_subcommand(texts)}" in SEARCHES_HERE
         or (
             name in ("grep", "egrep", "fgrep")
-            and _has(texts, ("-r", "-R", "--recursive", "--dereference-recursive"))
+            and _has_any_option(texts, ("-r", "-R", "--recursive", "--dereference-recursive"))
         )
     )
 
 
 def _addresses(texts: Sequence[str]) -> Iterator[int]:
-    """The places of the words that a program which loads URLs may take for one."""
-    with_value, without, long = WITH_VALUE.get(program(texts), ("", "", frozenset[str]()))
+    """Yield the indexes of the words that a program which loads URLs may take for a URL."""
+    with_value, without, long = WITH_VALUE.get(program_name(texts), ("", "", frozenset[str]()))
     place, options = 1, True
     while place < len(texts):
         text = texts[place]
@@ -306,22 +308,22 @@ def _addresses(texts: Sequence[str]) -> Iterator[int]:
 
 
 def _remotes(texts: Sequence[str]) -> Iterator[int]:
-    """The places of the words that may name another machine for ``git`` or ``tar``."""
+    """Yield the indexes of the words that may name another machine for ``git`` or ``tar``."""
     subcommand = git_subcommand(texts)
-    if program(texts) != "tar" and subcommand not in REMOTES:
+    if program_name(texts) != "tar" and subcommand not in REMOTE_SUBCOMMANDS:
         return
-    # What comes behind the first word is a branch for git, which may have a colon, too.
+    # For git, the words after the first one are refspecs, which may contain colons too.
     is_first = subcommand not in ("", "remote")
     for place in range(texts.index(subcommand) + 1 if subcommand else 1, len(texts)):
         text = texts[place]
         plain = not text.startswith("-") and texts[place - 1] not in _GIT_WITH_VALUE
         may_name_any = subcommand in ("", "remote") or (plain and is_first) or "::" in text
-        if may_name_any or re.search(r"[.@\[]", _value(text).partition(":")[0]):
+        if may_name_any or re.search(r"[.@\[]", _option_value(text).partition(":")[0]):
             yield place
         is_first = is_first and not plain
 
 
-def _value(text: str) -> str:
+def _option_value(text: str) -> str:
     return text.partition("=")[2] if text.startswith("--") else text
 
 
@@ -333,8 +335,8 @@ _GIT_WITH_VALUE: Final = frozenset({
     "--server-option", "--shallow-exclude", "--shallow-since",
 })  # fmt: skip
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)")
-# The name of an option or a setting that stands before its value.
+# The name of an option or a setting in front of its value.
 _SETTING: Final = re.compile(r"--?[\w-]+=|-\w|[\w.]+=")
-# Settings that give git's subcommands another meaning, or have it find others.
-_HIDES: Final = re.compile(r"(?:-c)?alias\.|--config-env|--exec-path", re.IGNORECASE)
+# Options that redefine subcommands of git, or load them from elsewhere.
+_GIT_REDEFINES: Final = re.compile(r"(?:-c)?alias\.|--config-env|--exec-path", re.IGNORECASE)
 _NAME: Final = re.compile(r"[\w./~+%-]+")

@@ -1,9 +1,8 @@
-"""What a bash command line would do, as far as that is certain: its commands, paths, URLs and redirections.
+"""Parse a bash command line into its commands, paths, URLs and redirections, as far as these are certain.
 
-The grammar is tree-sitter's; here its tree is read, once, for all who ask. What a permission request shows and what
-an approval may cover depends on it, so every doubt counts against the line: what is not fully understood is one
-command with its own whole text as the identifier. The commands that a doubtful line holds are told all the same,
-for rules that forbid. Nothing is expanded or run.
+Reads the syntax tree of tree-sitter's bash grammar. Permission requests and approvals depend on the result, so any
+doubt counts against the line: a line that is not fully understood is one command, identified by its whole text. The
+commands found in such a line are returned as well, for deny and ask rules. Nothing is expanded or run.
 """
 
 from __future__ import annotations
@@ -14,26 +13,34 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from jumpseat.agent.shell.commands import ParsedCommand, Word, judge, unclear
-from jumpseat.agent.shell.programs import MOVES
-from jumpseat.agent.shell.reach import URL, FoundCommand, Mention, Reach, is_opaque, mentions, shown_paths
+from jumpseat.agent.shell.commands import ParsedCommand, Word, identify, verbatim_command
+from jumpseat.agent.shell.programs import CHANGES_FOLDER
+from jumpseat.agent.shell.reach import (
+    URL,
+    CommandWords,
+    FoundCommand,
+    Reach,
+    displayed_paths,
+    is_opaque,
+    possible_commands,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-LONGEST_LINE: Final = 4096
-"""Characters. Longer ones are scripts: no person judges them by their parts, and rules need not try."""
+MAX_LINE_CHARS: Final = 4096
+"""Longer lines are scripts, and not parsed completely."""
 
-MOST_STEPS: Final = 250
-"""Of the parser, which reports after every hundred or so; honest lines of that length take 200."""
+MAX_PARSER_STEPS: Final = 250
+"""Limit of the parser's progress reports, one per about a hundred steps. Ordinary lines of that length take 200."""
 
-DEEPEST: Final = 64
-"""Levels of the tree; the same holds for what is nested deeper."""
+MAX_DEPTH: Final = 64
+"""Levels of the syntax tree; lines that are nested deeper are not certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellSegment:
-    """One simple command of a line, with its text."""
+    """One simple command of a line, and its text."""
 
     text: str
     command: ParsedCommand
@@ -41,17 +48,18 @@ class ShellSegment:
 
 @dataclass(frozen=True, slots=True)
 class ShellLine:
-    """A parsed line: its simple commands in order, and what they may touch.
+    """A parsed command line: its simple commands in order, and what they may touch.
 
-    ``possible_paths`` and ``possible_urls`` are for people: what looks like one. The rest is for rules.
-    ``mentioned`` are the words of every command that can be found, in doubtful lines and in the arguments of
-    commands that run others too. ``words`` are those that may be opened as files, ``globs`` patterns of such,
-    ``folders`` where the line goes (``cd``), ``addresses`` what may be loaded.
+    For display: ``possible_paths`` and ``possible_urls``, the words that look like paths and URLs.
 
-    ``certain`` says that the line was taken apart without doubt,
-    ``all_known`` that it opens and loads nothing else: nothing comes from an expansion, a list or a link that the
-    line itself makes. ``opaque``: it may run what is not mentioned: what is doubtful, names that come from an
-    expansion, and shells.
+    For rules: ``possible_commands`` are the words of every command that the line may run, including commands in the
+    arguments of others, and commands of a line that is not ``certain``. ``words`` may be opened as files, ``globs``
+    are patterns of files, ``folders`` are the targets of ``cd``, ``addresses`` are URLs that may be loaded.
+
+    ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
+    else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
+    may run commands that are not in ``possible_commands``: the line is in doubt, a name is expanded, or a shell
+    runs.
     """
 
     segments: tuple[ShellSegment, ...]
@@ -59,59 +67,64 @@ class ShellLine:
     possible_urls: tuple[str, ...]
     has_write_file_redirection: bool
     can_offer_session_approval: bool
-    mentioned: tuple[Mention, ...] = ()
+    possible_commands: tuple[CommandWords, ...] = ()
     words: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     certain: bool = False
-    all_known: bool = False
+    reach_known: bool = False
     opaque: bool = True
 
     @property
     def commands(self) -> tuple[ParsedCommand, ...]:
-        """What the segments run, each once; never empty."""
+        """The distinct commands of the segments; never empty."""
         return tuple(dict.fromkeys(segment.command for segment in self.segments))
 
 
 def parse_shell(command: str) -> ShellLine:
-    """Take ``command`` apart without running or expanding anything. Never fails, and takes bounded time."""
-    reader = _Reader(command)
+    """Parse a command line without expanding or running anything. Never raises; takes bounded time."""
+    reader = _LineReader(command)
     reader.run()
     found, whole = reader.found, command.strip(_SPACES)
-    moved = any(one.words and one.words[0].text in MOVES for one in found)
+    changes_folder = any(one.words and one.words[0].text in CHANGES_FOLDER for one in found)
     if reader.certain and found:
-        segments = tuple(ShellSegment(one.text, _judged(one, whole, moved=moved)) for one in found)
+        segments = tuple(
+            ShellSegment(one.text, _identify(one, whole, changes_folder=changes_folder)) for one in found
+        )
     else:
-        segments = (ShellSegment(whole, unclear(whole)),)
+        segments = (ShellSegment(whole, verbatim_command(whole)),)
     reach = Reach(found, any_order=reader.any_order)
     return ShellLine(
         segments=segments,
-        possible_paths=tuple(dict.fromkeys(path for one in found for path in shown_paths(one))),
+        possible_paths=tuple(dict.fromkeys(path for one in found for path in displayed_paths(one))),
         possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in URL.findall(command))),
         has_write_file_redirection=any(one.writes for one in found) or (not reader.certain and ">" in command),
         can_offer_session_approval=reader.certain and len(found) == 1 and not found[0].writes,
-        mentioned=tuple(dict.fromkeys(words for one in found for words in mentions(one, _found_in))),
+        possible_commands=tuple(
+            dict.fromkeys(words for one in found for words in possible_commands(one, _commands_in))
+        ),
         words=tuple(dict.fromkeys(reach.words)),
         globs=tuple(dict.fromkeys(reach.globs)),
         folders=tuple(reach.folders),
         addresses=tuple(dict.fromkeys([*URL.findall(command), *reach.addresses])),
         certain=reader.certain and bool(found),
-        all_known=reach.all_known,
+        reach_known=reach.complete,
         opaque=not (reader.certain and found) or any(map(is_opaque, found)),
     )
 
 
-def _found_in(line: str) -> list[FoundCommand]:
-    reader = _Reader(line)
+def _commands_in(line: str) -> list[FoundCommand]:
+    """Return the commands that can be found in a line, certain or not."""
+    reader = _LineReader(line)
     reader.run()
     return reader.found
 
 
-class _Reader:
-    """One walk over the tree. ``certain`` turns false at the first thing that is not known to be plain.
+class _LineReader:
+    """One walk over the syntax tree. ``certain`` becomes false at the first construct not known to be plain.
 
-    ``any_order`` says that commands may run again, or at the same time as those behind them.
+    ``any_order`` means that commands may run repeatedly, or at the same time as later ones.
     """
 
     def __init__(self, line: str) -> None:
@@ -123,35 +136,35 @@ class _Reader:
 
     def run(self) -> None:
         line = self._line
-        self.certain = len(line) <= LONGEST_LINE and not _ODD.search(line)
-        root = self._parse(line[:LONGEST_LINE])
+        self.certain = len(line) <= MAX_LINE_CHARS and not _AMBIGUOUS.search(line)
+        root = self._parse(line[:MAX_LINE_CHARS])
         if root is None:
             self.certain = False
             return
-        if root.has_error or not self._covered(root):
+        if root.has_error or not self._all_text_parsed(root):
             self.certain = False
-        self._statement(root, 0)
+        self._read_statement(root, 0)
 
     def _parse(self, line: str) -> Node | None:
-        """The root of the tree, or ``None`` for what no grammar should be bothered with."""
+        """Return the root of the syntax tree, or ``None`` for a line that cannot be parsed within the limits."""
         steps = 0
 
-        def enough(_offset: int, _failed: bool) -> bool:
+        def is_over_limit(_offset: int, _failed: bool) -> bool:
             nonlocal steps
             steps += 1
-            return steps > MOST_STEPS
+            return steps > MAX_PARSER_STEPS
 
         if "\0" in line:
             return None
         try:
             source = self._source = line.encode()
-            return _parser().parse(lambda start, _point: source[start:], progress_callback=enough).root_node
+            return _parser().parse(lambda start, _point: source[start:], progress_callback=is_over_limit).root_node
         except ValueError:
-            # Half a surrogate pair, or a line made to keep the parser busy.
+            # A lone surrogate, or a line that exceeds the parser's steps.
             return None
 
-    def _covered(self, root: Node) -> bool:
-        """Whether all that belongs to no leaf is blank: what the grammar passes over, bash may not."""
+    def _all_text_parsed(self, root: Node) -> bool:
+        """Return whether the text between the leaves is blank; bash may run text that the grammar skips."""
         end = 0
         for leaf in _leaves(root):
             if not _BLANK.fullmatch(self._source, end, max(end, leaf.start_byte)):
@@ -159,57 +172,57 @@ class _Reader:
             end = max(end, leaf.end_byte)
         return _BLANK.fullmatch(self._source, end) is not None
 
-    def _statement(self, node: Node, depth: int) -> None:
-        if depth > DEEPEST:
+    def _read_statement(self, node: Node, depth: int) -> None:
+        if depth > MAX_DEPTH:
             self.certain = False
             return
         match node.type:
             case "command":
-                self._command(node, depth)
+                self._read_command(node, depth)
             case "redirected_statement":
-                self._redirected(node, depth)
+                self._read_redirected(node, depth)
             case "comment":
                 pass
             case kind if kind in _STRUCTURES or (kind in _TOKENS and not node.is_named):
-                self.any_order = self.any_order or kind in _REPEATS
+                self.any_order = self.any_order or kind in _ANY_ORDER
                 for child in node.children:
-                    self._statement(child, depth + 1)
+                    self._read_statement(child, depth + 1)
             case _:
-                # Assignments, functions, loops over names, tests: their commands are told, and that is all.
+                # Assignments, functions, for loops, tests: only their commands are collected.
                 self.certain = False
                 for child in node.children:
-                    self._statement(child, depth + 1)
+                    self._read_statement(child, depth + 1)
 
-    def _command(self, node: Node, depth: int) -> None:
+    def _read_command(self, node: Node, depth: int) -> None:
         one = FoundCommand(self._text(node))
         self.found.append(one)
         for child in node.children:
             match child.type:
                 case "command_name":
-                    word = self._word(child, depth)
+                    word = self._read_word(child, depth)
                     raw = self._text(child)
                     if raw in _KEYWORDS:
                         self.certain = False
                     one.words.append(word)
                 case "variable_assignment":
-                    word = self._word(child, depth)
+                    word = self._read_word(child, depth)
                     one.words.append(Word(word.text, fixed=False))
                 case "herestring_redirect":
                     for part in child.named_children:
-                        self._word(part, depth)
+                        self._read_word(part, depth)
                 case "file_redirect" | "heredoc_redirect":
-                    self._redirect(child, one, depth)
+                    self._read_redirect(child, one, depth)
                 case _:
-                    one.words.append(self._word(child, depth))
+                    one.words.append(self._read_word(child, depth))
 
-    def _redirected(self, node: Node, depth: int) -> None:
+    def _read_redirected(self, node: Node, depth: int) -> None:
         first = len(self.found)
         redirects: list[Node] = []
         for child in node.children:
             if child.type.endswith("_redirect"):
                 redirects.append(child)
             else:
-                self._statement(child, depth + 1)
+                self._read_statement(child, depth + 1)
         inside = self.found[first:]
         if not inside:
             inside = [FoundCommand(self._text(node))]
@@ -218,85 +231,85 @@ class _Reader:
             inside[0].text = self._text(node)
         for redirect in redirects:
             for one in inside[:1]:
-                self._redirect(redirect, one, depth)
+                self._read_redirect(redirect, one, depth)
         for one in inside[1:]:
-            # What the first writes to, a group writes to as one.
+            # The redirections of a group, recorded with its first command, apply to all of its commands.
             one.writes = one.writes or inside[0].writes
 
-    def _redirect(self, node: Node, one: FoundCommand, depth: int) -> None:
+    def _read_redirect(self, node: Node, one: FoundCommand, depth: int) -> None:
         if node.type == "herestring_redirect":
             for part in node.named_children:
-                self._word(part, depth)
+                self._read_word(part, depth)
             return
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = [child for child in node.named_children if child.type != "file_descriptor"]
         if node.type != "file_redirect":
-            # The body of a here-document is text or commands, depending on more than the grammar tells.
+            # The grammar does not show whether the body of a here-document is expanded.
             self.certain = False
             for child in node.children:
-                self._statement(child, depth + 1)
+                self._read_statement(child, depth + 1)
             return
         if operator in (">&-", "<&-") and not targets:
             return
         if len(targets) != 1 or operator not in _REDIRECTIONS:
-            # What follows the first target are words of the command, or a command of its own.
+            # Further targets are words of the command, or a command of their own.
             self.certain = False
             one.writes = one.writes or ">" in operator
-            one.words += [self._word(target, depth) for target in targets[1:]]
+            one.words += [self._read_word(target, depth) for target in targets[1:]]
             if len(one.words) == len(targets) - 1 and one.words:
                 one.text = self._text(node)
             targets = targets[:1]
         for target in targets:
-            word = self._word(target, depth)
+            word = self._read_word(target, depth)
             if operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text):
                 continue
             if word.fixed and word.text == "/dev/null":
                 continue
             one.targets.append(word)
-            # Some files in /dev are network connections.
+            # Some files in /dev are network connections, so that reading counts as well.
             if ">" in operator or word.text.startswith("/dev/"):
                 one.writes = True
 
-    def _word(self, node: Node, depth: int) -> Word:
-        """The text of a word without its quotes; commands in it are statements of the line."""
-        if depth > DEEPEST:
+    def _read_word(self, node: Node, depth: int) -> Word:
+        """Read a word and remove its quotes; commands in it are read as statements of the line."""
+        if depth > MAX_DEPTH:
             self.certain = False
             return Word(self._text(node), fixed=False)
         match node.type:
             case "word" | "number" | "variable_name":
-                return self._bare(self._text(node))
+                return self._read_bare_word(self._text(node))
             case "raw_string":
                 return Word(self._text(node)[1:-1])
             case "string":
-                return self._quoted(node, depth)
+                return self._read_quoted(node, depth)
             case "command_name" | "concatenation":
-                parts = [self._word(child, depth + 1) for child in node.children]
+                parts = [self._read_word(child, depth + 1) for child in node.children]
                 text = "".join(part.text for part in parts)
                 braced = "{" in text and re.search(r"[,.]", text) is not None
                 fixed = all(part.fixed for part in parts) and not braced
-                # A star in quotes is none; where one of either kind is, the pattern is not known.
-                clean = all(part.glob or (part.fixed and not re.search(r"[*?]", part.text)) for part in parts)
+                # A quoted star is literal. If a word has quoted and unquoted stars, its pattern is unknown.
+                is_pattern = all(part.glob or (part.fixed and not re.search(r"[*?]", part.text)) for part in parts)
                 wild = any(part.wild for part in parts)
-                return Word(text, fixed=fixed, glob=not fixed and clean and not braced, wild=wild)
+                return Word(text, fixed=fixed, glob=not fixed and is_pattern and not braced, wild=wild)
             case "simple_expansion":
                 return Word(self._text(node), fixed=False)
             case "expansion" if _VARIABLE.fullmatch(self._text(node)):
                 return Word(self._text(node), fixed=False)
             case "command_substitution":
                 if self._text(node).startswith("`"):
-                    # Its backslashes mean something else than the grammar takes them for.
+                    # The grammar reads backslashes in backquotes differently from bash.
                     self.certain = self.certain and "\\" not in self._text(node)
                 for child in node.children:
-                    self._statement(child, depth + 1)
+                    self._read_statement(child, depth + 1)
                 return Word(self._text(node), fixed=False)
             case _:
-                # Arithmetic, expansions that run commands or hide text, and what is no word at all.
+                # Arithmetic, expansions that run commands or hide text, and nodes that are not words.
                 self.certain = False
                 for child in node.children:
-                    self._statement(child, depth + 1)
+                    self._read_statement(child, depth + 1)
                 return Word(self._text(node), fixed=False)
 
-    def _bare(self, raw: str) -> Word:
+    def _read_bare_word(self, raw: str) -> Word:
         text = re.sub(r"\\(.)", r"\1", raw, flags=re.DOTALL)
         plain = re.sub(r"\\.", "", raw, flags=re.DOTALL)
         if raw.endswith("\\") and not re.fullmatch(r"(?:[^\\]|\\.)*", raw, flags=re.DOTALL):
@@ -309,9 +322,9 @@ class _Reader:
             wild=not special.isdisjoint("*?["),
         )
 
-    def _quoted(self, node: Node, depth: int) -> Word:
+    def _read_quoted(self, node: Node, depth: int) -> Word:
         text, fixed = "", True
-        # Blanks between parts belong to no node.
+        # Blanks between the parts of a string belong to no node.
         end = node.start_byte + 1
         for child in node.children:
             if not child.is_named and child.type == '"':
@@ -320,7 +333,7 @@ class _Reader:
             if child.type == "string_content":
                 text += re.sub(r'\\(["$`\\\n])', lambda m: m[1].replace("\n", ""), self._text(child))
             else:
-                word = self._word(child, depth + 1)
+                word = self._read_word(child, depth + 1)
                 text, fixed = text + word.text, fixed and word.fixed
             end = child.end_byte
         return Word(text + self._source[end : node.end_byte - 1].decode("utf-8", "replace"), fixed)
@@ -329,14 +342,14 @@ class _Reader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip(_SPACES)
 
 
-def _judged(one: FoundCommand, line: str, *, moved: bool) -> ParsedCommand:
+def _identify(one: FoundCommand, line: str, *, changes_folder: bool) -> ParsedCommand:
     if one.writes:
-        return unclear(line)
+        return verbatim_command(line)
     name = one.words[0].text if one.words else ""
-    if moved and "/" in name and not name.startswith("/"):
-        # The line goes elsewhere, where another program has that name.
-        return unclear(line)
-    return judge(one.text, one.words)
+    if changes_folder and "/" in name and not name.startswith("/"):
+        # After a change of folder, the relative path may be a different program.
+        return verbatim_command(line)
+    return identify(one.text, one.words)
 
 
 def _leaves(root: Node) -> Iterator[Node]:
@@ -353,13 +366,13 @@ def _leaves(root: Node) -> Iterator[Node]:
 def _parser() -> Parser:
     import tree_sitter
 
-    # A new one each time: one that was stopped would go on with the old line.
+    # A new parser each time: a parser that was stopped would continue with the old line.
     return tree_sitter.Parser(_language())
 
 
 @cache
 def _language() -> Language:
-    # Loaded with the first command: 30 ms and 4 MiB that most processes start without.
+    # Imported with the first command: 30 ms and 4 MiB that many processes never need.
     import tree_sitter
     import tree_sitter_bash
 
@@ -367,7 +380,7 @@ def _language() -> Language:
     return tree_sitter.Language(grammar)
 
 
-# Nodes that hold commands and do nothing of their own, and the marks between them.
+# Nodes that only contain commands, and the tokens between these.
 _STRUCTURES: Final = frozenset({
     "program", "list", "pipeline", "subshell", "compound_statement", "negated_command", "if_statement",
     "elif_clause", "else_clause", "while_statement", "do_group",
@@ -376,15 +389,15 @@ _TOKENS: Final = frozenset({
     "&&", "||", "|", "|&", ";", "&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
     "until", "do", "done", "$(", "`",
 })  # fmt: skip
-_REPEATS: Final = frozenset({"while_statement", "&", "|", "|&", "pipeline"})
+_ANY_ORDER: Final = frozenset({"while_statement", "&", "|", "|&", "pipeline"})
 _REDIRECTIONS: Final = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|"})
 _KEYWORDS: Final = frozenset({
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
     "select", "then", "until", "while", "{", "}", "time", "((",
 })  # fmt: skip
-# What bash takes for space; Python knows more.
+# Blanks in bash; Python's str.strip would remove more.
 _SPACES: Final = " \t\n"
-# Control characters, and a continued line that is no end of a word: grammar and shell differ on them.
-_ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?<![ \t\n])\\\n(?![ \t\n])")
+# The grammar and bash differ on control characters, and on a line continuation inside a word.
+_AMBIGUOUS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?<![ \t\n])\\\n(?![ \t\n])")
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")

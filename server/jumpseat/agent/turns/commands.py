@@ -16,7 +16,7 @@ import anyio
 from jumpseat.agent.compaction.compaction import compact
 from jumpseat.agent.session.queue import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.session.skill_calls import called_by, for_people
+from jumpseat.agent.session.skill_calls import invoked_skill, user_invocable_skills
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo
@@ -55,7 +55,7 @@ async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | 
         builtin = BUILTINS.get(name.casefold())
         if builtin is not None:
             return await builtin.run(session, args)
-        if (skill := called_by(session, f"/{name}")) is not None:
+        if (skill := invoked_skill(session, f"/{name}")) is not None:
             return AgentPrompt(f"/{skill.name} {args}".rstrip())
         raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
     pending = session.clients.ask_command(own, args)
@@ -124,7 +124,7 @@ def available(
         hidden.update(BUILTINS)
         found += [
             _info(one.name, one.description, "skill", one.argument_hint)
-            for one in for_people(session)
+            for one in user_invocable_skills(session)
             if one.name.casefold() not in hidden
         ]
     return sorted(found, key=lambda one: one.name)

@@ -31,7 +31,7 @@ from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, 
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.session.skill_calls import called_by, load
+from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
 from jumpseat.errors import JumpseatError, ProviderContextError, ProviderError, ResponseFormatError, StoreError
 from jumpseat_protocol import events
 
@@ -130,17 +130,17 @@ async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
             turn_id=turn_id,
         )
     )
-    _load_skill(session, prompt.text)
+    _add_invoked_skill(session, prompt.text)
     limits.tell(session)
 
 
-def _load_skill(session: Session, prompt: str) -> None:
+def _add_invoked_skill(session: Session, prompt: str) -> None:
     """Tell the model what the skill says whose slash command a prompt begins with."""
-    skill = called_by(session, prompt)
+    skill = invoked_skill(session, prompt)
     if skill is None:
         return
     try:
-        source, context = load(session, skill, "user-invoked")
+        source, context = load_skill(session, skill, "user-invoked")
     except StoreError as error:
         problem = f"The skill {skill.name!r} cannot be loaded: {error}."
         session.emit(events.SessionWarning(warning_type="skill", message=problem))

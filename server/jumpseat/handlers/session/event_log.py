@@ -56,7 +56,7 @@ def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
 
 def release_interest(ctx: Context, params: ReleaseInterestParams) -> SuccessResult:
     """Remove a registration. Succeeds if there is none."""
-    ctx.registry.live(params.session_id).clients.drop_interest(params.handle)
+    ctx.registry.live(params.session_id).clients.remove_interest(params.handle)
     return SuccessResult()
 
 

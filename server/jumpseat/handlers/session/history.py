@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.agent.compaction import compaction
-from jumpseat.agent.compaction.summary import UNASKED
+from jumpseat.agent.compaction.summary import AUTOMATIC_TRIGGERS
 from jumpseat.errors import StoreError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionSnapshotRewind
@@ -63,17 +63,17 @@ async def compact(ctx: Context, params: CompactParams) -> CompactResult:
 def cancel_background_compaction(ctx: Context, params: SessionParams) -> CompactionCancelledResult:
     """Cancel a running compaction that the server started on its own."""
     compactor = ctx.registry.live(params.session_id).compactor
-    automatic = compactor.trigger in UNASKED
+    automatic = compactor.trigger in AUTOMATIC_TRIGGERS
     return CompactionCancelledResult(cancelled=automatic and compactor.cancel())
 
 
 def abort_manual_compaction(ctx: Context, params: SessionParams) -> CompactionAbortedResult:
     """Cancel a running compaction that a client requested."""
     compactor = ctx.registry.live(params.session_id).compactor
-    requested = compactor.trigger in compaction.ASKED_FOR
+    requested = compactor.trigger in compaction.REQUESTED_TRIGGERS
     return CompactionAbortedResult(aborted=requested and compactor.cancel())
 
 
 async def summarize_for_handoff(ctx: Context, params: SessionParams) -> SummaryResult:
     """Return a summary of the conversation for another agent or person. The conversation does not change."""
-    return SummaryResult(summary=await compaction.summarise(ctx.registry.live(params.session_id)))
+    return SummaryResult(summary=await compaction.summarize_for_handoff(ctx.registry.live(params.session_id)))

@@ -43,7 +43,7 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     # Token providers are registered when a session is opened, not here.
     settings.login = login or settings.login
     if requests_tokens(params):
-        session.clients.ask_for_tokens(ctx.connection)
+        session.clients.set_provides_tokens(ctx.connection)
     attachment = session.clients.get(ctx.connection)
     if attachment is not None and params.system_message is not None:
         attachment.has_transforms = params.system_message.has_transforms()

@@ -50,7 +50,7 @@ def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:
 
 def reset_session_approvals(ctx: Context, params: ResetApprovalsParams) -> SuccessResult:
     """Remove the approvals of the session. Stored approvals stay on the disk."""
-    ctx.registry.live(params.session_id).permissions.reset(kept_too=params.include_location)
+    ctx.registry.live(params.session_id).permissions.reset(ignore_stored=params.include_location)
     return SuccessResult()
 
 
@@ -106,7 +106,7 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
     permissions = session.permissions
     if params.additional_content_exclusion_policies:
         raise UnsupportedError("session.permissions.configure with additionalContentExclusionPolicies")
-    configured = permissions.own.configured
+    configured = permissions.session_rules.configured
     allow, deny = configured.allow, configured.deny
     if params.rules is not None:
         urls = tuple(rule for rule in allow if rule.base == _OF_URLS)
@@ -118,11 +118,11 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
         )
     if params.paths is not None:
         _set_paths(session, params.paths)
-    permissions.own.configured = Rules(allow=allow, deny=deny)
+    permissions.session_rules.configured = Rules(allow=allow, deny=deny)
     if params.urls is not None:
-        permissions.grounds.any_host = params.urls.unrestricted
+        permissions.path_scope.any_host = params.urls.unrestricted
     if params.approve_all_read_permission_requests is not None:
-        permissions.own.allow_reads = params.approve_all_read_permission_requests
+        permissions.session_rules.allow_reads = params.approve_all_read_permission_requests
     if params.approve_all_tool_permission_requests is not None:
         permissions.set_mode("allow-all" if params.approve_all_tool_permission_requests else "manual")
     return SuccessResult()
@@ -133,9 +133,9 @@ def _set_paths(session: Session, paths: PathsConfig) -> None:
     if paths.workspace_path is not None:
         # The folder need not exist yet.
         added.append(session.settings.cwd / paths.workspace_path)
-    grounds = session.permissions.grounds
-    grounds.added, grounds.primary = added, None
-    grounds.unrestricted, grounds.with_temp = paths.unrestricted, paths.include_temp_directory
+    path_scope = session.permissions.path_scope
+    path_scope.added_folders, path_scope.primary = added, None
+    path_scope.unrestricted, path_scope.include_temp = paths.unrestricted, paths.include_temp_directory
 
 
 async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult:

@@ -22,5 +22,5 @@ async def add_trusted(ctx: Context, params: PermissionPathParams) -> SuccessResu
     """Trust a folder in all sessions, and read the permission rules of this session again."""
     session = ctx.registry.live(params.session_id)
     await anyio.to_thread.run_sync(ctx.process.trust.add, session.settings.cwd / params.path)
-    session.permissions.reload()
+    session.permissions.reload_rules()
     return SuccessResult()

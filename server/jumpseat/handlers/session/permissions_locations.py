@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jumpseat.agent.permissions.approvals import Remembered
+from jumpseat.agent.permissions.approvals import ApprovalRecord
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
@@ -25,7 +25,7 @@ def resolve(ctx: Context, params: LocationParams) -> LocationResult:
         InvalidRequestError: the path is invalid.
     """
     session = ctx.registry.live(params.session_id)
-    return _location(session.permissions.locate(_folder(session, params.working_directory)))
+    return _location(session.permissions.location_key_of(_folder(session, params.working_directory)))
 
 
 def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
@@ -37,7 +37,7 @@ def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
     session = ctx.registry.live(params.session_id)
     permissions = session.permissions
     changed, rules = permissions.apply_location(_folder(session, params.working_directory))
-    location = _location(permissions.location)
+    location = _location(permissions.location_key)
     return LocationApplyResult(
         location_key=location.location_key,
         location_type=location.location_type,
@@ -51,12 +51,12 @@ def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
 async def add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
     """Store an approval for a location."""
     permissions = ctx.registry.live(params.session_id).permissions
-    await permissions.add_location_approval(params.location_key, Remembered(params.approval))
+    await permissions.add_location_approval(params.location_key, ApprovalRecord(params.approval))
     return SuccessResult()
 
 
 def _folder(session: Session, path: str) -> Path:
-    if session.permissions.grounds.place(path) is None:
+    if session.permissions.path_scope.resolve(path) is None:
         raise InvalidRequestError(f"invalid path {path[:200]!r}")
     return session.settings.cwd / path
 

@@ -18,8 +18,10 @@ from jumpseat_protocol.sessions import SessionParams
 
 def list_paths(ctx: Context, params: SessionParams) -> PermissionPathsResult:
     """Return the allowed folders, and the primary one."""
-    grounds = ctx.registry.live(params.session_id).permissions.grounds
-    return PermissionPathsResult(directories=[str(one) for one in grounds.folders()], primary=str(grounds.main))
+    path_scope = ctx.registry.live(params.session_id).permissions.path_scope
+    return PermissionPathsResult(
+        directories=[str(one) for one in path_scope.folders()], primary=str(path_scope.main_folder)
+    )
 
 
 def add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
@@ -29,7 +31,7 @@ def add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
         InvalidRequestError: there is no such folder.
     """
     session = ctx.registry.live(params.session_id)
-    added = session.permissions.grounds.added
+    added = session.permissions.path_scope.added_folders
     folder = folder_of(session, params.path)
     if folder not in added:
         added.append(folder)
@@ -43,21 +45,21 @@ def update_primary(ctx: Context, params: PermissionPathParams) -> SuccessResult:
         InvalidRequestError: there is no such folder.
     """
     session = ctx.registry.live(params.session_id)
-    session.permissions.grounds.primary = folder_of(session, params.path)
+    session.permissions.path_scope.primary = folder_of(session, params.path)
     return SuccessResult()
 
 
 def is_path_within_allowed_directories(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
     """Return whether a path is in an allowed folder, with symbolic links resolved."""
-    grounds = ctx.registry.live(params.session_id).permissions.grounds
-    place = grounds.place(params.path)
-    return PathAllowedResult(allowed=place is not None and grounds.holds(place))
+    path_scope = ctx.registry.live(params.session_id).permissions.path_scope
+    place = path_scope.resolve(params.path)
+    return PathAllowedResult(allowed=place is not None and path_scope.contains(place))
 
 
 def is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
     """Return whether a path is in the primary folder, with symbolic links resolved."""
-    grounds = ctx.registry.live(params.session_id).permissions.grounds
-    place, root = grounds.place(params.path), grounds.place(str(grounds.main))
+    path_scope = ctx.registry.live(params.session_id).permissions.path_scope
+    place, root = path_scope.resolve(params.path), path_scope.resolve(str(path_scope.main_folder))
     return PathAllowedResult(
         allowed=place is not None and root is not None and Path(place.real).is_relative_to(root.real)
     )
@@ -69,7 +71,7 @@ def folder_of(session: Session, path: str) -> Path:
     Raises:
         InvalidRequestError: there is no such folder.
     """
-    place = session.permissions.grounds.place(path)
+    place = session.permissions.path_scope.resolve(path)
     if place is None or not place.is_folder:
         raise InvalidRequestError(f"{path[:200]!r} is not a directory")
     return Path(place.given)

@@ -11,5 +11,5 @@ from jumpseat_protocol.server import SuccessResult
 
 def set_unrestricted_mode(ctx: Context, params: UnrestrictedUrlsParams) -> SuccessResult:
     """Allow or no longer allow calls to load from any host."""
-    ctx.registry.live(params.session_id).permissions.grounds.any_host = params.enabled
+    ctx.registry.live(params.session_id).permissions.path_scope.any_host = params.enabled
     return SuccessResult()

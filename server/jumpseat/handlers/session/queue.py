@@ -26,9 +26,9 @@ def _item_to_wire(item: QueueItem) -> dict[str, str]:
 
 def remove_most_recent(ctx: Context, params: SessionParams) -> RemovedResult:
     """Remove the item that was queued last."""
-    return RemovedResult(removed=ctx.registry.live(params.session_id).queue.forget_latest())
+    return RemovedResult(removed=ctx.registry.live(params.session_id).queue.remove_latest())
 
 
 def clear(ctx: Context, params: SessionParams) -> None:
     """Remove all queued items. The running prompt continues."""
-    ctx.registry.live(params.session_id).queue.forget_waiting()
+    ctx.registry.live(params.session_id).queue.clear_waiting()

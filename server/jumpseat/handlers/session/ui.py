@@ -57,7 +57,7 @@ def register_direct_auto_mode_switch_handler(ctx: Context, params: SessionParams
 def unregister_direct_auto_mode_switch_handler(ctx: Context, params: ReleaseInterestParams) -> UnregisteredResult:
     """Remove a registration; returns whether there was one with that handle."""
     session = ctx.registry.live(params.session_id)
-    return UnregisteredResult(unregistered=session.clients.drop_interest(params.handle, AUTO_MODE_SWITCH))
+    return UnregisteredResult(unregistered=session.clients.remove_interest(params.handle, AUTO_MODE_SWITCH))
 
 
 def handle_pending_sampling(ctx: Context, params: HandlePendingSamplingParams) -> SuccessResult:

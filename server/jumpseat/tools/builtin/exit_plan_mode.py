@@ -19,7 +19,7 @@ from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, T
 from jumpseat_protocol.callbacks import ExitPlanModeParams
 from jumpseat_protocol.events import PlanAction
 
-UNASKED: Final = "The user could not be asked about the plan. End your turn with the plan."
+AUTOMATIC_TRIGGERS: Final = "The user could not be asked about the plan. End your turn with the plan."
 
 
 NEXT: Final[Mapping[PlanAction, str]] = {
@@ -88,7 +88,7 @@ class PlanTools:
                 ),
             )
         except ClientCallError:
-            return failure(UNASKED)
+            return failure(AUTOMATIC_TRIGGERS)
         except StoreError as error:
             return failure(str(error))
         if not response.approved:

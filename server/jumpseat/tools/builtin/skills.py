@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.session.skill_calls import in_context, load
+from jumpseat.agent.session.skill_calls import load_skill, skill_context
 from jumpseat.agent.skills import Skill, Skills
 from jumpseat.errors import StoreError
 from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
@@ -73,7 +73,7 @@ class SkillTools:
         for name in names:
             try:
                 if name in known:
-                    yield in_context(known[name], self._skills.body(known[name]))
+                    yield skill_context(known[name], self._skills.body(known[name]))
                 else:
                     log.warning("session %s: its agent wants an unknown skill %r", self._session.id, name)
             except StoreError as error:
@@ -93,7 +93,7 @@ class SkillTools:
         if skill is None:
             return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
         try:
-            told = load(self._session, skill, "agent-invoked")
+            told = load_skill(self._session, skill, "agent-invoked")
         except StoreError as error:
             return failure(f"The skill {name!r} cannot be loaded: {error}.")
         return ToolOutcome(

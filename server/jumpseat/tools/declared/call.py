@@ -202,7 +202,7 @@ class Call:
         if opts.require_cmd_approval:
             said = await self._text_of("cmd_string")
             scope = canonical_json(self._view.args) if said is None else said
-        return Guard(in_person=not opts.allowed_in_yolo_mode, scope=scope)
+        return Guard(needs_person=not opts.allowed_in_yolo_mode, scope=scope)
 
     async def _wants_approval(self) -> bool:
         wanted = self._definition.opts.approval

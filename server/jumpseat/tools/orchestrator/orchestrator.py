@@ -382,7 +382,7 @@ class ToolOrchestrator:
         request = _to_ask(prepared.permission, call, permission)
         permissions = self._session.permissions
         # Before anything else: a hook, or a tool that needs no permission, goes by what is forbidden as well.
-        verdict = permissions.forbidden(prepared.permission, call.name)
+        verdict = permissions.denial_by_rule(prepared.permission, call.name)
         if verdict is None:
             if request is None:
                 return await prepared.run()
@@ -414,7 +414,7 @@ class ToolOrchestrator:
         prepared = await tool.prepare(ctx, ToolUseBlock(call.id, call.name, text, arguments))
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
-        elif (forbidden := self._session.permissions.forbidden(prepared.permission, call.name)) is not None:
+        elif (forbidden := self._session.permissions.denial_by_rule(prepared.permission, call.name)) is not None:
             outcome = await _refused(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
