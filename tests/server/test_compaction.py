@@ -190,7 +190,7 @@ async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_summed_
     # All that was said is in what was summed up, but for the middle of long texts.
     summed_up = provider.asked_for_summaries[-1]
     assert [text.split(" ")[0] for _, text in summed_up[:-1:2]] == ["one", "two", "three"]
-    assert "characters are left out here" in summed_up[0][1]
+    assert "characters omitted]" in summed_up[0][1]
 
 
 async def test_a_model_that_does_not_sum_up_costs_nothing_but_the_try(tmp_path: Path) -> None:

@@ -280,5 +280,5 @@ choices = ["gpt-4o"]
             warned = await server.wire.event("session.warning", session=created["sessionId"])
 
     assert warned["data"]["warningType"] == "capability"
-    assert "own/gpt-4o is not known to reason" in warned["data"]["message"]
+    assert "own/gpt-4o is not known to support reasoning" in warned["data"]["message"]
     assert provider.requests[0].json["reasoning_effort"] == "high"

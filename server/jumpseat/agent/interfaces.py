@@ -99,7 +99,7 @@ class ToolRunner(Protocol):
         """Discover new tools, and those mentioned in a prompt that is about to be sent."""
         ...
 
-    def in_words(self, prompt: str) -> str:
+    def expand_mentions(self, prompt: str) -> str:
         """Replace mentions of tools and groups, ``@{name}``, by words for the model."""
         ...
 

@@ -17,8 +17,8 @@ import anyio
 import httpx
 
 from jumpseat.adapters.transport.network import Proxies, tls_context
-from jumpseat.agent.conversation.attachments import PICTURE_BYTES
-from jumpseat.agent.conversation.media import HEAD_BYTES, picture_type
+from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
+from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
 from jumpseat.services.addresses import Guard
 from jumpseat.tools.web import Page, WebError
 from jumpseat_protocol.version import __version__
@@ -146,7 +146,7 @@ class DirectFetcher:
         if media_type and not _TEXTUAL.fullmatch(media_type) and media_type != "application/octet-stream":
             raise WebError(_binary(url, media_type))
         body = await self._body(url, response, self._max_bytes)
-        if (seen := picture_type(body[:HEAD_BYTES])) is not None:
+        if (seen := image_type(body[:HEAD_BYTES])) is not None:
             return Page(str(url), seen, picture=body)
         bom = next((name for mark, name in _BOMS if body.startswith(mark)), None)
         if bom is None and b"\0" in body[:8192] and "utf-16" not in kind.lower() and "utf-32" not in kind.lower():
@@ -158,8 +158,8 @@ class DirectFetcher:
         return Page(str(url), media_type, text)
 
     async def _picture(self, url: httpx.URL, media_type: str, response: httpx.Response) -> Page:
-        body = await self._body(url, response, PICTURE_BYTES)
-        seen = picture_type(body[:HEAD_BYTES])
+        body = await self._body(url, response, MAX_IMAGE_BYTES)
+        seen = image_type(body[:HEAD_BYTES])
         if seen is None:
             raise WebError(_binary(url, media_type))
         return Page(str(url), seen, picture=body)

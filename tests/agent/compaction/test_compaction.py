@@ -29,8 +29,8 @@ from jumpseat.agent.conversation.conversation import (
     MOST_PROMPT_CHARACTERS,
     Conversation,
     canonical_json,
-    compacted,
     last_prompt,
+    summary_text,
 )
 from jumpseat.agent.conversation.prompt import wrap_prompt
 from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest
@@ -75,7 +75,7 @@ def test_the_oldest_outputs_are_cut_first() -> None:
     assert len(text) < LONGEST_TEXT + 50
     assert text.startswith("aaa")
     assert text.endswith("aaa")
-    assert f"[{9000 - LONGEST_TEXT} characters are left out here.]" in text
+    assert f"[{9000 - LONGEST_TEXT} characters omitted]" in text
     assert second.results[0].text == "b" * 9000
     # The conversation itself is as it was.
     assert estimate(LONG) > estimate(short)
@@ -114,14 +114,14 @@ def test_what_does_not_fit_goes_from_the_oldest_on_and_what_is_left_can_be_sent(
 
 
 def test_the_summary_of_what_was_before_is_never_left_out() -> None:
-    earlier = says(compacted(["one"], "What was before. " * 300))
+    earlier = says(summary_text(["one"], "What was before. " * 300))
     kept = fitting([earlier, *LONG], estimate([earlier]) + 10)
     assert kept[0] == earlier
     assert kept[-1] == LONG[-1]
 
 
 def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
-    earlier = says(compacted(["one"], "What was before. " * 3000))
+    earlier = says(summary_text(["one"], "What was before. " * 3000))
     kept = fitting([earlier, *LONG], 3000)
     assert estimate(kept) <= 3000 + 500
     text = str(kept[0])
@@ -150,10 +150,10 @@ def test_long_prompts_and_arguments_are_cut_before_anything_is_left_out() -> Non
 
 
 def test_long_prompts_lose_their_middle_and_many_the_ones_between() -> None:
-    text = compacted(["x" * 20_000, *(f"{number} " + "y" * 7_000 for number in range(20)), "the last"], "sum")
+    text = summary_text(["x" * 20_000, *(f"{number} " + "y" * 7_000 for number in range(20)), "the last"], "sum")
     assert len(text) < MOST_PROMPT_CHARACTERS + 1000
-    assert "[12001 characters are left out here.]" in text
-    assert "[16 earlier messages are left out here.]" in text
+    assert "[12001 characters omitted]" in text
+    assert "[16 earlier messages omitted]" in text
     assert "19 yyy" in text
     assert last_prompt(text) == "the last"
     assert last_prompt("anything else") == "anything else"
@@ -188,7 +188,7 @@ def test_pictures_of_prompts_that_were_never_answered_do_not_pile_up() -> None:
         conversation.apply(events.UserMessage(content="look", message_id=ID, attachments=[picture] * 20))
     conversation.apply(events.UserMessage(content="never mind", message_id=ID))
     kept = sum_up(conversation, limit=32_000)
-    assert kept == [says(compacted(["one", *["look"] * 5, "never mind"], "sum"))]
+    assert kept == [says(summary_text(["one", *["look"] * 5, "never mind"], "sum"))]
 
 
 def test_a_summary_is_not_taken_for_a_prompt_without_an_answer() -> None:
@@ -234,11 +234,11 @@ def test_what_has_no_answer_yet_stays_as_it_is(newest: events.UserMessage) -> No
     conversation.apply(events.UserMessage(content="two", message_id=ID))
     conversation.apply(newest)
     before = conversation.messages()
-    assert sum_up(conversation) == [says(compacted(["one"], "sum")), *before[-2:]]
+    assert sum_up(conversation) == [says(summary_text(["one"], "sum")), *before[-2:]]
     # Once it is answered, it is of the past like all else.
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
     said = [one for one in ("one", "two", newest.content) if one != "from a hook"]
-    assert sum_up(conversation) == [says(compacted(said, "sum"))]
+    assert sum_up(conversation) == [says(summary_text(said, "sum"))]
 
 
 def test_a_plain_prompt_without_an_answer_is_part_of_what_is_summed_up() -> None:
@@ -246,11 +246,11 @@ def test_a_plain_prompt_without_an_answer_is_part_of_what_is_summed_up() -> None
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
     wrapped = wrap_prompt("two", [], "now", Path("/"), look=False)
     conversation.apply(events.UserMessage(content="two", message_id=ID, transformed_content=wrapped))
-    assert sum_up(conversation) == [says(compacted(["one", "two"], "sum"))]
+    assert sum_up(conversation) == [says(summary_text(["one", "two"], "sum"))]
 
 
 def test_a_summary_without_any_prompt_is_one_all_the_same() -> None:
-    assert "<user_message>" not in compacted([], "sum")
+    assert "<user_message>" not in summary_text([], "sum")
 
 
 def test_context_that_hooks_add_is_not_taken_for_what_the_user_said() -> None:
@@ -258,14 +258,14 @@ def test_context_that_hooks_add_is_not_taken_for_what_the_user_said() -> None:
     conversation.apply(events.UserMessage(content="from a hook", message_id=ID, source="hook"))
     conversation.apply(events.UserMessage(content="one", message_id=ID))
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    assert sum_up(conversation) == [says(compacted(["one"], "sum"))]
+    assert sum_up(conversation) == [says(summary_text(["one"], "sum"))]
     assert conversation.compactions == 1
 
 
 def test_a_log_without_the_beginning_of_a_compaction_is_summed_up_to_its_end() -> None:
     conversation = prompts("one")
     conversation.apply(events.SessionCompactionComplete(success=True, summary_content="sum", checkpoint_number=4))
-    assert conversation.messages() == [says(compacted(["one"], "sum"))]
+    assert conversation.messages() == [says(summary_text(["one"], "sum"))]
     assert conversation.checkpoint == 4
 
 
@@ -275,7 +275,7 @@ def test_a_compaction_that_failed_leaves_nothing_behind() -> None:
     conversation.apply(events.SessionCompactionComplete(success=False, error="no"))
     conversation.apply(events.UserMessage(content="two", message_id=ID))
     conversation.apply(events.SessionCompactionComplete(success=True, summary_content="sum"))
-    assert conversation.messages() == [says(compacted(["one", "two"], "sum"))]
+    assert conversation.messages() == [says(summary_text(["one", "two"], "sum"))]
 
 
 def test_a_session_says_of_the_thresholds_what_it_will() -> None:

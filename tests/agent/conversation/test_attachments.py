@@ -1,4 +1,4 @@
-"""What is written down of attachments: names for all, and the content of pictures."""
+"""Attachments in the log: names for all, and the content of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jumpseat.agent.conversation import attachments
-from jumpseat.agent.conversation.attachments import as_logged
+from jumpseat.agent.conversation.attachments import complete_attachments
 
 pytestmark = pytest.mark.anyio
 
@@ -30,17 +30,17 @@ def shown(content: bytes, mime_type: str) -> dict[str, str]:
         (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
     ],
 )
-async def test_a_picture_comes_with_its_content_whatever_it_is_called(
+async def test_an_image_is_logged_with_its_content_whatever_its_name(
     tmp_path: Path, content: bytes, mime_type: str
 ) -> None:
     (tmp_path / "notes.txt").write_bytes(content)
     item = {"type": "file", "path": "notes.txt", "displayName": "Notes"}
-    assert await as_logged([item], tmp_path) == [{**item, "image": shown(content, mime_type)}]
+    assert await complete_attachments([item], tmp_path) == [{**item, "image": shown(content, mime_type)}]
 
 
-async def test_what_is_no_picture_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attachments, "PICTURE_BYTES", len(PNG))
-    (tmp_path / "text.png").write_text("no picture")
+async def test_other_files_are_logged_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attachments, "MAX_IMAGE_BYTES", len(PNG))
+    (tmp_path / "text.png").write_text("not an image")
     (tmp_path / "large.png").write_bytes(PNG + b"!")
     (tmp_path / "small.png").write_bytes(PNG)
     os.mkfifo(tmp_path / "pipe.png")
@@ -48,7 +48,7 @@ async def test_what_is_no_picture_stays_as_it_is(tmp_path: Path, monkeypatch: py
     others: list[dict[str, Any]] = [{"type": "file", "path": path, "displayName": "x"} for path in paths]
     others += [{"type": "directory", "path": "small.png", "displayName": "x"}, {"path": "small.png"}]
     picture = {"type": "file", "path": "small.png", "displayName": "x"}
-    seen = await as_logged([*others, picture], tmp_path)
+    seen = await complete_attachments([*others, picture], tmp_path)
     assert seen == [*others, {**picture, "image": shown(PNG, "image/png")}]
 
 
@@ -63,12 +63,12 @@ async def test_what_is_no_picture_stays_as_it_is(tmp_path: Path, monkeypatch: py
         ({"type": "selection", "filePath": "/a/b.py", "text": "x"}, "b.py"),
     ],
 )
-async def test_what_a_client_has_not_named_is_named_by_its_path(
+async def test_an_attachment_without_a_name_is_named_by_its_path(
     tmp_path: Path, item: dict[str, Any], name: str
 ) -> None:
-    assert await as_logged([item], tmp_path) == [{**item, "displayName": name}]
+    assert await complete_attachments([item], tmp_path) == [{**item, "displayName": name}]
 
 
-async def test_what_needs_no_name_gets_none(tmp_path: Path) -> None:
+async def test_attachments_without_a_path_get_no_name(tmp_path: Path) -> None:
     others: list[dict[str, Any]] = [{"type": "blob", "data": "AA", "mimeType": "image/png"}, {"type": "x"}, {}]
-    assert await as_logged(others, tmp_path) == others
+    assert await complete_attachments(others, tmp_path) == others

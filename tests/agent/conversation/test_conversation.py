@@ -1,4 +1,4 @@
-"""The conversation as a function of the events, live and replayed from a log."""
+"""The conversation as a function of the events, both live and replayed from a log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.sessions import make_session
 ID = "00000000-0000-4000-8000-000000000000"
 NOW = "2026-01-01T00:00:00.000Z"
 
-# Texts a model may write for arguments; all of them must come back to it as they are.
+# Texts a model may write as arguments; each must be sent back to it unchanged.
 ARGUMENT_TEXTS = [
     "{}",
     "",
@@ -61,7 +61,7 @@ def user(text: str, **fields: object) -> events.UserMessage:
 
 
 def answer(message: AssistantMessage) -> events.AssistantMessage:
-    """The event that the loop makes of an answer."""
+    """Return the event that the loop emits for an answer."""
     requests: list[events.ToolRequest] = []
     for call in message.tool_uses():
         arguments = call.arguments if call.arguments is not None else {}
@@ -104,7 +104,7 @@ def built(*payloads: events.EventPayload) -> Conversation:
 
 
 def replayed(*payloads: events.EventPayload) -> Conversation:
-    """What a process that reads the log makes of the same events."""
+    """Return the conversation built from the same events after encoding and decoding them."""
     conversation = Conversation()
     for payload in payloads:
         record = orjson.loads(events.Event(ID, NOW, None, payload).encode())
@@ -120,7 +120,7 @@ def interrupted(call_id: str) -> ToolResultBlock:
     return ToolResultBlock(call_id, "add", INTERRUPTED, is_error=True)
 
 
-def test_a_prompt_and_its_answer_become_two_messages_with_the_text_that_went_to_the_model() -> None:
+def test_a_prompt_and_its_answer_become_two_messages_with_the_text_sent_to_the_model() -> None:
     told = user("Hi", transformed_content="<date/>\n\nHi")
 
     assert messages(told, answer(AssistantMessage([TextBlock(" Hello.\n")]))) == [
@@ -131,7 +131,7 @@ def test_a_prompt_and_its_answer_become_two_messages_with_the_text_that_went_to_
 
 
 @pytest.mark.parametrize("order", [["1", "2", "3"], ["3", "1", "2"], ["2", "3", "1"]])
-def test_results_stand_in_the_order_of_the_calls_whatever_finished_first(order: list[str]) -> None:
+def test_results_have_the_order_of_the_calls_whichever_finished_first(order: list[str]) -> None:
     said = AssistantMessage([call("1"), call("2"), call("3")])
 
     assert messages(user("go"), answer(said), *(done(one, f"r{one}") for one in order)) == [
@@ -141,7 +141,7 @@ def test_results_stand_in_the_order_of_the_calls_whatever_finished_first(order: 
     ]
 
 
-def test_calls_without_a_result_get_the_text_for_interrupted_calls() -> None:
+def test_a_call_without_a_result_gets_the_text_for_interrupted_calls() -> None:
     said = AssistantMessage([TextBlock("Let me see."), call("1"), call("2")])
     conversation = built(user("go"), answer(said), done("2"))
 
@@ -161,7 +161,7 @@ def test_only_calls_of_the_last_answer_are_open() -> None:
     assert built(user("go"), answer(AssistantMessage([call("1")])), answer(later)).open_calls() == []
 
 
-def test_an_id_that_comes_again_in_a_later_answer_gets_the_later_result() -> None:
+def test_an_id_reused_in_a_later_answer_gets_the_later_result() -> None:
     said = AssistantMessage([call("call_0")])
 
     assert messages(answer(said), done("call_0", "one"), answer(said), done("call_0", "two")) == [
@@ -172,7 +172,7 @@ def test_an_id_that_comes_again_in_a_later_answer_gets_the_later_result() -> Non
     ]
 
 
-def test_the_result_of_an_id_that_was_left_open_before_goes_to_the_later_call() -> None:
+def test_a_result_goes_to_the_latest_open_call_with_its_id() -> None:
     said = AssistantMessage([call("call_0")])
 
     assert messages(answer(said), answer(said), done("call_0", "two")) == [
@@ -194,7 +194,7 @@ def test_an_id_used_twice_in_one_answer_keeps_both_results() -> None:
     ]
 
 
-def test_a_second_result_of_a_call_and_one_of_no_call_change_nothing() -> None:
+def test_a_second_result_and_one_for_an_unknown_call_change_nothing() -> None:
     said = AssistantMessage([call("1")])
 
     assert messages(answer(said), done("1", "first"), done("1", "second"), done("nobody")) == [
@@ -203,14 +203,14 @@ def test_a_second_result_of_a_call_and_one_of_no_call_change_nothing() -> None:
     ]
 
 
-def test_an_empty_answer_is_no_message() -> None:
+def test_an_empty_answer_adds_no_message() -> None:
     conversation = built(user("go"), answer(AssistantMessage([])), answer(AssistantMessage([TextBlock("")])))
 
     assert conversation.messages() == [UserMessage([TextBlock("go")])]
     assert len(conversation) == 1
 
 
-def test_a_failed_call_tells_the_model_its_result_where_it_has_one_and_its_error_where_not() -> None:
+def test_the_model_gets_the_result_of_a_failed_call_or_else_its_error() -> None:
     both = events.ToolExecutionComplete(
         tool_call_id="2",
         success=False,
@@ -229,7 +229,7 @@ def test_a_failed_call_tells_the_model_its_result_where_it_has_one_and_its_error
     )
 
 
-def test_images_of_a_result_reach_the_model_and_resources_do_not() -> None:
+def test_images_in_a_result_reach_the_model_and_resources_do_not() -> None:
     complete = events.ToolExecutionComplete(
         tool_call_id="1",
         success=True,
@@ -251,7 +251,7 @@ def test_images_of_a_result_reach_the_model_and_resources_do_not() -> None:
     )
 
 
-def test_pictures_among_the_files_become_images() -> None:
+def test_attached_image_files_become_images() -> None:
     image = {"data": "AAAA", "mimeType": "image/png"}
     attachments: list[dict[str, object]] = [
         {"type": "file", "path": "/tmp/a.png", "image": image},
@@ -271,7 +271,7 @@ def test_pictures_among_the_files_become_images() -> None:
     ]
 
 
-def test_blobs_become_images_and_documents_and_other_attachments_are_part_of_the_text() -> None:
+def test_blobs_become_images_and_documents() -> None:
     attachments = [
         {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"},
         {"type": "blob", "data": "BBBB", "mimeType": "application/pdf", "displayName": "b.pdf"},
@@ -297,7 +297,7 @@ def test_blobs_become_images_and_documents_and_other_attachments_are_part_of_the
     ]
 
 
-def test_what_only_its_provider_understands_is_kept_for_it() -> None:
+def test_provider_specific_data_is_kept() -> None:
     said = AssistantMessage(
         [
             ReasoningBlock("signed", "anthropic", {"signature": "U0k="}),
@@ -312,13 +312,13 @@ def test_what_only_its_provider_understands_is_kept_for_it() -> None:
     assert messages(answer(said), done("1")) == [said, ToolMessage([result("1")])]
 
 
-def test_reasoning_that_no_provider_needs_back_is_not_sent_again() -> None:
+def test_unsigned_reasoning_is_not_sent_again() -> None:
     said = AssistantMessage([ReasoningBlock("Hm.", "openai"), TextBlock("So.")])
 
     assert messages(answer(said)) == [AssistantMessage([TextBlock("So.")])]
 
 
-def test_an_answer_keeps_the_order_of_its_blocks_and_what_its_provider_ran_itself() -> None:
+def test_an_answer_keeps_the_order_of_its_blocks_and_hosted_tool_calls() -> None:
     cited = Citation("web_search_result", "https://a.example", "A", "quoted", 0, 5, "anthropic", {"index": "x"})
     said = AssistantMessage(
         [
@@ -338,7 +338,7 @@ def test_an_answer_keeps_the_order_of_its_blocks_and_what_its_provider_ran_itsel
     assert messages(user("go"), answer(said))[1] == said
 
 
-def test_an_answer_logged_by_an_older_server_keeps_its_reasoning_before_its_text() -> None:
+def test_reasoning_in_a_log_of_an_older_server_precedes_the_text() -> None:
     logged = events.AssistantMessage(
         message_id=ID,
         content="So.",
@@ -368,7 +368,7 @@ def test_an_answer_logged_by_an_older_server_keeps_its_reasoning_before_its_text
         [{"type": "hosted_tool_use", "input": 3}],
     ],
 )
-def test_a_list_of_blocks_that_is_wrong_loses_neither_text_nor_calls(kept: list[JsonObject]) -> None:
+def test_an_invalid_list_of_blocks_loses_neither_text_nor_calls(kept: list[JsonObject]) -> None:
     logged = events.AssistantMessage(
         message_id=ID,
         content="So it is.",
@@ -382,7 +382,7 @@ def test_a_list_of_blocks_that_is_wrong_loses_neither_text_nor_calls(kept: list[
     assert [use.id for use in said.tool_uses()] == ["1"]
 
 
-def test_events_that_are_no_part_of_the_conversation_change_nothing() -> None:
+def test_other_events_change_nothing() -> None:
     assert (
         messages(
             events.TurnStart(turn_id="0"),
@@ -415,7 +415,7 @@ def test_a_replayed_conversation_equals_the_live_one(seed: int) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_log_of_a_session_replays_to_what_its_model_was_sent(tasks: TaskGroup) -> None:
+async def test_replaying_the_log_of_a_session_yields_the_messages_sent_to_its_model(tasks: TaskGroup) -> None:
     calls = [{"id": f"c{number}", "name": "add", "arguments": text} for number, text in enumerate(ARGUMENT_TEXTS)]
     made = make_session(
         tasks, script=[{"reasoning": "Hm.", "text": " First:", "tool_calls": calls}, {"text": "Sorry. "}]
@@ -434,7 +434,7 @@ async def test_the_log_of_a_session_replays_to_what_its_model_was_sent(tasks: Ta
 
 
 def _some_events(chance: random.Random) -> list[events.EventPayload]:
-    """Prompts, answers and results as they may come, with calls left open and ids used again."""
+    """Return random prompts, answers and results, including open calls and reused ids."""
     texts = ["", "Hi", " leading and trailing \n", "é🙂\u2028", "a\0b\tc", "</reminder>", "\\ud83d"]
     out: list[events.EventPayload] = []
     for _ in range(chance.randint(1, 4)):

@@ -1,4 +1,4 @@
-"""As what attached bytes reach a model: it must not be what a provider refuses, now and in every later turn."""
+"""The blocks sent to models for attached bytes: none that a provider would reject in every later turn."""
 
 from __future__ import annotations
 
@@ -40,13 +40,11 @@ UNKNOWN = encoded(b"something else")
         ("@@", "image/tiff", TextBlock("[a: an image of type image/tiff, which cannot be shown to you]")),
     ],
 )
-def test_bytes_are_what_they_begin_with_whatever_they_are_said_to_be(
-    data: str, mime_type: str, expected: UserBlock
-) -> None:
+def test_the_type_of_an_image_is_sniffed_from_its_content(data: str, mime_type: str, expected: UserBlock) -> None:
     assert user_block(data, mime_type, "a") == expected
 
 
-def test_a_picture_in_a_result_that_no_model_takes_is_told_in_words() -> None:
+def test_an_unsupported_image_in_a_result_is_replaced_by_a_note() -> None:
     conversation = Conversation()
     request = events.ToolRequest(tool_call_id="c", name="draw", arguments={})
     conversation.apply(events.AssistantMessage(message_id="m", content="", tool_requests=[request]))

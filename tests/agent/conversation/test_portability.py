@@ -1,4 +1,4 @@
-"""What of a conversation another provider cannot be given as it was."""
+"""Content of a conversation that another provider cannot receive unchanged."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ SAID: list[Message] = [
 ]
 
 
-def test_a_conversation_goes_back_to_the_provider_that_made_it_as_it_was() -> None:
+def test_a_conversation_returns_unchanged_to_its_own_provider() -> None:
     found = check_portability(SAID, "anthropic")
 
     assert not found
     assert found == Portability()
 
 
-def test_what_is_foreign_is_counted_once_each() -> None:
+def test_foreign_blocks_are_counted() -> None:
     found = check_portability(SAID, "openai")
 
     assert found == Portability(reasoning=1, hosted_tools=("web_search",), citations=1, signatures=1)
 
 
-def test_images_count_where_the_model_has_no_vision() -> None:
+def test_images_are_counted_for_a_model_without_vision() -> None:
     assert check_portability(SAID, "anthropic", vision=False) == Portability(images=2)
 
 
-def test_the_user_is_told_what_is_rewritten_and_what_is_left_out() -> None:
+def test_the_warning_names_what_is_rewritten_and_what_is_left_out() -> None:
     found = Portability(reasoning=1, hosted_tools=("web_search", "bash"), citations=3, images=2)
 
     assert found.sentence("gpt-5") == (
-        "The conversation cannot go to gpt-5 as it was. Sent as plain text: what another provider's web_search,"
-        " bash did. Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."
+        "Parts of the conversation cannot be sent to gpt-5 unchanged. Sent as plain text: calls of another"
+        " provider's web_search, bash. Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."
     )

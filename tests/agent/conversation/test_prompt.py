@@ -1,4 +1,4 @@
-"""What a prompt becomes before it goes to the model. The blank lines are fixed by recorded conversations."""
+"""The text sent to the model for a prompt. Recorded conversations fix its blank lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wrapped(prompt: str, *attachments: dict[str, Any], cwd: Path = Path("/projec
 
 
 def tagged(cwd: Path, **attachment: Any) -> str:
-    """The line on one attachment."""
+    """Return the line for one attachment."""
     text = wrapped("Look", {"type": "file", **attachment}, cwd=cwd)
     head, tail = f"{DATE}\n\nLook\n\n{REMINDER}\n\n<tagged_files>\n", "\n</tagged_files>"
     assert text.startswith(head)
@@ -42,17 +42,17 @@ def tagged(cwd: Path, **attachment: Any) -> str:
     return text[len(head) : -len(tail)]
 
 
-def test_a_plain_prompt_has_its_date_before_and_a_reminder_after() -> None:
+def test_a_prompt_stands_between_the_date_and_a_reminder() -> None:
     assert wrapped("  Hi\n\nyou ") == f"{DATE}\n\n  Hi\n\nyou \n\n{REMINDER}"
 
 
-def test_the_reminder_is_one_block_that_recorders_strip() -> None:
+def test_the_reminder_is_a_single_line_in_a_tag_that_recorders_strip() -> None:
     assert REMINDER.startswith("<reminder>")
     assert REMINDER.endswith("</reminder>")
     assert "\n" not in REMINDER
 
 
-def test_without_the_blocks_that_are_stripped_four_newlines_stand_before_the_files(tmp_path: Path) -> None:
+def test_four_newlines_precede_the_files_once_recorders_have_stripped_their_blocks(tmp_path: Path) -> None:
     (tmp_path / "attached.txt").write_text("one line\n")
     path = str(tmp_path / "attached.txt")
 
@@ -63,7 +63,7 @@ def test_without_the_blocks_that_are_stripped_four_newlines_stand_before_the_fil
     )
 
 
-def test_a_selection_stands_before_the_date_and_counts_lines_from_one() -> None:
+def test_a_selection_precedes_the_date_and_counts_lines_from_one() -> None:
     assert wrapped("Explain", SELECTION) == (
         "<ide_selection>\nThe user has the following text selected in their IDE."
         " This may or may not be related to their request.\n"
@@ -72,20 +72,20 @@ def test_a_selection_stands_before_the_date_and_counts_lines_from_one() -> None:
     )
 
 
-def test_a_selection_without_a_place_is_shown_without_a_line() -> None:
+def test_a_selection_without_a_position_is_shown_without_a_line() -> None:
     bare = {"type": "selection", "filePath": "/a/b.py", "text": "x", "selection": "all"}
 
     assert "File: b.py\n```\nx\n```" in wrapped("Explain", bare)
 
 
-def test_references_stand_last() -> None:
+def test_references_come_last() -> None:
     assert wrapped("Fix it", ISSUE).endswith(
         f"{REMINDER}\n\n<github_references>\n#1234 - Add E2E attachment coverage [issue] [open]"
         " (https://github.com/github/copilot-sdk/issues/1234)\n</github_references>"
     )
 
 
-def test_all_parts_come_in_their_order_with_one_blank_line_between(tmp_path: Path) -> None:
+def test_all_parts_come_in_order_separated_by_blank_lines(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b.txt").write_text("1\n2")
     text = wrapped(
@@ -116,14 +116,14 @@ def test_lines_of_a_file_are_counted(tmp_path: Path, content: bytes, lines: int)
     assert tagged(tmp_path, path="f") == f"* f ({lines} lines)"
 
 
-def test_a_range_of_lines_is_told(tmp_path: Path) -> None:
+def test_a_range_of_lines_is_named(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("1\n2\n3\n")
 
     assert tagged(tmp_path, path="f", lineRange={"start": 1, "end": 1}) == "* f (line 1 of 3 lines)"
     assert tagged(tmp_path, path="f", lineRange={"start": 2, "end": 3}) == "* f (lines 2-3 of 3 lines)"
 
 
-def test_a_directory_is_told_with_its_number_of_entries(tmp_path: Path) -> None:
+def test_a_directory_is_listed_with_its_number_of_entries(tmp_path: Path) -> None:
     (tmp_path / "d" / "e").mkdir(parents=True)
 
     assert tagged(tmp_path, type="directory", path="d") == "* d (1 items)"
@@ -131,24 +131,24 @@ def test_a_directory_is_told_with_its_number_of_entries(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "directory"])
 @pytest.mark.parametrize("path", ["missing", "f/inside", "x" * 300])
-def test_what_cannot_be_read_is_named_all_the_same(tmp_path: Path, kind: str, path: str) -> None:
+def test_an_unreadable_attachment_is_still_named(tmp_path: Path, kind: str, path: str) -> None:
     (tmp_path / "f").write_text("")
 
     assert tagged(tmp_path, type=kind, path=path) == f"* {path}"
 
 
-def test_a_directory_as_a_file_and_a_file_as_a_directory_are_named_all_the_same(tmp_path: Path) -> None:
+def test_a_directory_attached_as_a_file_and_the_reverse_are_still_named(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
 
     assert tagged(tmp_path, path=".") == "* ."
     assert tagged(tmp_path, type="directory", path="f") == "* f"
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     assert tagged(tmp_path, path="pipe") == "* pipe"
 
 
-def test_attachments_without_a_path_are_left_out() -> None:
+def test_attachments_without_a_path_are_omitted() -> None:
     assert wrapped("Hi", {"type": "file"}, {"type": "directory", "path": 7}) == wrapped("Hi")

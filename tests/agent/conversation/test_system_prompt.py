@@ -1,4 +1,4 @@
-"""The system message: what is in it by default and what clients may make of it."""
+"""The system message: its default sections, and the edits of clients."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def customized(**sections: dict[str, str]) -> str:
 
 
 def joined(**changed: str) -> str:
-    """The default message with the texts of some sections changed; an empty one is left out."""
+    """Return the default message with the texts of some sections replaced; empty sections are left out."""
     return "\n\n".join(text for text in {**DEFAULT_TEXTS, **changed}.values() if text)
 
 
-def test_the_sections_are_those_of_the_sdk_in_its_order() -> None:
+def test_the_sections_are_those_of_the_sdk_in_the_same_order() -> None:
     assert list(SECTIONS) == [
         "preamble",
         "tone",
@@ -50,7 +50,7 @@ def test_the_sections_are_those_of_the_sdk_in_its_order() -> None:
     assert all(DEFAULT_TEXTS[name] for name in EDITABLE)
 
 
-def test_the_default_message_is_its_sections_with_a_blank_line_between() -> None:
+def test_the_default_message_is_its_sections_separated_by_blank_lines() -> None:
     assert made() == joined()
     assert "\n\n\n" not in made()
 
@@ -70,7 +70,7 @@ def test_content_is_appended_verbatim() -> None:
 
 
 @pytest.mark.parametrize("content", ["You are a pirate.", "  \n a\n\n\nb ", ""])
-def test_a_replaced_message_is_the_content_and_nothing_else(content: str) -> None:
+def test_a_replaced_message_is_the_content_alone(content: str) -> None:
     assert made(mode="replace", content=content) == content
     assert made(mode="replace", content=content, sections={"tone": {"action": "append", "content": "x"}}) == content
 
@@ -94,24 +94,24 @@ def test_text_can_be_put_before_and_after_a_section(name: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["append", "prepend", "replace"])
-def test_a_section_that_is_empty_can_be_filled(action: str) -> None:
+def test_an_empty_section_can_be_filled(action: str) -> None:
     assert customized(custom_instructions={"action": action, "content": "Mine."}) == joined(
         custom_instructions="Mine."
     )
 
 
 @pytest.mark.parametrize("action", ["preserve", "transform"])
-def test_preserve_and_transform_leave_a_section_as_it_is(action: str) -> None:
+def test_preserve_and_transform_leave_a_section_unchanged(action: str) -> None:
     assert customized(tone={"action": action, "content": "Mine."}) == joined()
 
 
-def test_content_goes_after_the_sections_of_a_customized_message() -> None:
+def test_content_follows_the_sections_of_a_customized_message() -> None:
     sections = {"tone": {"action": "remove"}}
 
     assert made(mode="customize", sections=sections, content="The end.") == f"{joined(tone='')}\n\nThe end."
 
 
-def test_sections_count_in_customized_messages_only() -> None:
+def test_edits_of_sections_apply_in_customize_mode_only() -> None:
     assert made(mode="append", sections={"tone": {"action": "remove"}}) == joined()
 
 
@@ -120,12 +120,12 @@ def test_the_content_of_an_unknown_section_comes_last(action: str) -> None:
     assert customized(of_tomorrow={"action": action, "content": "Mine."}) == f"{joined()}\n\nMine."
 
 
-def test_removing_or_keeping_an_unknown_section_changes_nothing() -> None:
+def test_removing_or_preserving_an_unknown_section_changes_nothing() -> None:
     assert customized(of_tomorrow={"action": "remove"}) == joined()
     assert customized(of_tomorrow={"action": "preserve"}) == joined()
 
 
-def test_identity_stands_for_the_preamble_and_what_goes_with_it() -> None:
+def test_identity_is_a_group_of_three_sections() -> None:
     text, last = SECTIONS["preamble"], SECTIONS["tool_efficiency"]
     gone = {"preamble": "", "tone": "", "tool_efficiency": ""}
 
@@ -138,20 +138,20 @@ def test_identity_stands_for_the_preamble_and_what_goes_with_it() -> None:
 
 
 @pytest.mark.parametrize("kept", ["preamble", "tone", "tool_efficiency"])
-def test_a_preserved_section_stays_where_its_group_is_removed(kept: str) -> None:
+def test_a_preserved_section_remains_when_its_group_is_removed(kept: str) -> None:
     gone = {name: "" for name in ("preamble", "tone", "tool_efficiency") if name != kept}
 
     assert customized(**{"identity": {"action": "remove"}, kept: {"action": "preserve"}}) == joined(**gone)
 
 
-def test_a_preserved_section_stays_beside_what_its_group_is_replaced_by() -> None:
+def test_a_preserved_section_remains_beside_the_replacement_of_its_group() -> None:
     text = SECTIONS["preamble"]
     replaced = customized(identity={"action": "replace", "content": "I am me."}, preamble={"action": "preserve"})
 
     assert replaced == joined(preamble=f"{text}\nI am me.", tone="", tool_efficiency="")
 
 
-def test_edits_of_a_group_and_of_its_members_do_not_depend_on_their_order() -> None:
+def test_the_order_of_edits_of_a_group_and_its_members_does_not_matter() -> None:
     group: dict[str, Any] = {"identity": {"action": "replace", "content": "I am me."}}
     member: dict[str, Any] = {"tone": {"action": "append", "content": "More."}}
     expected = joined(preamble="I am me.", tone="More.", tool_efficiency="")
@@ -159,7 +159,7 @@ def test_edits_of_a_group_and_of_its_members_do_not_depend_on_their_order() -> N
     assert customized(**group, **member) == customized(**member, **group) == expected
 
 
-def test_a_group_is_rewritten_without_the_members_that_are_kept_or_rewritten_by_themselves() -> None:
+def test_a_group_is_transformed_without_members_that_are_preserved_or_transformed_by_name() -> None:
     edits = {"identity": "transform", "tone": "transform", "preamble": "preserve"}
     config = SystemMessageConfig.model_validate(
         {"mode": "customize", "sections": {name: {"action": action} for name, action in edits.items()}}
@@ -170,13 +170,13 @@ def test_a_group_is_rewritten_without_the_members_that_are_kept_or_rewritten_by_
     assert rewritten == joined(tool_efficiency="Quick.", tone="Loud.")
 
 
-def test_the_labels_of_the_environment_stand_in_that_section_only() -> None:
+def test_the_labels_of_the_environment_occur_in_that_section_only() -> None:
     labels = re.compile(r"Current working directory:|Operating System:", re.IGNORECASE)
 
     assert labels.findall(made()) == ["Current working directory:", "Operating System:"]
     assert not labels.search(customized(environment_context={"action": "remove"}))
 
 
-def test_the_tag_of_code_changes_stands_in_that_section_only() -> None:
+def test_the_tag_of_code_changes_occurs_in_that_section_only() -> None:
     assert made().count("<code_change_instructions>") == 1
     assert "code_change_instructions" not in customized(code_change_rules={"action": "remove"})

@@ -21,7 +21,7 @@ from jumpseat.agent.model import ToolSpec
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("éé", 1), ("🙂🙂", 2)])
-def test_text_counts_by_its_bytes(text: str, count: int) -> None:
+def test_a_text_is_estimated_by_its_bytes(text: str, count: int) -> None:
     assert tokens.of_text(text) == count
 
 
@@ -37,14 +37,14 @@ def test_text_counts_by_its_bytes(text: str, count: int) -> None:
         (ToolMessage([ToolResultBlock("id", "add", "a", images=[ImageBlock("A", "image/png")] * 2)]), 2004),
     ],
 )
-def test_a_message_costs_its_blocks_and_a_little(message: Message, count: int) -> None:
+def test_a_message_is_estimated_by_its_blocks_and_its_role(message: Message, count: int) -> None:
     assert tokens.of_message(message) == count
 
 
-def test_an_answer_costs_its_blocks() -> None:
+def test_an_answer_is_estimated_by_its_blocks() -> None:
     assert tokens.of_answer(AssistantMessage([TextBlock("abcde"), ToolUseBlock("i", "add", "", {})])) == 3
 
 
-def test_tools_cost_what_describes_them() -> None:
+def test_tools_are_estimated_by_their_definitions() -> None:
     assert tokens.of_tools([]) == 0
     assert tokens.of_tools([ToolSpec("add", "Add numbers", {"type": "object"})] * 2) == 2 * 8

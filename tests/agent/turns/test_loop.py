@@ -424,13 +424,13 @@ async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is
         await made.ask("?")
         told = [(one.warning_type, one.message) for one in made.client.payloads(events.SessionWarning)]
         windows = [one.token_limit for one in made.client.payloads(events.SessionUsageInfo)]
-        no_tools = "m is not known to call tools"
+        no_tools = "m is not known to support tool calls"
         assert told == [
             (
                 "capability",
-                f"{no_tools}, or to reason, with effort 'high' or any other. It was asked all the same.",
+                f"{no_tools} or reasoning (effort 'high'). The request was sent anyway.",
             ),
-            ("capability", f"{no_tools}. It was asked all the same."),
+            ("capability", f"{no_tools}. The request was sent anyway."),
         ]
         assert windows == [50_000] * 3
     assert [one.reasoning_effort for one in model.requests] == ["high", "high", None]
@@ -443,7 +443,7 @@ def test_images_that_are_sent_to_a_model_without_vision_are_told_of() -> None:
     picture = ImageBlock("AAAA", "image/png")
     for message in (UserMessage([picture]), ToolMessage([ToolResultBlock("c", "t", "", images=[picture])])):
         request = ModelRequest("m", "", [message])
-        assert check_capability(request, blind) == "m is not known to take images. It was asked all the same."
+        assert check_capability(request, blind) == "m is not known to support images. The request was sent anyway."
         assert check_capability(request, sees) == ""
         assert check_capability(request, ModelInfo("m")) == ""
         # Those that the user keeps from it are told of as left out.

@@ -90,7 +90,7 @@ async def test_images_are_known_by_their_content(tmp_path: Path, monkeypatch: py
             assert (await call(ctx, "view", path="x.dat")).images[0].mime_type == mime_type
         (tmp_path / "x.png").write_text("no image")
         assert (await call(ctx, "view", path="x.png")).text == "1. no image"
-        monkeypatch.setattr(view, "PICTURE_BYTES", 3)
+        monkeypatch.setattr(view, "MAX_IMAGE_BYTES", 3)
         too_large = await call(ctx, "view", path="x.dat")
     assert too_large.text == "Image x.dat is too large (16 bytes, at most 3). Make it smaller first."
 

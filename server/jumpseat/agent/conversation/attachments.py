@@ -1,8 +1,8 @@
-"""What is attached to a prompt, as it is written down with it: each with a name, pictures with their content.
+"""Complete the attachments of a prompt before it is logged: a name for each, the content of images.
 
-Typed SDKs cannot read the event of a prompt whose attachments have no names, though clients may leave them out.
-Pictures are shown to models that see. They go into the log because a client may remove its file as soon as the
-prompt has run, a screenshot say, and a resumed session must send what was sent before.
+Clients may omit the names, but typed SDKs cannot parse the event of a prompt without them. Images are stored in the
+log because a client may delete a file, such as a screenshot, as soon as the prompt has run, and a resumed session
+must send the same content again.
 """
 
 from __future__ import annotations
@@ -14,33 +14,36 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from jumpseat.agent.conversation.media import HEAD_BYTES, picture_type
+from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
 
-PICTURE_BYTES: Final = 10 * 1024 * 1024
-"""Larger ones are files like any other."""
-PATIENCE_S: Final = 5.0
-"""How long a prompt waits for the disk."""
+MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
+"""Larger images are treated like other files."""
+TIMEOUT_S: Final = 5.0
+"""The longest time that a prompt waits for the disk."""
 
 _PATHS: Final = {"file": "path", "directory": "path", "selection": "filePath"}
 
 
-async def as_logged(attachments: list[dict[str, Any]], cwd: Path) -> list[dict[str, Any]]:
-    """``attachments`` with a ``displayName`` each, and ``image: {data, mimeType}`` for files that are pictures."""
-    named = [_named(item) for item in attachments]
+async def complete_attachments(attachments: list[dict[str, Any]], cwd: Path) -> list[dict[str, Any]]:
+    """Add a ``displayName`` to each attachment, and ``image: {data, mimeType}`` to files that are images.
+
+    ``data`` is base64-encoded. Images that cannot be read in :data:`TIMEOUT_S` are left out.
+    """
+    named = [_add_name(item) for item in attachments]
     if any(item.get("type") == "file" for item in named):
-        with anyio.move_on_after(PATIENCE_S):
-            return await anyio.to_thread.run_sync(_with_pictures, named, cwd, abandon_on_cancel=True)
+        with anyio.move_on_after(TIMEOUT_S):
+            return await anyio.to_thread.run_sync(_add_images, named, cwd, abandon_on_cancel=True)
     return named
 
 
-def _named(item: dict[str, Any]) -> dict[str, Any]:
+def _add_name(item: dict[str, Any]) -> dict[str, Any]:
     path = item.get(_PATHS.get(str(item.get("type")), ""))
     if not isinstance(path, str) or isinstance(item.get("displayName"), str):
         return item
     return {**item, "displayName": Path(path).name or path}
 
 
-def _with_pictures(attachments: list[dict[str, Any]], cwd: Path) -> list[dict[str, Any]]:
+def _add_images(attachments: list[dict[str, Any]], cwd: Path) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     for item in attachments:
         image = _image(item, cwd)
@@ -53,16 +56,16 @@ def _image(item: dict[str, Any], cwd: Path) -> dict[str, str] | None:
         return None
     path = cwd / item["path"]
     try:
-        # A pipe must not be waited for.
-        if not path.is_file() or path.stat().st_size > PICTURE_BYTES:
+        # Reading a pipe could block for ever.
+        if not path.is_file() or path.stat().st_size > MAX_IMAGE_BYTES:
             return None
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
-            mime_type = picture_type(head)
+            mime_type = image_type(head)
             if mime_type is None:
                 return None
-            data = head + file.read(PICTURE_BYTES)
+            data = head + file.read(MAX_IMAGE_BYTES)
     except (OSError, ValueError):
-        # Missing, unreadable, or no path at all: the model is told of it as of any file.
+        # Missing, unreadable or an invalid path: the model gets the path, as of any file.
         return None
     return {"data": base64.b64encode(data).decode("ascii"), "mimeType": mime_type}

@@ -1,8 +1,7 @@
-"""The citations of an answer, in the form that clients know.
+"""Convert the citations of an answer to their wire form.
 
-The protocol names two providers, by whose form citations are known. Those of another form stay with their blocks
-(``provider_blocks``): clients check the name against a closed list, and would refuse the whole event for an unknown
-one.
+The protocol has a closed list of two providers, and clients reject a whole event that names another one. Citations
+in the format of other providers are therefore stored with their blocks only (``provider_blocks``).
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ LOCATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
     "page_location": ("page", "startPage", "endPage"),
     "content_block_location": ("block", "startBlock", "endBlock"),
 }
-"""Kinds of citations whose offsets are places in a document, and what the protocol calls these."""
+"""Kinds of citations whose offsets refer to a document, each with the protocol's type and names of the offsets."""
 
 
 def citations_of(message: AssistantMessage, resolved: ResolvedModel) -> Citations | None:
-    """What ``message``, an answer of that model, cites; ``None`` where that is nothing, or in a form of its own."""
+    """Return the citations of an answer; ``None`` if it has none or their format has no wire form."""
     if not any(isinstance(block, TextBlock) and block.citations for block in message.blocks):
         return None
     provider = resolved.model.capabilities(resolved.wire_name).citations
@@ -54,7 +53,7 @@ def citations_of(message: AssistantMessage, resolved: ResolvedModel) -> Citation
 
 
 def _span(citation: Citation, length: int) -> tuple[int, int]:
-    """Which part of its block a citation stands for: all of it, unless it says otherwise."""
+    """Return the range of its text block that a citation covers, by default the whole block."""
     start, end = citation.start, citation.end
     if citation.kind in LOCATIONS or start is None or end is None or not 0 <= start <= end <= length:
         return 0, length

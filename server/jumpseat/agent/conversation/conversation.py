@@ -1,8 +1,8 @@
 """The conversation as a pure function of the persisted events.
 
-Live sessions feed it event by event, resumed ones replay their log through it: the messages a model sees are the
-same either way. Whatever the events leave open (a call without a result, because the process was killed) is
-closed here with the text for interrupted calls, so that the sequence a provider gets is always valid.
+Live sessions apply each event as it is emitted, resumed ones replay their log: the model sees the same messages
+either way. A call without a result, because the process was killed, gets the result for interrupted calls, so that
+providers always receive a valid sequence.
 """
 
 from __future__ import annotations
@@ -26,8 +26,14 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation.media import IMAGE_TOKENS, not_shown, plain_type, shown_as, user_block
-from jumpseat.agent.conversation.prompt import is_plain
+from jumpseat.agent.conversation.media import (
+    IMAGE_TOKENS,
+    image_placeholder,
+    normalized_type,
+    sendable_image_type,
+    user_block,
+)
+from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat_protocol import events
 
@@ -36,26 +42,26 @@ INTERRUPTED: Final = "The execution of this tool, or a previous tool was interru
 SUMMARY_REQUEST: Final = (
     "Please create a detailed summary of the conversation so far. The history is being compacted"
 )
-"""How the model is asked for a summary; like the next text, in the words that the wire fixes."""
+"""The request for a summary. The wire fixes this text and the next one."""
 
 SUMMARISED: Final = "Some of the conversation history has been summarized to free up context."
 
 MOST_PROMPT_CHARACTERS: Final = 40_000
-"""Of all prompts in a conversation that was summed up; of models with small windows, fewer."""
+"""The most characters of earlier prompts kept beside a summary; fewer for models with small windows."""
 
 PROMPT_SHARE: Final = 0.15
-"""What of a window these may take, at about four characters to a token."""
+"""The share of the context window that these prompts may take, at four characters per token."""
 
 
 @dataclass(slots=True)
 class _Step:
-    """One message of the user or the model; with the model's, its calls and their results so far.
+    """A message of the user or the model, with the calls of a model's message and their results so far.
 
-    Results stand at the places of their calls: a model may use one id twice in an answer.
+    Results have the positions of their calls, since a model may use the same id twice in an answer.
     """
 
     message: UserMessage | AssistantMessage
-    # What the user said, as they said it; whether the model was told just that.
+    # The user's own text, and whether the message consists of nothing else.
     prompt: str | None = None
     bare: bool = False
     is_summary: bool = False
@@ -64,28 +70,28 @@ class _Step:
 
 
 class Conversation:
-    """Built by :meth:`apply`, read by :meth:`messages`."""
+    """The conversation of a session, built by :meth:`apply` and read by :meth:`messages`."""
 
     def __init__(self) -> None:
-        # How often it was compacted, and which checkpoint holds the last summary.
+        # The number of compactions, and the checkpoint that holds the last summary.
         self.compactions = 0
         self.checkpoint = 0
         self._steps: list[_Step] = []
-        # The prompts that are in the summary, oldest first.
+        # The prompts that the summary covers, oldest first.
         self._compacted_prompts: list[str] = []
-        # How many steps a compaction is about that has begun.
+        # The number of steps that a running compaction covers.
         self._compacting: int | None = None
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Take note of one persisted event; those that are not part of the conversation change nothing."""
+        """Apply one persisted event. Events that are not part of the conversation are ignored."""
         match payload:
             case events.UserMessage():
                 prompt = payload.content if payload.source is None else None
                 told = payload.transformed_content or payload.content
-                bare = prompt is not None and is_plain(told, prompt) and not payload.attachments
+                bare = prompt is not None and is_bare_prompt(told, prompt) and not payload.attachments
                 self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
             case events.AssistantMessage():
                 blocks = _assistant_blocks(payload)
@@ -108,16 +114,19 @@ class Conversation:
                 pass
 
     def messages(self) -> list[Message]:
-        """What to send to a model: every call is followed by its result, in the order of the calls."""
+        """Return the messages for a model. Each call is followed by its result, in the order of the calls."""
         return _messages(self._steps)
 
     def after_compaction(self, summary: str, limit: int | None) -> list[Message]:
-        """What :meth:`messages` will be once the compaction that has begun ends with ``summary``."""
+        """Return the :meth:`messages` that follow if the running compaction ends with ``summary``.
+
+        ``limit`` is the model's context window in tokens.
+        """
         return _messages(self._compacted(summary, limit)[0])
 
     @property
     def has_answers(self) -> bool:
-        """Whether the model has said anything since the last compaction: else there is nothing to sum up."""
+        """Whether there is an answer since the last compaction, and thus anything to summarize."""
         return any(isinstance(step.message, AssistantMessage) for step in self._steps)
 
     @property
@@ -125,17 +134,17 @@ class Conversation:
         return bool(self._steps) and self._steps[-1].is_summary
 
     def open_calls(self) -> list[ToolUseBlock]:
-        """Calls of the last assistant message that have no result yet."""
+        """Return the calls of the last assistant message that have no result yet."""
         for step in reversed(self._steps):
             if isinstance(step.message, AssistantMessage):
                 return [call for call, result in zip(step.calls, step.results, strict=True) if result is None]
         return []
 
     def _compacted(self, summary: str, limit: int | None) -> tuple[list[_Step], list[str]]:
-        """The steps with ``summary`` in the place of what was there when the compaction began, and the prompts that
-        are in none of them any more. ``limit`` is the model's context window, in tokens.
+        """Return the steps after compaction, and all prompts covered by the summary.
 
-        What has no answer yet stays as it is, unless it is nothing but a prompt that fits beside the summary.
+        ``summary`` replaces the steps that were present when the compaction began. Unanswered steps are kept unless
+        they consist of bare prompts that fit beside the summary. ``limit`` is the context window in tokens.
         """
         about = len(self._steps) if self._compacting is None else self._compacting
         room = _room(limit)
@@ -144,11 +153,11 @@ class Conversation:
             about = asked
         old, rest = self._steps[:about], self._steps[about:]
         prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
-        said = UserMessage([TextBlock(compacted(prompts, summary, room))])
+        said = UserMessage([TextBlock(summary_text(prompts, summary, room))])
         return [_Step(said, is_summary=True), *rest], prompts
 
     def _settle(self, payload: events.ToolExecutionComplete) -> None:
-        # From the end, because some providers use the same ids in every answer.
+        # Search from the end, because some providers reuse the same ids in every answer.
         for step in reversed(self._steps):
             for place, call in enumerate(step.calls):
                 if call.id == payload.tool_call_id and step.results[place] is None:
@@ -160,8 +169,10 @@ class Conversation:
 
 
 def _unanswered(steps: Sequence[_Step], room: int) -> int:
-    """From where on ``steps`` have no answer: the last prompt with what belongs to it, and those before it that fit
-    into ``room`` characters, in case they are of the same run.
+    """Return the index of the first unanswered step.
+
+    Unanswered are the last prompt with the steps that belong to it, and earlier prompts that fit into ``room``
+    characters, in case they are of the same run.
     """
     begin, size, has_prompt = len(steps), 0, False
     while begin and isinstance(steps[begin - 1].message, UserMessage) and not steps[begin - 1].is_summary:
@@ -186,13 +197,13 @@ def _messages(steps: Iterable[_Step]) -> list[Message]:
     return out
 
 
-def compacted(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_CHARACTERS) -> str:
-    """What stands for a conversation that was summed up: what the user said, and the summary of the rest.
+def summary_text(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_CHARACTERS) -> str:
+    """Return the message that replaces a compacted conversation: the user's prompts and a summary of the rest.
 
-    The form is fixed by the wire. Of prompts that have more than ``room`` characters (bytes, to be exact) together,
-    the first and the latest are kept, and of long ones the beginning and the end.
+    The wire fixes the form. If the prompts have more than ``room`` bytes in total, only the first and the latest
+    ones are included, and long ones lose their middle.
     """
-    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _kept(prompts, room))
+    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _select_prompts(prompts, room))
     return (
         f"{SUMMARISED}\n\n"
         "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
@@ -201,54 +212,54 @@ def compacted(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_CHAR
 
 
 def _room(limit: int | None) -> int:
-    """How many characters of prompts are kept beside a summary."""
+    """Return the number of bytes of prompts to keep beside a summary; ``limit`` is the window in tokens."""
     return MOST_PROMPT_CHARACTERS if limit is None else min(MOST_PROMPT_CHARACTERS, int(PROMPT_SHARE * limit * 4))
 
 
 def last_prompt(text: str) -> str:
-    """The last prompt in what stands for a conversation that was summed up; any other ``text`` as it is."""
+    """Return the last prompt in the message for a compacted conversation, and any other ``text`` unchanged."""
     if not text.startswith(SUMMARISED):
         return text
     said = text.partition("\n</user_message>\n\nHere is a summary of the prior context:\n")[0]
     return said.rpartition("<user_message>\n")[2]
 
 
-def _kept(prompts: Sequence[str], room: int) -> list[str]:
-    """The prompts that fit, each without its middle where it is long; one line stands for those left out."""
+def _select_prompts(prompts: Sequence[str], room: int) -> list[str]:
+    """Return the prompts that fit into ``room`` bytes, long ones shortened, with a note in place of the others."""
     if not prompts:
         return []
-    # The latest one counts most: it may be what is being worked on.
+    # The latest prompt gets the most room, since it may be the current task.
     longest = [room // 5] * (len(prompts) - 1) + [room // 2]
-    first, *others = [_in_bytes(one, most) for one, most in zip(prompts, longest, strict=True)]
+    first, *others = [_limit_bytes(one, most) for one, most in zip(prompts, longest, strict=True)]
     latest: list[str] = []
     room -= _size(first)
     while others and _size(others[-1]) <= room:
         room -= _size(others[-1])
         latest.insert(0, others.pop())
-    left_out = [f"[{len(others)} earlier messages are left out here.]"] if others else []
+    left_out = [f"[{len(others)} earlier messages omitted]"] if others else []
     return [first, *left_out, *latest]
 
 
 def _size(prompt: str) -> int:
-    """What a prompt takes, with the tags around it."""
+    """Return the size of a prompt and its tags in bytes."""
     return len(prompt.encode()) + len("<user_message>\n\n</user_message>\n")
 
 
-def _in_bytes(text: str, longest: int) -> str:
+def _limit_bytes(text: str, longest: int) -> str:
     size = len(text.encode())
     return text if size <= longest else shortened(text, longest * len(text) // size)
 
 
 def shortened(text: str, longest: int) -> str:
-    """``text`` without its middle where it has more than ``longest`` characters."""
+    """Replace the middle of a ``text`` with more than ``longest`` characters by a note."""
     if len(text) <= longest:
         return text
     head, tail = longest * 2 // 3, longest // 3
-    return f"{text[:head]}\n[{len(text) - head - tail} characters are left out here.]\n{text[len(text) - tail :]}"
+    return f"{text[:head]}\n[{len(text) - head - tail} characters omitted]\n{text[len(text) - tail :]}"
 
 
 def canonical_json(arguments: Any) -> str:
-    """Compact JSON in the key order given."""
+    """Encode ``arguments`` as compact JSON, keeping the order of keys."""
     return orjson.dumps(arguments).decode()
 
 
@@ -258,7 +269,7 @@ def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
         content = _content(attachment)
         data, mime_type = content.get("data"), content.get("mimeType")
         if not isinstance(data, str) or not isinstance(mime_type, str):
-            continue  # selections, and files that are no pictures, are part of the text
+            continue  # selections and files other than images are part of the text
         name = attachment.get("displayName") or attachment.get("path")
         name = name if isinstance(name, str) else None
         blocks.append(user_block(data, mime_type, name))
@@ -266,7 +277,7 @@ def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
 
 
 def _content(attachment: dict[str, Any]) -> dict[str, Any]:
-    """Where the bytes of an attachment stand, if it has any."""
+    """Return the object with the ``data`` and ``mimeType`` of an attachment; empty if it has no content."""
     match attachment:
         case {"type": "blob"}:
             return attachment
@@ -304,10 +315,10 @@ def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolRe
         for item in payload.result.binary_results_for_llm or []:
             if item.type != "image":
                 continue
-            if (shown := shown_as(item.data, item.mime_type)) is not None:
+            if (shown := sendable_image_type(item.data, item.mime_type)) is not None:
                 images.append(ImageBlock(item.data, shown, label=item.description))
             else:
-                note = not_shown(plain_type(item.mime_type), item.description)
+                note = image_placeholder(normalized_type(item.mime_type), item.description)
                 text = f"{text}\n{note}" if text else note
     else:
         text = payload.error.message if payload.error is not None else ""

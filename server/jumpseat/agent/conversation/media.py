@@ -1,7 +1,7 @@
-"""What attached bytes are, and as what models can be given them. Pure functions.
+"""Decide how attached bytes are sent to models. Pure functions.
 
-What goes into a conversation stays there: a picture that its provider refuses would fail every later turn too.
-Bytes are therefore what they begin with, whatever they are said to be.
+An image in a conversation is sent with every later turn: if the provider rejects it, all of them fail. Image types
+are therefore sniffed from the content; the declared type is not trusted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock
 
 HEAD_BYTES: Final = 12
 
-PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What all models with vision take."""
+IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""The image types that all models with vision accept."""
 
 OTHER_NAMES: Final[Mapping[str, str]] = {
     "image/jpg": "image/jpeg",
@@ -24,7 +24,7 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "image/x-png": "image/png",
 }
 
-_TEXTS: Final = frozenset(
+_TEXT_TYPES: Final = frozenset(
     {
         "application/ecmascript",
         "application/javascript",
@@ -42,11 +42,11 @@ _HEAD_CHARS: Final = HEAD_BYTES * 4 // 3
 
 
 IMAGE_TOKENS: Final = 1000
-"""What a picture or a file is taken for."""
+"""The estimated size of an image or a file, in tokens."""
 
 
-def picture_type(head: bytes) -> str | None:
-    """The media type of the formats that models take, by the first :data:`HEAD_BYTES`: extensions lie."""
+def image_type(head: bytes) -> str | None:
+    """Return the type of an image that models accept, given its first :data:`HEAD_BYTES`; ``None`` for others."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -58,35 +58,35 @@ def picture_type(head: bytes) -> str | None:
     return None
 
 
-def shown_as(data: str, mime_type: str) -> str | None:
-    """The media type under which models are shown base64 ``data`` as a picture, ``None`` where they are not."""
+def sendable_image_type(data: str, mime_type: str) -> str | None:
+    """Return the type under which base64-encoded ``data`` is sent as an image; ``None`` if it cannot be."""
     try:
         head = base64.b64decode(data[:_HEAD_CHARS])
     except (binascii.Error, ValueError):
         head = b""
-    told = plain_type(mime_type)
-    return picture_type(head) or (told if told in PICTURES and data else None)
+    declared = normalized_type(mime_type)
+    return image_type(head) or (declared if declared in IMAGE_TYPES and data else None)
 
 
-def plain_type(mime_type: str) -> str:
-    """A media type without parameters, in lower case, by its usual name."""
+def normalized_type(mime_type: str) -> str:
+    """Normalize a media type: no parameters, lower case, its registered name."""
     plain = mime_type.partition(";")[0].strip().lower()
     return OTHER_NAMES.get(plain, plain)
 
 
 def user_block(data: str, mime_type: str, name: str | None) -> TextBlock | ImageBlock | DocumentBlock:
-    """Attached bytes as a model is given them; of a picture that no model takes, that it is there."""
-    if (shown := shown_as(data, mime_type)) is not None:
+    """Return the block for base64-encoded ``data``: an image, a document, or a note for an unsupported image."""
+    if (shown := sendable_image_type(data, mime_type)) is not None:
         return ImageBlock(data, shown, label=name)
-    told = plain_type(mime_type)
-    if told in _TEXTS or told.endswith(("+json", "+xml")):
-        # Drawings among them: models read them as they are written.
+    declared = normalized_type(mime_type)
+    if declared in _TEXT_TYPES or declared.endswith(("+json", "+xml")):
+        # This includes SVG, which models read as text.
         return DocumentBlock(data, "text/plain", title=name)
-    if told.startswith("image/"):
-        return TextBlock(not_shown(told, name))
-    return DocumentBlock(data, told, title=name)
+    if declared.startswith("image/"):
+        return TextBlock(image_placeholder(declared, name))
+    return DocumentBlock(data, declared, title=name)
 
 
-def not_shown(mime_type: str, name: str | None) -> str:
-    """What a model is told in place of a picture."""
+def image_placeholder(mime_type: str, name: str | None) -> str:
+    """Return the text that replaces an unsupported image."""
     return f"[{name or 'image'}: an image of type {mime_type}, which cannot be shown to you]"

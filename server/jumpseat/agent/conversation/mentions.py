@@ -1,4 +1,4 @@
-"""``@{name}`` in a prompt: a tool or a group of tools that the user wants used."""
+"""Mentions in prompts: ``@{name}`` of a tool or group of tools that the user wants to be used."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MENTION: Final = re.compile(r"@\{([^{}\s]{1,100})\}")
 
 
 def mentions(text: str) -> list[str]:
-    """The names that are mentioned."""
+    """Return the mentioned names in order."""
     return _MENTION.findall(text) if "@{" in text else []
 
 
-def in_words(text: str, words: Callable[[str], str | None]) -> str:
-    """``text`` with its mentions in ``words``; a name that has none stays as it is."""
-    return _MENTION.sub(lambda match: words(match[1]) or match[0], text) if "@{" in text else text
+def expand_mentions(text: str, expansion: Callable[[str], str | None]) -> str:
+    """Replace each mention by the result of ``expansion`` for its name, unless that is ``None``."""
+    return _MENTION.sub(lambda match: expansion(match[1]) or match[0], text) if "@{" in text else text

@@ -1,8 +1,7 @@
-"""What of a conversation another provider cannot be given as it was.
+"""Find content that a model cannot receive unchanged, and features that it is known to lack.
 
-Adapters rewrite on their own what is not theirs: tools that a provider ran itself become sentences, signed and
-encrypted reasoning stays away, images stay away from models that see none. This says so beforehand; and what a
-model is asked for that it is known not to do.
+Adapters convert foreign content by themselves: hosted tool calls become text, signed and encrypted reasoning is
+omitted, and so are images for models without vision. The checks here allow a warning beforehand.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from jumpseat.agent.model import ModelInfo, ModelRequest
 
 @dataclass(frozen=True, slots=True)
 class Portability:
-    """How many blocks reach the model in another form, or not at all; false where all of them arrive.
+    """The numbers of blocks that are converted or omitted; false if there are none.
 
-    ``hosted_tools`` are the names of tools that another provider ran; ``signatures`` are those of tool calls.
+    ``hosted_tools`` are the names of tools run by another provider; ``signatures`` are those of tool calls.
     """
 
     reasoning: int = 0
@@ -42,23 +41,23 @@ class Portability:
         return self != Portability()
 
     def sentence(self, model: str) -> str:
-        """For the user."""
+        """Describe the changes to the user."""
         left_out = [
             _count(self.reasoning, "reasoning block"),
             _count(self.signatures, "signature of tool calls", "signatures of tool calls"),
             _count(self.citations, "citation"),
             _count(self.images, "image", "images") + (" (the model has no vision)" if self.images else ""),
         ]
-        text = f"The conversation cannot go to {model} as it was."
+        text = f"Parts of the conversation cannot be sent to {model} unchanged."
         if self.hosted_tools:
-            text += f" Sent as plain text: what another provider's {', '.join(self.hosted_tools)} did."
+            text += f" Sent as plain text: calls of another provider's {', '.join(self.hosted_tools)}."
         if any(left_out):
             text += f" Left out: {', '.join(part for part in left_out if part)}."
         return text
 
 
 def check_portability(messages: Iterable[Message], family: str, *, vision: bool = True) -> Portability:
-    """What a model of ``family``, the adapter family that marks its own blocks, cannot be given as it was."""
+    """Count the blocks that a model cannot receive unchanged; ``family`` is the ``provider`` of its own blocks."""
     reasoning = citations = signatures = images = 0
     hosted: dict[str, None] = {}
     for message in messages:
@@ -71,7 +70,7 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
                         case HostedToolUseBlock() if block.provider != family:
                             hosted[block.name] = None
                         case ToolUseBlock() if block.provider != family:
-                            # Nothing is lost of a call that only looked otherwise there.
+                            # A call translated from a provider-specific form loses nothing.
                             signatures += block.provider_data is not None and NATIVE not in block.provider_data
                         case TextBlock():
                             citations += sum(one.provider not in (None, family) for one in block.citations)
@@ -85,17 +84,17 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
 
 
 def check_capability(request: ModelRequest, known: ModelInfo) -> str:
-    """What ``request`` asks for that the model is known not to do, as a sentence; empty where there is nothing."""
+    """Return a warning about features used by ``request`` that the model lacks, or an empty string."""
     lacking: list[str] = []
     if known.vision is False and request.vision and any(_has_images(message) for message in request.messages):
-        lacking.append("take images")
+        lacking.append("images")
     if known.tools is False and request.tools:
-        lacking.append("call tools")
+        lacking.append("tool calls")
     if known.reasoning is False and request.reasoning_effort not in (None, "none", "off"):
-        lacking.append(f"reason, with effort {request.reasoning_effort!r} or any other")
+        lacking.append(f"reasoning (effort {request.reasoning_effort!r})")
     if not lacking:
         return ""
-    return f"{known.id} is not known to {', or to '.join(lacking)}. It was asked all the same."
+    return f"{known.id} is not known to support {' or '.join(lacking)}. The request was sent anyway."
 
 
 def _has_images(message: Message) -> bool:

@@ -1,10 +1,10 @@
-"""The text a prompt becomes before it goes to the model.
+"""Wrap a prompt in the text that is sent to the model.
 
-A date, the prompt, a reminder, references to what is attached, a blank line between the parts. The recorded
+The parts, separated by blank lines, are a date, the prompt, a reminder and references to attachments. The recorded
 conversations of the Copilot SDK's own test suite fix the blank lines, so the reminder goes out with every prompt. A
-prompt is wrapped once and kept that way: re-dating old prompts would break the providers' prompt caches.
+prompt is wrap_prompt_in_thread once and stored in that form: a new date in old prompts would break the providers' prompt caches.
 
-Whatever a client attaches, each attachment stays on its line: names cannot end the block they stand in.
+Each attachment is kept on one line, so that its name cannot close the surrounding block.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ REMINDER: Final = "<reminder>Answer the user's request; use tools only where the
 
 READ_BYTES: Final = 1 << 20
 COUNTED_BYTES: Final = 64 << 20
-"""Lines of larger files are not counted."""
-PATIENCE_S: Final = 5.0
-"""How long a prompt waits for the disk to tell about what is attached."""
+"""The lines of larger files are not counted."""
+TIMEOUT_S: Final = 5.0
+"""The longest time that a prompt waits for the disk."""
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
-async def wrapped(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path) -> str:
-    """The full text of a user message. ``now`` is an ISO 8601 time.
+async def wrap_prompt_in_thread(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path) -> str:
+    """Return the text sent to the model for a prompt, given the time ``now`` in ISO 8601.
 
-    Files are looked at in a thread and not for long: a disk that does not answer costs the counts, not the prompt.
+    Attached files are examined in a thread, for at most :data:`TIMEOUT_S`; after that their sizes are omitted.
     """
     if any(item.get("type") in ("file", "directory") for item in attachments):
-        with anyio.move_on_after(PATIENCE_S):
+        with anyio.move_on_after(TIMEOUT_S):
             return await anyio.to_thread.run_sync(
                 wrap_prompt, prompt, attachments, now, cwd, abandon_on_cancel=True
             )
@@ -45,7 +45,7 @@ async def wrapped(prompt: str, attachments: list[dict[str, Any]], now: str, cwd:
 
 
 def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path, *, look: bool = True) -> str:
-    """What :func:`wrapped` gives, at once; without ``look`` the disk is left alone."""
+    """Wrap a prompt synchronously. Without ``look``, attached files are not examined."""
     selections = [part for item in attachments if (part := _selection(item)) is not None]
     files = [part for item in attachments if (part := _tagged_file(item, cwd, look=look)) is not None]
     references = [_on_one_line(part) for item in attachments if (part := reference(item)) is not None]
@@ -57,8 +57,8 @@ def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: P
     return "\n\n".join(parts)
 
 
-def is_plain(told: str, prompt: str) -> bool:
-    """Whether the model was told ``prompt`` and nothing else that matters."""
+def is_bare_prompt(told: str, prompt: str) -> bool:
+    """Return whether ``told`` is ``prompt``, wrap_prompt_in_thread or not, without attachments."""
     if told == prompt:
         return True
     return told.startswith("<current_datetime>") and told.endswith(f"</current_datetime>\n\n{prompt}\n\n{REMINDER}")
@@ -85,20 +85,22 @@ def _tagged_file(item: dict[str, Any], cwd: Path, *, look: bool) -> str | None:
     path: str = item["path"]
     known = ""
     if look:
-        what: Callable[[Path, Any], str] = _of_directory if item["type"] == "directory" else _of_file
-        # Missing, unreadable, or no path at all: the model gets to know what the user has named.
+        describe: Callable[[Path, Any], str] = (
+            _describe_directory if item["type"] == "directory" else _describe_file
+        )
+        # Missing, unreadable or an invalid path: the model still gets the path.
         with suppress(OSError, ValueError):
-            known = f" ({what(cwd / path, item.get('lineRange'))})"
+            known = f" ({describe(cwd / path, item.get('lineRange'))})"
     return f"* {_on_one_line(path)}{known}"
 
 
-def _of_directory(path: Path, _lines: Any) -> str:
+def _describe_directory(path: Path, _lines: Any) -> str:
     return f"{sum(1 for _ in path.iterdir())} items"
 
 
-def _of_file(path: Path, span: Any) -> str:
+def _describe_file(path: Path, span: Any) -> str:
     if not path.is_file():
-        # A pipe must not be waited for.
+        # Reading a pipe could block for ever.
         raise ValueError(f"{str(path)!r} is not a file")
     size = path.stat().st_size
     if size > COUNTED_BYTES:
@@ -115,10 +117,10 @@ def _of_file(path: Path, span: Any) -> str:
 
 
 def _count_lines(path: Path) -> int | None:
-    """How many lines a text file has, a last one without an end included; ``None`` where it is no text.
+    """Count the lines of a text file, including an unterminated last one; ``None`` for a binary file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     lines, last = 0, b"\n"
     with path.open("rb") as file:

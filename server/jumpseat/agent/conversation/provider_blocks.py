@@ -1,11 +1,11 @@
-"""An answer in the log: what its event keeps beside text and calls, and the answer out of it again.
+"""Convert the blocks of an answer to and from its ``assistant.message`` event in the log.
 
-Most answers are their text and then their calls. Whatever else an answer was, a provider may want back to the
-letter and in its order: signed reasoning between calls, tools that it ran itself, citations. ``provider_blocks`` of
-an ``assistant.message`` then lists the blocks in their order::
+Most answers are text followed by tool calls, which the event has fields for. Anything else has to be sent back to
+the provider unchanged and in order: signed reasoning between calls, hosted tool calls, citations. In that case the
+event's ``provider_blocks`` lists all blocks in order::
 
     {"type": "reasoning", "text": ..., "provider": ..., "data": ...}
-    {"type": "text", "length": 12, "citations": [...]}      # so many characters of the message's content
+    {"type": "text", "length": 12, "citations": [...]}      # the next 12 characters of the message's content
     {"type": "tool_use", "provider": ..., "data": ...}      # the next of the message's calls
     {"type": "hosted_tool_use", "id": ..., "name": ..., "input": ..., "provider": ..., "data": ...}
     {"type": "hosted_tool_result", "id": ..., "text": ..., "is_error": ..., "provider": ..., "data": ...}
@@ -33,19 +33,19 @@ _CITATION_FIELDS: Final = frozenset(one.name for one in fields(Citation))
 
 
 def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
-    """What to keep of ``message`` beside its text and its calls; ``None`` where these are all of it."""
+    """Return the ``provider_blocks`` of an answer; ``None`` if text and calls represent it completely."""
     if _is_plain(message):
         return None
-    return [_kept(block) for block in message.blocks if not _is_unsigned(block)]
+    return [_to_record(block) for block in message.blocks if not _is_unsigned(block)]
 
 
 def _is_unsigned(block: AssistantBlock) -> bool:
-    """Reasoning that nobody wants back."""
+    """Return whether ``block`` is reasoning that need not be sent back."""
     return isinstance(block, ReasoningBlock) and block.provider_data is None
 
 
 def _is_plain(message: AssistantMessage) -> bool:
-    """Whether text and calls, in this order, are all that can be sent back."""
+    """Return whether a message consists of one text and then calls, apart from unsigned reasoning."""
     texts = 0
     called = False
     for block in message.blocks:
@@ -66,7 +66,7 @@ def _is_plain(message: AssistantMessage) -> bool:
     return True
 
 
-def _kept(block: AssistantBlock) -> JsonObject:
+def _to_record(block: AssistantBlock) -> JsonObject:
     match block:
         case ReasoningBlock():
             return {
@@ -108,16 +108,16 @@ def _kept(block: AssistantBlock) -> JsonObject:
 
 
 def answer_blocks(payload: events.AssistantMessage, calls: list[ToolUseBlock]) -> list[AssistantBlock]:
-    """The blocks of a logged answer in their order; ``calls`` are its calls.
+    """Restore the blocks of a logged answer; ``calls`` are the calls in its event.
 
-    Whatever the list of blocks does not account for comes after those that it does: a log may have been written by
-    an older server, or edited.
+    Text and calls missing from ``provider_blocks`` are appended, since a log may have been written by an older
+    server, or edited.
     """
     blocks: list[AssistantBlock] = []
     text, waiting = payload.content, list(calls)
     kept = payload.provider_blocks or []
     if not any(raw.get("type") == "text" for raw in kept):
-        # Reasoning goes before the text, where no place is told.
+        # Reasoning precedes the text if the log does not give its position.
         reasoning = [raw for raw in kept if raw.get("type") == "reasoning"]
         blocks += [_reasoning(raw) for raw in reasoning]
         kept = [raw for raw in kept if raw.get("type") != "reasoning"]

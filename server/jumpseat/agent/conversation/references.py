@@ -1,4 +1,4 @@
-"""What the model is told of things on GitHub that are attached to a prompt: a line each, never their content."""
+"""References to GitHub objects attached to a prompt: one line each, without their content."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, cast
 
 
 def reference(item: dict[str, Any]) -> str | None:
-    """The line on an attachment of one of the ``github_*`` kinds; ``None`` for all others.
+    """Return the line for an attachment of a ``github_*`` type; ``None`` for all others.
 
-    The form of ``github_reference`` is fixed by recorded conversations, the others follow it. Of kinds that are
-    newer than this server the address is told.
+    Recorded conversations fix the form of ``github_reference``; the other types follow it. An unknown type is
+    represented by its URL.
     """
     kind = str(item.get("type"))
     if not kind.startswith("github_"):
@@ -48,7 +48,7 @@ def reference(item: dict[str, Any]) -> str | None:
 
 
 def _place(item: dict[str, Any]) -> str:
-    """``owner/name@ref:path``."""
+    """Return ``owner/name@ref:path``."""
     return f"{_repository(item)}@{item.get('ref')}:{item.get('path')}"
 
 

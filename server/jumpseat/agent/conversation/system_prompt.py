@@ -1,7 +1,7 @@
-"""The system message: our own words, in named sections that a client may edit or replace.
+"""The system message, in named sections that a client can edit or replace.
 
-Section names and the two labels of ``environment_context`` are those of the Copilot SDK; the prose is ours and
-short on purpose. No section names a tool: a session may have none.
+The section names and the two labels in ``environment_context`` are those of the Copilot SDK; the texts are our own
+and deliberately short. No section names a tool, since a session may have none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "last_instructions": "End with a short summary.",
 }
 
-# Whoever edits a group edits what goes with it; its members may be edited, or kept, one by one besides.
+# An edit of a group applies to all its members, except for those that are edited or preserved by name.
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {"identity": ("preamble", "tone", "tool_efficiency")}
 
 
@@ -44,7 +44,7 @@ def to_transform(
     tools: str = "",
     folders: Sequence[Path] = (),
 ) -> dict[str, str]:
-    """The sections that the client wants to rewrite itself, with their texts as they would be."""
+    """Return the sections that the client rewrites by a callback, with their texts after all other edits."""
     if config.mode != "customize":
         return {}
     sections = _sections(config, cwd, instructions, tools, folders)
@@ -64,11 +64,11 @@ def system_prompt(
     folders: Sequence[Path] = (),
     agent: str = "",
 ) -> str:
-    """The system message of a session, as ``config`` wants it.
+    """Return the system message of a session.
 
-    ``instructions`` come from instruction files; ``transformed`` are sections as the client has rewritten them;
-    ``tools`` is what tools say of themselves; ``folders`` are those that belong to the workspace beside ``cwd``.
-    ``agent`` is the prompt of the custom agent: who selects one wants it heard, whatever else is said or left out.
+    ``instructions`` is the text of instruction files, ``transformed`` the sections rewritten by the client,
+    ``tools`` the tools' own instructions, and ``folders`` the workspace folders beside ``cwd``. ``agent`` is the
+    prompt of the custom agent, which is included even if ``config`` replaces the whole message.
     """
     content = config.content or ""
     if config.mode == "replace":
@@ -100,7 +100,7 @@ def _sections(
 
 
 def _members(name: str, config: SystemMessageConfig) -> tuple[str, ...]:
-    """What a client rewrites with the section ``name``: of a group, not what is kept or rewritten by itself."""
+    """Return the sections named by ``name``, for a group without those preserved or rewritten by themselves."""
     if name not in GROUPS:
         return (name,)
     apart = {one for one, edit in config.sections.items() if edit.action in ("preserve", "transform")}
@@ -109,7 +109,7 @@ def _members(name: str, config: SystemMessageConfig) -> tuple[str, ...]:
 
 def _edit(sections: dict[str, str], config: SystemMessageConfig) -> None:
     kept = {name for name, edit in config.sections.items() if edit.action == "preserve"}
-    # Groups before their members: some SDKs send the edits in no particular order.
+    # Groups go before their members, since some SDKs send the edits in arbitrary order.
     for name, edit in sorted(config.sections.items(), key=lambda item: item[0] not in GROUPS):
         text = edit.content or ""
         members = GROUPS.get(name, (name,))

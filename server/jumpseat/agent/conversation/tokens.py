@@ -1,4 +1,4 @@
-"""Token estimates where no provider has counted: four bytes of UTF-8 to a token, close enough for a gauge."""
+"""Token estimates for text that no provider has counted: four bytes of UTF-8 per token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jumpseat.agent.model import ModelRequest, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class TokenEstimate:
-    """How large a request is; ``messages`` is how many there are, with the system message."""
+    """The estimated size of a request in tokens; ``messages`` is their number, including the system message."""
 
     system: int
     tools: int
@@ -35,6 +35,7 @@ class TokenEstimate:
 
 
 def of_request(request: ModelRequest) -> TokenEstimate:
+    """Estimate the tokens of a request by its parts."""
     return TokenEstimate(
         of_text(request.system),
         of_tools(request.tools),
@@ -44,19 +45,23 @@ def of_request(request: ModelRequest) -> TokenEstimate:
 
 
 def of_text(text: str) -> int:
+    """Estimate the tokens of a text."""
     return (len(text.encode()) + 3) // 4
 
 
 def of_message(message: Message) -> int:
+    """Estimate the tokens of a message, including three for its role."""
     blocks: Sequence[Block] = message.results if isinstance(message, ToolMessage) else message.blocks
     return sum(_of_block(block) for block in blocks) + 3
 
 
 def of_tools(specs: Sequence[ToolSpec]) -> int:
+    """Estimate the tokens of tool definitions."""
     return sum(of_text(spec.name + spec.description + canonical_json(spec.parameters)) for spec in specs)
 
 
 def of_answer(message: AssistantMessage) -> int:
+    """Estimate the tokens that the model generated for an answer."""
     return sum(_of_block(block) for block in message.blocks)
 
 

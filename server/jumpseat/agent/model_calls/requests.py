@@ -13,7 +13,7 @@ import anyio
 
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.conversation.prompt import wrapped
+from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.conversation.system_prompt import system_prompt, to_transform
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
@@ -45,7 +45,9 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     try:
         request = build_request(session, Prompt(text or ""), await system_message(session), resolved)
         if text is not None:
-            said = await wrapped(session.tools.in_words(text), [], utc_now(), session.settings.cwd)
+            said = await wrap_prompt_in_thread(
+                session.tools.expand_mentions(text), [], utc_now(), session.settings.cwd
+            )
             request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
     finally:
         # What it mentions was not said.

@@ -17,9 +17,9 @@ import anyio.lowlevel
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.compaction.compaction import make_room, make_room_for
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.conversation.attachments import as_logged
+from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.portability import check_capability, check_portability
-from jumpseat.agent.conversation.prompt import wrapped
+from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.answer import publish_answer
@@ -102,10 +102,12 @@ def _join(prompt: Prompt, steering: Prompt) -> None:
 async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     """Put a prompt into the conversation, as the hooks would have it."""
     await session.tools.look(prompt.text)
-    attachments = await as_logged(prompt.attachments, session.settings.cwd)
+    attachments = await complete_attachments(prompt.attachments, session.settings.cwd)
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
-    text = await wrapped(
-        session.tools.in_words(submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text),
+    text = await wrap_prompt_in_thread(
+        session.tools.expand_mentions(
+            submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text
+        ),
         attachments,
         utc_now(),
         session.settings.cwd,

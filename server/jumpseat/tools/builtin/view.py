@@ -14,8 +14,8 @@ import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.agent.blocks import ImageBlock
-from jumpseat.agent.conversation.attachments import PICTURE_BYTES
-from jumpseat.agent.conversation.media import picture_type
+from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
+from jumpseat.agent.conversation.media import image_type
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
@@ -64,7 +64,7 @@ def _view_file(args: ViewArgs, fd: int) -> ToolOutcome:
     with open(fd, "rb") as file:
         head = file.read(SNIFF_BYTES)
         file.seek(0)
-        if mime_type := picture_type(head):
+        if mime_type := image_type(head):
             return _view_image(args.path, file, mime_type)
         if is_binary(head):
             return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
@@ -73,9 +73,9 @@ def _view_file(args: ViewArgs, fd: int) -> ToolOutcome:
 
 def _view_image(shown_path: str, file: BinaryIO, mime_type: str) -> ToolOutcome:
     size = os.fstat(file.fileno()).st_size
-    if size > PICTURE_BYTES:
+    if size > MAX_IMAGE_BYTES:
         return failure(
-            f"Image {shown_path} is too large ({size} bytes, at most {PICTURE_BYTES}). Make it smaller first."
+            f"Image {shown_path} is too large ({size} bytes, at most {MAX_IMAGE_BYTES}). Make it smaller first."
         )
     data = base64.b64encode(file.read()).decode("ascii")
     image = ImageBlock(data=data, mime_type=mime_type, label=f"Image file at path {shown_path}")

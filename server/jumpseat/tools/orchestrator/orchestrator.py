@@ -18,7 +18,7 @@ import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
-from jumpseat.agent.conversation.mentions import in_words, mentions
+from jumpseat.agent.conversation.mentions import expand_mentions, mentions
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -101,8 +101,8 @@ class ToolOrchestrator:
         for source in self._grouping:
             await source.look(prompt)
 
-    def in_words(self, prompt: str) -> str:
-        return in_words(prompt, self._words)
+    def expand_mentions(self, prompt: str) -> str:
+        return expand_mentions(prompt, self._words)
 
     def _words(self, name: str) -> str | None:
         offered = self._offered()
