@@ -25,6 +25,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
+from tests.support.forked import ForkedProcess, Program, fork
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
@@ -131,17 +132,8 @@ class Host:
         return Observations(**seen)
 
     async def _drive(self, plan: JsonObject) -> JsonObject:
-        if self.sdk.registry == "pypi":
-            command = [
-                str(self.sdk_folder / "bin" / "python"),
-                str(DRIVERS / f"{self.driver}.py"),
-                json.dumps(plan),
-            ]
-        else:
-            package = self.sdk_folder / "node_modules" / "@github" / "copilot-sdk"
-            command = ["node", str(DRIVERS / f"{self.driver}.mjs"), json.dumps(plan), str(package)]
         errors = self.home.with_name("driver.stderr")
-        async with spawned(command, self.workspace, self._environment(), errors) as driver:
+        async with self._driver(plan, errors) as driver:
             assert driver.stdout is not None
             with anyio.fail_after(DRIVER_LIMIT_S):
                 printed = b"".join([chunk async for chunk in driver.stdout])
@@ -149,6 +141,28 @@ class Host:
             assert driver.returncode == 0, errors.read_text()
             assert not is_group_alive(driver.pid), "the server outlived its host"
         return json.loads(printed)
+
+    @contextlib.asynccontextmanager
+    async def _driver(self, plan: JsonObject, errors: Path) -> AsyncGenerator[Process | ForkedProcess]:
+        """Run the driver, in Python a forked one: importing an SDK takes longer than most scenarios."""
+        if self.sdk.registry == "npm":
+            package = self.sdk_folder / "node_modules" / "@github" / "copilot-sdk"
+            command = ["node", str(DRIVERS / f"{self.driver}.mjs"), json.dumps(plan), str(package)]
+            async with spawned(command, self.workspace, self._environment(), errors) as process:
+                yield process
+            return
+        driver = Program(str(DRIVERS / f"{self.driver}.py"), str(self.sdk_folder / "bin" / "python"))
+        argv = [self.driver, json.dumps(plan)]
+        with errors.open("wb") as stderr:
+            process = await fork(
+                driver, argv, self._environment(), self.workspace, stderr=stderr.fileno(), new_session=True
+            )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.aclose()
 
     def _executable(self) -> str | None:
         """Return the path that the SDK is given; 0.1.17 gets none and looks for ``copilot`` on PATH."""

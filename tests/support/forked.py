@@ -1,4 +1,4 @@
-"""Servers that are forked from a process which has imported them already: see :mod:`tests.support.preloaded`."""
+"""Processes that are forked from one that has imported their program already: see :mod:`tests.support.forking`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -67,10 +68,10 @@ class PipeWriter(_PipeEnd, ByteSendStream):
 
 
 class ForkedProcess:
-    """A server, with what tests use of ``anyio.abc.Process``. It is no child of this process."""
+    """A forked process, with what tests use of ``anyio.abc.Process``. It is no child of this process."""
 
     def __init__(
-        self, stdin: PipeWriter | None, stdout: PipeReader, stderr: PipeReader, status: PipeReader
+        self, stdin: PipeWriter | None, stdout: PipeReader, stderr: PipeReader | None, status: PipeReader
     ) -> None:
         self.pid = 0
         self.returncode: int | None = None
@@ -108,28 +109,61 @@ class ForkedProcess:
         return int(line)
 
 
-async def fork_server(argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, stdin: bool) -> ForkedProcess:
-    """Run ``jumpseat`` with these arguments; without ``stdin`` it reads from the null device."""
-    (out, their_out), (err, their_err), (status, their_status) = os.pipe(), os.pipe(), os.pipe()
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A Python file with a function ``main``, and the interpreter that runs it."""
+
+    file: str
+    python: str = sys.executable
+
+
+SERVER: Final = Program(str(Path(__file__).with_name("preloaded.py")))
+
+
+async def fork(
+    program: Program,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: Path,
+    *,
+    stdin: bool = False,
+    stderr: int | None = None,
+    new_session: bool = False,
+) -> ForkedProcess:
+    """Run ``main`` of a program with these arguments in a forked process.
+
+    Without ``stdin`` it reads from the null device. ``stderr`` is an open file descriptor; without it, the process
+    has a pipe. ``new_session`` makes it the leader of a session and a process group.
+    """
+    (out, their_out), (status, their_status) = os.pipe(), os.pipe()
+    err, their_err = os.pipe() if stderr is None else (None, os.dup(stderr))
     their_in, into = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)
     theirs = [their_in, their_out, their_err, their_status]
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-    message = json.dumps({"argv": ["jumpseat", *argv], "env": dict(environ), "cwd": str(cwd), "test": test})
-    socket.send_fds(_preloaded(), [message.encode()], theirs)
+    message = {
+        "argv": list(argv),
+        "env": dict(environ),
+        "cwd": str(cwd),
+        "test": os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0],
+        "new_session": new_session,
+    }
+    socket.send_fds(_preloaded(program), [json.dumps(message).encode()], theirs)
     for descriptor in theirs:
         os.close(descriptor)
     process = ForkedProcess(
-        None if into is None else PipeWriter(into), PipeReader(out), PipeReader(err), PipeReader(status)
+        None if into is None else PipeWriter(into),
+        PipeReader(out),
+        None if err is None else PipeReader(err),
+        PipeReader(status),
     )
     await process.begun()
     return process
 
 
 @cache
-def _preloaded() -> socket.socket:
-    """The socket of the one process that all servers of this one are forked from; it ends with us."""
+def _preloaded(program: Program) -> socket.socket:
+    """Start the process that all processes of a program are forked from; it ends with its socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, str(Path(__file__).with_name("preloaded.py"))]
+    command = [program.python, str(Path(__file__).with_name("forking.py")), program.file]
     with theirs:
         process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
     atexit.register(_end, process, ours)

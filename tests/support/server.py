@@ -35,7 +35,7 @@ from anyio.abc import ByteReceiveStream, ByteStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.stapled import StapledByteStream
 
-from tests.support.forked import ForkedProcess, fork_server
+from tests.support.forked import SERVER, ForkedProcess, fork
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -408,7 +408,7 @@ async def running_server(
         if file_limit_blocks is not None or any(name.startswith("PYTHON") for name in environ):
             process = await _start(argv, environ, folder, stdin=not tcp, file_limit_blocks=file_limit_blocks)
         else:
-            process = await fork_server(argv, environ, folder, stdin=not tcp)
+            process = await fork(SERVER, ["jumpseat", *argv], environ, folder, stdin=not tcp)
         failure: Exception | None = None
         async with RunningServer(process, home, mark) as server, anyio.create_task_group() as tasks:
             tasks.start_soon(server.read_stderr)

@@ -234,7 +234,7 @@ async def identify(client, plan, recorder):
 SCENARIOS = {"converse": converse, "abort": abort, "choose": choose, "inspect": inspect, "identify": identify}
 
 
-async def main():
+async def run():
     plan = json.loads(sys.argv[1])
     recorder = Recorder()
     logging.getLogger().addHandler(recorder)
@@ -255,4 +255,9 @@ async def main():
     print(json.dumps(recorder.seen))
 
 
-asyncio.run(main())
+def main():
+    asyncio.run(run())
+
+
+if __name__ == "__main__":
+    main()

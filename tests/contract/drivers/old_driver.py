@@ -181,7 +181,7 @@ async def stop(client, recorder):
     recorder.seen["stderr"] += stderr.splitlines()
 
 
-async def main():
+async def run():
     plan = json.loads(sys.argv[1])
     recorder = Recorder()
     recorder.seen["report"] = {}
@@ -199,8 +199,13 @@ async def main():
     return recorder.seen
 
 
-# These SDKs print what they could not do.
-with contextlib.redirect_stdout(io.StringIO()) as printed:
-    seen = asyncio.run(main())
-seen["complaints"] += printed.getvalue().splitlines()
-print(json.dumps(seen))
+def main():
+    # These SDKs print what they could not do.
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        seen = asyncio.run(run())
+    seen["complaints"] += printed.getvalue().splitlines()
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()
