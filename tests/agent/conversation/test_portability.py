@@ -60,5 +60,6 @@ def test_the_warning_names_what_is_rewritten_and_what_is_left_out() -> None:
 
     assert found.sentence("gpt-5") == (
         "Parts of the conversation cannot be sent to gpt-5 unchanged. Sent as plain text: calls of another"
-        " provider's web_search, bash. Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."
+        " provider's web_search, bash."
+        " Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."
     )

@@ -2,7 +2,7 @@
 
 The parts, separated by blank lines, are a date, the prompt, a reminder and references to attachments. The recorded
 conversations of the Copilot SDK's own test suite fix the blank lines, so the reminder goes out with every prompt. A
-prompt is wrap_prompt_in_thread once and stored in that form: a new date in old prompts would break the providers' prompt caches.
+prompt is wrapped once and stored in that form: a new date in old prompts would break the providers' prompt caches.
 
 Each attachment is kept on one line, so that its name cannot close the surrounding block.
 """
@@ -57,11 +57,11 @@ def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: P
     return "\n\n".join(parts)
 
 
-def is_bare_prompt(told: str, prompt: str) -> bool:
-    """Return whether ``told`` is ``prompt``, wrap_prompt_in_thread or not, without attachments."""
-    if told == prompt:
+def is_bare_prompt(text: str, prompt: str) -> bool:
+    """Return whether ``text`` is ``prompt``, wrapped or not, without attachments."""
+    if text == prompt:
         return True
-    return told.startswith("<current_datetime>") and told.endswith(f"</current_datetime>\n\n{prompt}\n\n{REMINDER}")
+    return text.startswith("<current_datetime>") and text.endswith(f"</current_datetime>\n\n{prompt}\n\n{REMINDER}")
 
 
 def _selection(item: dict[str, Any]) -> str | None:
