@@ -243,7 +243,7 @@ def test_pygls_is_imported_in_one_place() -> None:
         for path, tree in modules(SERVER)
         if any(name.split(".")[0] in ("pygls", "lsprotocol") for name in imported(tree, at_run_time=False))
     }
-    assert importers == {"json_rpc_peer.py", "slim_import.py"}
+    assert importers == {"json_rpc_peer.py"}
 
 
 def test_the_domain_does_no_input_or_output_of_its_own() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
-from jumpseat.acp.routes import find_notified, find_route
+from jumpseat.acp.routes import NOTIFICATIONS, find_notified, find_route
 from jumpseat.acp.translation.errors import error_of
 from jumpseat.errors import ClientCallError
 from jumpseat.rpc.connection import DELTAS, PATIENCE_S
@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=WireModel)
 
+ACP: Final = Dialect("$/cancel_request", "requestId", error_of, NOTIFICATIONS.keys())
+
 
 class AcpConnection:
     """A client of its sessions like any other, and the caller of the handlers it shares with the other door."""
@@ -53,23 +55,22 @@ class AcpConnection:
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed, LINES)
-        dialect = Dialect("$/cancel_request", "requestId", error_of, self._notified)
-        self.seam = JsonRpcPeer(self.wire.send, tasks, mask, dialect)
+        self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP)
         self._door: AcpContext | None = None
 
     def serve(self, ctx: Context) -> None:
         """Serve the methods of ACP."""
         door = self._door = AcpContext(ctx, self)
-        self.seam.find = lambda method: find_route(door, method)
+        self.peer.find = lambda method: find_route(door, method) or find_notified(door, method)
 
     # --- out ----------------------------------------------------------------------------------------------------
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
         """See :class:`jumpseat.acp.door.Editor`."""
-        self.seam.tell(method, params)
+        self.peer.notify(method, params)
 
     async def ask(self, method: str, params: dict[str, Any], result: type[R]) -> R:
-        answer = await self.seam.ask(method, params)
+        answer = await self.peer.ask(method, params)
         try:
             return result.model_validate({} if answer is None else answer)
         except ValidationError:
@@ -144,23 +145,13 @@ class AcpConnection:
     # --- in -----------------------------------------------------------------------------------------------------
 
     def _body(self, body: bytes) -> None:
-        self.seam.receive(body)
+        self.peer.receive(body)
 
     def _framing_error(self, error: FramingError) -> None:
-        self.seam.refuse(INVALID_REQUEST, error.message)
-
-    def _notified(self, method: str, params: Any) -> None:
-        handler = find_notified(self._door, method) if self._door is not None else None
-        if handler is None:
-            return
-        try:
-            handler(params)
-        except Exception as exc:
-            # Nobody waits for an answer.
-            log.warning("%s: %s", method, error_of(exc).message)
+        self.peer.refuse(INVALID_REQUEST, error.message)
 
     def _closed(self) -> None:
-        self.seam.close()
+        self.peer.close()
         self._on_close(self)
 
 

@@ -80,14 +80,14 @@ class Connection:
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed)
-        self.seam = JsonRpcPeer(self.wire.send, tasks, mask)
+        self.peer = JsonRpcPeer(self.wire.send, tasks, mask)
 
     def serve(
         self, find: Callable[[str], Callable[[Any], Any] | None], concerns: Callable[[str, Question], bool]
     ) -> None:
         """Serve the methods that ``find`` knows; ``concerns`` tells which questions are for this client."""
-        self.seam.find = find
-        self._protocol2 = Protocol2(self.seam, self._tasks, concerns)
+        self.peer.find = find
+        self._protocol2 = Protocol2(self.peer, self._tasks, concerns)
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. To a client that is far behind, deltas are not sent."""
@@ -98,12 +98,12 @@ class Connection:
             if self._protocol2.takes(session_id, event):
                 return
             shown = self._protocol2.wire(event)
-        self.seam.tell("session.event", {"sessionId": session_id, "event": shown})
+        self.peer.notify("session.event", {"sessionId": session_id, "event": shown})
 
     def announce(self, params: dict[str, Any]) -> None:
         """Tell of the life of a session; only to a client that may know of it."""
         if self.authenticated:
-            self.seam.tell("session.lifecycle", params)
+            self.peer.notify("session.lifecycle", params)
 
     def catch_up(self, session_id: str, questions: Iterable[Question]) -> None:
         """Ask what a session had asked before this client came; clients of protocol 3 look for themselves."""
@@ -164,7 +164,7 @@ class Connection:
         await self._ask("llmInference.httpRequestChunk", params, EmptyAnswer)
 
     async def _ask(self, method: str, params: WireModel, result: type[R]) -> R:
-        answer = await self.seam.ask(method, params.wire())
+        answer = await self.peer.ask(method, params.wire())
         try:
             return result.model_validate({} if answer is None else answer)
         except ValidationError:
@@ -175,11 +175,11 @@ class Connection:
         self.wire.close()
 
     def _body(self, body: bytes) -> None:
-        self.seam.receive(body)
+        self.peer.receive(body)
 
     def _framing_error(self, error: FramingError) -> None:
-        self.seam.refuse(INVALID_REQUEST, error.message)
+        self.peer.refuse(INVALID_REQUEST, error.message)
 
     def _closed(self) -> None:
-        self.seam.close()
+        self.peer.close()
         self._on_close(self)

@@ -1,11 +1,13 @@
-"""The seam to pygls: the only module that knows it (with :mod:`jumpseat.rpc.slim_import`, which loads it).
+"""JSON-RPC over one connection, carried by pygls.
 
-pygls dispatches: it finds the handler of a method, runs it, answers for it and cancels it. Everything else that
-its stock protocol does is replaced here, because it would break this wire or leak: reading and classifying
-messages, error answers, outgoing requests (integer ids in a table of their own), the one header, and tasks,
-which belong to a task group of ours. One instance serves one connection.
+pygls keeps the table of methods, runs handlers, matches responses with requests and cancels requests.
+:class:`JsonRpcPeer` checks each message before pygls sees it and overrides only what would break this wire; each
+override gives its reason. ``docs/pygls.md`` lists the reasons as proposals to pygls.
+This module and :mod:`jumpseat.rpc.slim_import` are the only importers of pygls.
 """
 
+# pygls is loaded as one module (see slim_import), so the names that it imports are taken from there.
+# pyright: reportPrivateImportUsage=false
 from __future__ import annotations
 
 import asyncio
@@ -13,70 +15,63 @@ import inspect
 import itertools
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import ClientCallError
-from jumpseat.rpc.slim_import import json_rpc_protocol
+from jumpseat.rpc.slim_import import import_json_rpc
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat_protocol.envelope import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
-    REQUEST_CANCELLED,
     ErrorObject,
     RequestId,
 )
 
 if TYPE_CHECKING:
-    from pygls.protocol.json_rpc import JsonRPCProtocol
+    from pygls.protocol import json_rpc
 else:
-    JsonRPCProtocol = json_rpc_protocol()
+    json_rpc = import_json_rpc()
 
 log = logging.getLogger(__name__)
+# pygls logs every message in full, and with it prompts and keys.
+logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the protocols over JSON-RPC do differently.
+    """The differences between the protocols over JSON-RPC.
 
-    ``cancel`` is the notification that takes a request back, with the id in its field ``cancel_id``. ``error_of``
-    says what the peer is told of an exception. ``notified`` takes all other notifications.
+    ``cancel`` is the notification that cancels a request, with the request's id in its field ``cancel_id``.
+    ``error_of`` converts an exception into the error of a response. ``notifications`` are the methods that are
+    served as notifications, and not as requests; all other notifications are ignored.
     """
 
     cancel: str = "$/cancelRequest"
     cancel_id: str = "id"
     error_of: Callable[[Exception], ErrorObject] = error_of
-    notified: Callable[[str, Any], None] | None = None
+    notifications: Collection[str] = ()
 
 
 COPILOT = Dialect()
 
 
-class MethodNotFoundError(Exception):
-    """The connection asked for a method that is not in the table."""
+class JsonRpcPeer(json_rpc.JsonRPCProtocol):
+    """One connection's JSON-RPC: messages come in through :meth:`receive` and go out through ``send``.
 
-    def __init__(self, method: str) -> None:
-        super().__init__(f"Unhandled method {method}")
-
-
-class _NoServer:
-    """What pygls wants of its server object; we have none."""
-
-    def _report_server_error(self, *_args: Any) -> None:
-        """Errors are logged where they are answered."""
-
-
-class JsonRpcPeer(JsonRPCProtocol):
-    """One connection's JSON-RPC: bodies in through :meth:`receive`, bodies out through ``send``.
-
-    ``find`` gives the function of a method's raw params, or ``None``. A plain function is run at once, in the order
-    of arrival; a coroutine function becomes a task of ``tasks``. Each request is answered exactly once.
+    ``find`` returns the handler of a method, or ``None``. A handler takes the raw params. A plain function runs at
+    once, in the order of arrival; the awaitable of a coroutine function runs as a task of ``tasks``. Each request
+    gets exactly one response. ``mask`` removes secrets from error messages.
     """
 
     def __init__(
@@ -86,207 +81,297 @@ class JsonRpcPeer(JsonRPCProtocol):
         mask: Callable[[str], str] = str,
         dialect: Dialect = COPILOT,
     ) -> None:
-        super().__init__(cast("Any", _NoServer()), cast("Any", None))
+        super().__init__(cast("Any", _Server()), cast("Any", _Converter()))
         self.find: Callable[[str], Callable[[Any], Any] | None] = lambda _method: None
-        self._send = send
+        self.set_writer(cast("Any", _Writer(send)), include_headers=False)
+        self._tasks = tasks
         self._mask = mask
         self._dialect = dialect
-        self._tasks = tasks
-        self._running: dict[RequestId, anyio.CancelScope] = {}
-        self._asked: dict[int, asyncio.Future[Any]] = {}
         self._ids = itertools.count(1)
         self._closed = False
 
-    # --- in -----------------------------------------------------------------------------------------------------
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended."""
+        return self._closed
+
+    # --- messages in, messages out ------------------------------------------------------------------------------
 
     def receive(self, body: bytes) -> None:
-        """Take one message. Whatever is wrong with it is answered, never raised."""
+        """Handle one message. An invalid message gets an error response; nothing is raised."""
         try:
-            message = _decoded(body)
+            data = _decode(body)
         except orjson.JSONDecodeError:
             self.refuse(PARSE_ERROR, "invalid JSON")
             return
-        if not isinstance(message, dict):
-            what = "batches are not supported" if isinstance(message, list) else "a message must be an object"
-            self.refuse(INVALID_REQUEST, what)
-            return
-        self._classify(cast("dict[str, Any]", message))
-
-    def _classify(self, message: dict[str, Any]) -> None:
-        msg_id = message.get("id")
-        method = message.get("method")
-        valid_id = isinstance(msg_id, int | str) and not isinstance(msg_id, bool)
-        if message.get("jsonrpc") != self.VERSION:
-            self.refuse(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', msg_id if valid_id else None)
-        elif isinstance(method, str):
-            params = message.get("params")
-            if isinstance(params, list) and len(cast("list[Any]", params)) <= 1:
-                # vscode-jsonrpc and StreamJsonRpc may send params by position; all our methods take one object.
-                params = next(iter(cast("list[Any]", params)), None)
-            if "id" not in message:
-                self._handle_notification(method, params)
-            elif not valid_id or msg_id is None:
-                self.refuse(INVALID_REQUEST, "id must be an integer or a string")
-            elif msg_id in self._running:
-                self.refuse(INVALID_REQUEST, f"request id {msg_id!r} is in use", msg_id)
-            else:
-                self._handle_request(msg_id, method, params)
-        elif "method" in message:
-            self.refuse(INVALID_REQUEST, "method must be a string", msg_id if valid_id else None)
-        elif "result" in message or "error" in message or (valid_id and msg_id in self._asked):
-            # Where an answer is null, some JSON libraries leave it out.
-            self._settle(msg_id, message)
-        else:
-            self.refuse(INVALID_REQUEST, "neither a request nor a response", msg_id if valid_id else None)
+        message = self._check(data)
+        if message is not None:
+            self.handle_message(cast("json_rpc.RPCMessage", self.structure_message(message)))
 
     def refuse(self, code: int, message: str, msg_id: RequestId | None = None) -> None:
-        """Answer something that is not a request we could carry out."""
-        self._answer(msg_id, error=ErrorObject(code=code, message=message))
-
-    # --- what pygls calls while it dispatches -------------------------------------------------------------------
-
-    def _get_handler(self, feature_name: str) -> Callable[[Any], Any]:
-        route = self.find(feature_name)
-        if route is None:
-            raise MethodNotFoundError(feature_name)
-        return route
-
-    def _handle_request(self, msg_id: RequestId, method_name: str, params: Any) -> None:
-        try:
-            handler = self._get_handler(method_name)
-        except MethodNotFoundError as error:
-            self.refuse(METHOD_NOT_FOUND, str(error), msg_id)
-            return
-        self._execute_handler(msg_id, handler, _no_callback, (params,))
-
-    def _handle_notification(self, method_name: str, params: Any) -> None:
-        # Unknown notifications are to be ignored.
-        if method_name == self._dialect.cancel:
-            if isinstance(params, dict):
-                self._handle_cancel_notification(cast("dict[str, Any]", params).get(self._dialect.cancel_id))
-        elif self._dialect.notified is not None:
-            self._dialect.notified(method_name, params)
-
-    def _handle_cancel_notification(self, msg_id: Any) -> None:
-        scope = self._running.get(msg_id) if isinstance(msg_id, int | str) else None
-        if scope is not None:
-            scope.cancel()
-
-    def _execute_handler(
-        self,
-        msg_id: RequestId,
-        handler: Callable[..., Any],
-        callback: Callable[..., Any],
-        args: tuple[Any, ...] | None = None,
-        kwargs: dict[str, Any] | None = None,
-    ) -> None:
-        (params,) = args or (None,)
-        try:
-            result = handler(params)
-        except Exception as exc:
-            self._answer(msg_id, error=self._dialect.error_of(exc))
-            return
-        if inspect.isawaitable(result):
-            # Entered here and not in the task, so that a cancellation that arrives first is not lost.
-            scope = self._running[msg_id] = anyio.CancelScope()
-            self._tasks.start_soon(self._run, msg_id, result, scope)
-        else:
-            self._answer(msg_id, result=result)
-
-    async def _run(self, msg_id: RequestId, work: Awaitable[Any], scope: anyio.CancelScope) -> None:
-        with scope:
-            try:
-                result = await work
-            except Exception as exc:
-                self._running.pop(msg_id, None)
-                self._answer(msg_id, error=self._dialect.error_of(exc))
-            else:
-                self._running.pop(msg_id, None)
-                self._answer(msg_id, result=result)
-        if self._running.pop(msg_id, None) is not None:
-            self.refuse(REQUEST_CANCELLED, "request cancelled", msg_id)
-
-    # --- out ----------------------------------------------------------------------------------------------------
-
-    def _answer(self, msg_id: RequestId | None, *, result: Any = None, error: ErrorObject | None = None) -> None:
-        response: dict[str, Any] = {"jsonrpc": self.VERSION, "id": msg_id}
-        if error is None:
-            response["result"] = result
-        else:
-            error.message = self._mask(error.message)
-            response["error"] = error.model_dump(exclude_none=True)
-        self._send(orjson.dumps(response))
-
-    def tell(self, method: str, params: Any) -> None:
-        """Send a notification. ``params`` is JSON, parts of it perhaps encoded already (``orjson.Fragment``)."""
-        self._send(orjson.dumps({"jsonrpc": self.VERSION, "method": method, "params": params}))
+        """Send an error response to a message that is not a valid request."""
+        # The type allows no ``None``; a response to an unreadable message must have it.
+        self._send_response(cast("Any", msg_id), error=json_rpc.ResponseError(code=code, message=message))
 
     async def ask(self, method: str, params: Any) -> Any:
-        """Send a request to the client and wait for its answer.
+        """Send a request and return the result of its response.
 
         Raises:
-            ClientCallError: the client answered with an error, or went away.
+            ClientCallError: the response is an error, or the connection has ended.
         """
         if self._closed:
             raise ClientCallError(f"the client is gone, {method!r} cannot be asked")
-        msg_id = next(self._ids)
-        answer = self._asked[msg_id] = asyncio.get_running_loop().create_future()
-        self._send(orjson.dumps({"jsonrpc": self.VERSION, "id": msg_id, "method": method, "params": params}))
+        msg_id = OutgoingId(next(self._ids))
         try:
-            return await answer
+            return await self.send_request_async(method, params, msg_id)
+        except json_rpc.JsonRpcException as error:
+            raise ClientCallError(error.message) from None
         except asyncio.CancelledError:
+            # pygls does not tell the peer.
             if not self._closed:
-                self.tell(self._dialect.cancel, {self._dialect.cancel_id: msg_id})
+                self.notify(self._dialect.cancel, {self._dialect.cancel_id: msg_id})
             raise
         finally:
-            self._asked.pop(msg_id, None)
+            # pygls forgets a request only when its response arrives.
+            self._request_futures.pop(msg_id, None)
+            self._result_types.pop(msg_id, None)
 
-    def _settle(self, msg_id: Any, message: dict[str, Any]) -> None:
-        answer = self._asked.get(msg_id) if isinstance(msg_id, int) else None
-        if answer is None or answer.done():
-            return  # late or unknown answers are nobody's business
-        error: Any = message.get("error")
-        if error is not None:
-            text = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
-            answer.set_exception(ClientCallError(str(text or "the client answered with an error")))
-        else:
-            answer.set_result(message.get("result"))
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
-
-    def pass_on(self, method: str, params: Any) -> None:
-        """Carry out a request that no message asked for; what it would have been answered with is dropped.
-
-        Errors are logged, because nobody else hears of them.
-        """
-        try:
-            self._get_handler(method)(params)
-        except Exception as exc:
-            log.warning("%s: %s", method, error_of(exc).message)
+    def invoke(self, method: str, params: Any) -> None:
+        """Run a method that no message asks for. Its result is dropped; its errors are logged."""
+        super()._handle_notification(method, params)
 
     def close(self) -> None:
-        """The connection is gone: cancel its requests and fail what we asked it."""
+        """Cancel the peer's requests and fail our own, because the connection has ended."""
         self._closed = True
-        for scope in list(self._running.values()):
-            scope.cancel()
-        for answer in list(self._asked.values()):
-            if not answer.done():
-                answer.set_exception(ClientCallError("the client is gone"))
+        for msg_id, future in list(self._request_futures.items()):
+            if not isinstance(msg_id, OutgoingId):
+                future.cancel()
+            elif not future.done():
+                future.set_exception(ClientCallError("the client is gone"))
+
+    def _check(self, data: Any) -> dict[str, Any] | None:
+        """Return a message with exactly the members that pygls expects, or refuse it and return ``None``.
+
+        pygls sends no response to what it cannot read: batches, missing params, a missing "jsonrpc".
+        """
+        if not isinstance(data, dict):
+            problem = "batches are not supported" if isinstance(data, list) else "a message must be an object"
+            self.refuse(INVALID_REQUEST, problem)
+            return None
+        message = cast("dict[str, Any]", data)
+        msg_id: Any = message.get("id")
+        method: Any = message.get("method")
+        known_id = msg_id if _is_id(msg_id) else None
+        if message.get("jsonrpc") != self.VERSION:
+            self.refuse(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', known_id)
+        elif isinstance(method, str):
+            params = _single(message.get("params"))
+            if "id" not in message:
+                return {"jsonrpc": self.VERSION, "method": method, "params": params}
+            if known_id is None:
+                self.refuse(INVALID_REQUEST, "id must be an integer or a string")
+            elif known_id in self._request_futures:
+                self.refuse(INVALID_REQUEST, f"request id {known_id!r} is in use", known_id)
+            elif method in self._dialect.notifications:
+                self.refuse(METHOD_NOT_FOUND, f"Unhandled method {method}", known_id)
+            else:
+                return {"jsonrpc": self.VERSION, "id": known_id, "method": method, "params": params}
+        elif "method" in message:
+            self.refuse(INVALID_REQUEST, "method must be a string", known_id)
+        else:
+            return self._check_response(message, known_id)
+        return None
+
+    def _check_response(self, message: dict[str, Any], msg_id: RequestId | None) -> dict[str, Any] | None:
+        own_id = OutgoingId(msg_id) if isinstance(msg_id, int) else None
+        asked = own_id in self._request_futures
+        # Some JSON libraries leave a null result out.
+        if not (asked or "result" in message or "error" in message):
+            self.refuse(INVALID_REQUEST, "neither a request nor a response", msg_id)
+        if not asked:
+            return None
+        response: dict[str, Any] = {"jsonrpc": self.VERSION, "id": own_id}
+        error = message.get("error")
+        if error is None:
+            return response | {"result": message.get("result")}
+        text = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
+        text = str(text or "the client answered with an error")
+        return response | {"error": json_rpc.ResponseError(code=INTERNAL_ERROR, message=text)}
+
+    # --- overrides of pygls: running handlers -------------------------------------------------------------------
+
+    def _get_handler(self, feature_name: str) -> Callable[[Any], Any]:
+        """Register a method in pygls' table when it is first called: most are loaded only then."""
+        table = cast("Any", self.fm)  # Its types are incomplete.
+        if feature_name not in table.features:
+            handler = self.find(feature_name)
+            if handler is None:
+                # Clients look for this text.
+                raise json_rpc.JsonRpcMethodNotFound(f"Unhandled method {feature_name}")
+            table.feature(feature_name)(self._with_wire_errors(handler))
+        return super()._get_handler(feature_name)
+
+    def _handle_notification(self, method_name: str, params: Any) -> None:
+        """Ignore notifications that are none: pygls runs the handlers of requests for them.
+
+        The notification that cancels a request has the dialect's name and a dictionary as its params.
+        """
+        if method_name == self._dialect.cancel:
+            members = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+            msg_id = members.get(self._dialect.cancel_id)
+            if _is_id(msg_id):
+                super()._handle_notification(json_rpc.CANCEL_REQUEST, SimpleNamespace(id=msg_id))
+        elif method_name in self._dialect.notifications:
+            super()._handle_notification(method_name, params)
+
+    def _handle_cancel_notification(self, msg_id: RequestId) -> None:
+        """Keep the id of a cancelled request in use until its response: pygls forgets it at once."""
+        future = self._request_futures.get(msg_id)
+        super()._handle_cancel_notification(msg_id)
+        if future is not None and not future.done():
+            self._request_futures[msg_id] = future
+
+    def _send_handler_result(self, future: Future[Any], *, msg_id: RequestId) -> None:
+        """Run a handler's awaitable in our task group: pygls would start a task without a parent."""
+        if future.exception() is None and inspect.isawaitable(work := future.result()):
+            running = self._request_futures[msg_id] = _RunningRequest()
+            running.add_done_callback(partial(super()._send_handler_result, msg_id=msg_id))
+            self._tasks.start_soon(self._run, work, running)
+        else:
+            super()._send_handler_result(future, msg_id=msg_id)
+
+    async def _run(self, work: Awaitable[Any], request: _RunningRequest) -> None:
+        with request.scope:
+            try:
+                result = await work
+            except Exception as exc:
+                request.set_exception(self._rpc_exception(exc))
+            else:
+                request.set_result(result)
+        if not request.done():
+            request.set_exception(json_rpc.JsonRpcRequestCancelled("request cancelled"))
+
+    def _with_wire_errors(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def handle(params: Any) -> Any:
+            try:
+                return handler(params)
+            except Exception as exc:
+                raise self._rpc_exception(exc) from exc
+
+        return handle
+
+    def _rpc_exception(self, exc: Exception) -> json_rpc.JsonRpcException:
+        error = self._dialect.error_of(exc)
+        return json_rpc.JsonRpcException(error.message, error.code, error.data)
+
+    # --- overrides of pygls: writing ----------------------------------------------------------------------------
+
+    def _send_response(
+        self, msg_id: RequestId, result: Any = None, error: json_rpc.ResponseError | None = None
+    ) -> None:
+        """Mask error messages, and send no traceback: pygls puts one into the error where its own code fails."""
+        if error is not None:
+            data: Any = error.data
+            if isinstance(data, dict) and "traceback" in data:
+                lines = cast("dict[str, list[str]]", data)["traceback"]
+                log.error("internal error: %s\n%s", error.message, "".join(lines))
+                error = json_rpc.ResponseError(code=INTERNAL_ERROR, message="Internal error")
+            error.message = self._mask(error.message)
+        super()._send_response(msg_id, result, error)
+
+    def _send_data(self, data: Any) -> None:
+        """Encode by orjson: events are encoded once for all clients, as ``orjson.Fragment``."""
+        cast("_Writer", self.writer).write(orjson.dumps(data, default=self._serialize_message))
 
 
-# What is escaped in JSON: a backslash, a pair of surrogates, or one alone.
+class OutgoingId(int):
+    """The id of a request of this server, never equal to the id of a peer's request.
+
+    pygls keeps the requests of both sides in one table. Its own ids are UUIDs, which some SDKs cannot read: they
+    expect integers, and both sides count from 1.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutgoingId) and int.__eq__(self, other)
+
+    __hash__ = int.__hash__
+
+
+class _RunningRequest(Future[Any]):
+    """A request of the peer whose handler is a task.
+
+    Cancelling goes through a cancel scope: a cancelled :class:`asyncio.Task`, as pygls has it, ignores anyio's
+    shields, and its callbacks run one turn of the event loop late, when later messages have gone out already.
+    The scope exists before the task starts, so that no early cancellation is lost.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scope = anyio.CancelScope()
+
+    def cancel(self) -> bool:
+        self.scope.cancel()
+        return True
+
+
+class _Writer(NamedTuple):
+    """The ``writer`` of pygls."""
+
+    write: Callable[[bytes], None]
+
+
+class _Server:
+    """The ``server`` of pygls, which is told of errors. Those of requests are logged where they are converted."""
+
+    def _report_server_error(self, error: Exception, source: type[Exception]) -> None:
+        if source is json_rpc.FeatureNotificationError:
+            log.warning("a notification failed: %s", error)
+
+
+class _Converter:
+    """The ``converter`` of pygls, between checked JSON objects and message classes.
+
+    That of pygls turns params into named tuples and loses keys that are no identifiers.
+    """
+
+    def structure(self, data: dict[str, Any], cls: type[Any]) -> Any:
+        """Return a message of class ``cls``."""
+        return cls(**data)
+
+    def unstructure(self, message: Any) -> dict[str, Any]:
+        """Return the members of a message or of an error; an error's ``data`` is optional."""
+        members = {field.name: getattr(message, field.name) for field in message.__attrs_attrs__}
+        if "code" in members and members["data"] is None:
+            del members["data"]
+        return members
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _single(params: Any) -> Any:
+    """Return params by position as the one object that all methods take.
+
+    vscode-jsonrpc and StreamJsonRpc may send a list.
+    """
+    if not isinstance(params, list):
+        return params
+    items = cast("list[Any]", params)
+    return next(iter(items), None) if len(items) <= 1 else items
+
+
+# Escapes in JSON text: a backslash, a pair of surrogates, or (in group 1) a lone surrogate.
 _ESCAPES = re.compile(
     rb"\\\\|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
 
-def _decoded(body: bytes) -> Any:
-    """A message. JavaScript sends half an emoji where a text was cut in its middle; such a half becomes U+FFFD.
+def _decode(body: bytes) -> Any:
+    """Parse JSON, with U+FFFD for lone surrogates: JavaScript sends them for text cut in the middle of an emoji.
 
     Raises:
-        orjson.JSONDecodeError: it is no JSON.
+        orjson.JSONDecodeError: ``body`` is not valid JSON.
     """
     try:
         return orjson.loads(body)
@@ -295,7 +380,3 @@ def _decoded(body: bytes) -> Any:
         if whole == body:
             raise
         return orjson.loads(whole)
-
-
-def _no_callback(*_args: Any) -> None:
-    """Results go straight to the wire; pygls' callbacks are not used."""

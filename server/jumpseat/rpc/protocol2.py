@@ -43,8 +43,8 @@ Question: TypeAlias = ExternalToolRequested | PermissionRequested
 class Protocol2:
     """Turns the events of one connection into requests. ``concerns`` tells which questions are for this client."""
 
-    def __init__(self, seam: JsonRpcPeer, tasks: TaskGroup, concerns: Callable[[str, Question], bool]) -> None:
-        self._seam = seam
+    def __init__(self, peer: JsonRpcPeer, tasks: TaskGroup, concerns: Callable[[str, Question], bool]) -> None:
+        self._peer = peer
         self._tasks = tasks
         self._concerns = concerns
         # What the client is being asked, by session and request id.
@@ -99,7 +99,7 @@ class Protocol2:
     async def _call_tool(self, session_id: str, question: ExternalToolRequested) -> None:
         answer: dict[str, Any] = {"sessionId": session_id, "requestId": question.request_id}
         try:
-            said = await self._seam.ask(
+            said = await self._peer.ask(
                 "tool.call",
                 {
                     "sessionId": session_id,
@@ -109,7 +109,7 @@ class Protocol2:
                 },
             )
         except ClientCallError as error:
-            if self._seam.closed:
+            if self._peer.closed:
                 return  # The call stays open for whoever resumes the session.
             answer["error"] = str(error)
         else:
@@ -118,12 +118,12 @@ class Protocol2:
 
     async def _request_permission(self, session_id: str, question: PermissionRequested) -> None:
         try:
-            said = await self._seam.ask(
+            said = await self._peer.ask(
                 "permission.request",
                 {"sessionId": session_id, "permissionRequest": to_wire(question.permission_request)},
             )
         except ClientCallError:
-            if self._seam.closed:
+            if self._peer.closed:
                 return
             said = None
         answer = {"sessionId": session_id, "requestId": question.request_id, "result": _decision(said)}
@@ -132,7 +132,7 @@ class Protocol2:
     def _settle(self, session_id: str, question: Question, method: str, answer: dict[str, Any]) -> None:
         # A client that has left the session meanwhile has no more say in it.
         if self._concerns(session_id, question):
-            self._seam.pass_on(method, answer)
+            self._peer.invoke(method, answer)
 
 
 def _decision(said: Any) -> dict[str, Any]:

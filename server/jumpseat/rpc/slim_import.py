@@ -1,70 +1,80 @@
-"""Import pygls' JSON-RPC protocol without the Language Server Protocol.
+"""Import ``pygls.protocol.json_rpc`` without the Language Server Protocol.
 
-``import pygls.protocol`` pulls in every type of LSP (``lsprotocol.types``: some 200 ms and 20 MiB), of which the
-JSON-RPC half uses four names. Here that half is imported alone: placeholders stand where the LSP modules would
-be, for the length of one import, and ``sys.modules`` is left as it was found, so that whoever else imports
-pygls in this process gets the real thing. Where a new pygls has moved things, the plain import is taken:
-slower, never broken.
+``import pygls.protocol`` loads every type of LSP; its JSON-RPC module uses four names of them.
+:func:`import_json_rpc` puts placeholders for the LSP modules into ``sys.modules`` while that one module is loaded,
+and removes them afterwards, so that other importers of pygls in this process get the complete package.
+``docs/pygls.md`` has the figures, and the change to pygls that would make this module unnecessary.
 """
 
 from __future__ import annotations
 
-import importlib
+import logging
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pygls.protocol.json_rpc import JsonRPCProtocol
+import attrs
 
-_TOUCHED = ("pygls", "lsprotocol")
-
-
-def json_rpc_protocol() -> type[JsonRPCProtocol]:
-    """pygls' ``JsonRPCProtocol``, by the short way where possible."""
-    try:
-        with _placeholders():
-            return importlib.import_module("pygls.protocol.json_rpc").JsonRPCProtocol
-    except Exception:  # whatever has changed in there, the plain import is the answer
-        from pygls.protocol import JsonRPCProtocol
-
-        return JsonRPCProtocol
+log = logging.getLogger(__name__)
 
 
-@contextmanager
-def _placeholders() -> Generator[None]:
-    before = {name: module for name, module in sys.modules.items() if name.split(".")[0] in _TOUCHED}
+@attrs.define
+class ResponseError:
+    """As in ``lsprotocol.types``."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+@attrs.define
+class ResponseErrorMessage:
+    """As in ``lsprotocol.types``."""
+
+    id: int | str | None = None
+    error: ResponseError | None = None
+    jsonrpc: str = "2.0"
+
+
+def import_json_rpc() -> ModuleType:
+    """Return the module ``pygls.protocol.json_rpc``, loaded alone where possible, else in the ordinary way."""
+    if not _loaded():
+        try:
+            return _import_alone()
+        except Exception as exc:
+            # Another version of pygls may need more. The ordinary way is slower, but it works.
+            log.info("pygls cannot be loaded without the Language Server Protocol: %s", exc)
+        finally:
+            for name in _loaded():
+                del sys.modules[name]
+    return import_module("pygls.protocol.json_rpc")
+
+
+def _loaded() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] in ("pygls", "lsprotocol")]
+
+
+def _import_alone() -> ModuleType:
     pygls = find_spec("pygls")
-    if before or pygls is None or pygls.origin is None:
-        raise ImportError("pygls is loaded already, or not as files")
-    package = ModuleType("pygls.protocol")
-    package.__path__ = [str(Path(pygls.origin).parent / "protocol")]
-    sys.modules["pygls.protocol"] = package
-    sys.modules["pygls.lsp"] = _module("pygls.lsp", get_method_options_type=_never, is_instance=_never)
-    sys.modules["lsprotocol"] = _module("lsprotocol", __path__=[])
-    sys.modules["lsprotocol.types"] = _module(
-        "lsprotocol.types",
-        CANCEL_REQUEST="$/cancelRequest",
-        EXIT="exit",
-        ResponseError=type("ResponseError", (), {}),
-        ResponseErrorMessage=type("ResponseErrorMessage", (), {}),
-    )
-    try:
-        yield
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] in _TOUCHED]:
-            del sys.modules[name]
-
-
-def _module(name: str, **names: Any) -> ModuleType:
-    module = ModuleType(name)
-    vars(module).update(names)
-    return module
-
-
-def _never(*_args: Any) -> Any:
-    raise NotImplementedError("the LSP half of pygls is not loaded")
+    if pygls is None or pygls.origin is None:
+        raise ImportError("pygls is not installed as files")
+    placeholders: dict[str, dict[str, Any]] = {
+        # A package with the real path, whose ``__init__`` does not run.
+        "pygls.protocol": {"__path__": [str(Path(pygls.origin).parent / "protocol")]},
+        # Used for the options of LSP's methods only.
+        "pygls.lsp": {"get_method_options_type": None, "is_instance": None},
+        "lsprotocol": {"__path__": []},
+        "lsprotocol.types": {
+            "CANCEL_REQUEST": "$/cancelRequest",
+            "EXIT": "exit",
+            "ResponseError": ResponseError,
+            "ResponseErrorMessage": ResponseErrorMessage,
+        },
+    }
+    for name, members in placeholders.items():
+        module = sys.modules[name] = ModuleType(name)
+        vars(module).update(members)
+    return import_module("pygls.protocol.json_rpc")
