@@ -86,5 +86,5 @@ async def test_a_declared_adapter_can_do_what_the_one_can_that_it_extends(name: 
     assert isinstance(found, HttpModel)
     assert found.capabilities(model) == capabilities(load_adapter(name), model)
     request = ModelRequest(model, "", [UserMessage([TextBlock("go")])], hosted_tools=[HostedTool("web_search")])
-    call, _ = await found.written(request)
+    call, _ = await found.prepare(request)
     assert len(call.body["tools"]) == 1

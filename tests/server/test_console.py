@@ -284,8 +284,8 @@ async def test_a_check_does_not_wait_for_ever(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cannot trust the certificate of https://x: self-signed", "NODE_EXTRA_CA_CERTS"),
-        ("the proxy does not let us to https://x: 407", "The proxy that HTTPS_PROXY names"),
+        ("cannot verify the certificate of https://x: self-signed", "NODE_EXTRA_CA_CERTS"),
+        ("the proxy refused the connection to https://x: 407", "The proxy that HTTPS_PROXY names"),
         ("cannot connect to https://x: [Errno -2] Name or service not known", "is not known"),
         ("cannot connect to https://x within 15 s", "go through the proxy that HTTPS_PROXY names"),
     ],

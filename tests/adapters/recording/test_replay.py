@@ -43,13 +43,13 @@ def answer(*words: str) -> Reply:
 
 @asynccontextmanager
 async def recording(folder: Path, also: Callable[[str], str] = str) -> AsyncGenerator[HttpTransport]:
-    async with HttpTransport(detour=Recorder(open_for_recording(str(folder)), also)) as transport:
+    async with HttpTransport(middleware=Recorder(open_for_recording(str(folder)), also)) as transport:
         yield transport
 
 
 @asynccontextmanager
 async def replaying(folder: Path, **how: bool) -> AsyncGenerator[HttpTransport]:
-    async with HttpTransport(detour=Replayer(folder, **how)) as transport:
+    async with HttpTransport(middleware=Replayer(folder, **how)) as transport:
         yield transport
 
 
@@ -319,7 +319,7 @@ async def test_a_torn_recording_is_replayed_as_far_as_it_goes(tmp_path: Path) ->
     path.write_bytes(b"".join(whole[:3]) + whole[3][:20])
 
     async with replaying(folder) as transport:
-        with pytest.raises(ProviderTransportError, match="goes no further: the file is torn"):
+        with pytest.raises(ProviderTransportError, match="ends early: the file is incomplete"):
             await ask(model_at("http://nowhere.invalid", transport))
     for size in range(len(b"".join(whole))):
         path.write_bytes(b"".join(whole)[:size])
@@ -331,5 +331,5 @@ async def test_a_file_that_is_no_recording_is_named(tmp_path: Path, text: str) -
     (tmp_path / "x.jsonl").write_text(text)
 
     async with replaying(tmp_path) as transport:
-        with pytest.raises(ReplayError, match=r"'x\.jsonl' is no recording"):
+        with pytest.raises(ReplayError, match=r"'x\.jsonl' is not a (valid )?recording"):
             await ask(model_at("http://nowhere.invalid", transport))

@@ -116,7 +116,7 @@ async def test_a_certificate_that_the_environment_names_is_trusted(
 @pytest.mark.anyio
 @pytest.mark.usefixtures("no_certificate_variables")
 async def test_a_certificate_that_nobody_vouches_for_is_refused_for_good(certificate: tuple[Path, Path]) -> None:
-    with pytest.raises(ProviderTransportError, match="cannot trust the certificate of https://") as caught:
+    with pytest.raises(ProviderTransportError, match="cannot verify the certificate of https://") as caught:
         await _ask(certificate)
 
     assert not caught.value.retryable
@@ -139,9 +139,9 @@ async def test_certificates_of_one_adapter_are_its_own(certificate: tuple[Path, 
         context.load_verify_locations(cert)
     with anyio.fail_after(5):
         async with ModelServer(json_reply({"ok": True}), tls=context) as server, HttpTransport() as transport:
-            assert await transport.by(network).get_json(server.url, {}) == {"ok": True}
-            assert transport.by(network) is transport.by(network)
-            with pytest.raises(ProviderTransportError, match="cannot trust the certificate"):
+            assert await transport.with_network(network).get_json(server.url, {}) == {"ok": True}
+            assert transport.with_network(network) is transport.with_network(network)
+            with pytest.raises(ProviderTransportError, match="cannot verify the certificate"):
                 await transport.get_json(server.url, {})
 
 
@@ -153,7 +153,9 @@ async def test_a_certificate_file_that_cannot_be_read_is_named_with_its_variable
 ) -> None:
     monkeypatch.setenv(variable, str(tmp_path / "missing.pem"))
 
-    with pytest.raises(ProviderTransportError, match=rf"{variable} names '.*missing\.pem'") as caught:
+    with pytest.raises(
+        ProviderTransportError, match=rf"cannot load certificates from '.*missing\.pem', given by {variable}"
+    ) as caught:
         await _ask(certificate)
     assert not caught.value.retryable
 
@@ -165,7 +167,10 @@ async def test_a_proxy_that_is_none_is_reported_without_its_password(monkeypatch
     monkeypatch.setenv("HTTP_PROXY", "gopher://me:hidden@proxy")
 
     async with HttpTransport() as transport:
-        with anyio.fail_after(5), pytest.raises(ProviderTransportError, match="names a proxy that is no") as caught:
+        with (
+            anyio.fail_after(5),
+            pytest.raises(ProviderTransportError, match="invalid proxy in the environment") as caught,
+        ):
             await transport.get_json("http://model.invalid/", {})
     assert "hidden" not in str(caught.value)
     assert not caught.value.retryable
@@ -182,11 +187,11 @@ def _closed_port() -> int:
 async def test_a_proxy_that_is_not_there_is_named_without_its_password(scheme: str) -> None:
     port = _closed_port()
     async with HttpTransport() as transport:
-        proxied = transport.by(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
+        proxied = transport.with_network(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
         with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
             await proxied.get_json(f"{scheme}://model.invalid/x", {})
 
-    peer = f"the proxy http://127.0.0.1:{port} on the way to {scheme}://model.invalid/x"
+    peer = f"the proxy http://127.0.0.1:{port} for {scheme}://model.invalid/x"
     assert str(caught.value) == f"cannot connect to {peer}: connection refused"
 
 
@@ -205,11 +210,11 @@ async def test_whoever_takes_no_connection_is_given_up_on_after_the_limit_for_it
             waiting.connect_ex(address)
         url = f"http://127.0.0.1:{address[1]}"
         async with HttpTransport() as transport:
-            way = transport.by(Network(proxy=url)) if by_proxy else transport
+            way = transport.with_network(Network(proxy=url)) if by_proxy else transport
             target = "http://model.invalid" if by_proxy else url
             with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
                 await way.get_json(target, {}, timeouts=Timeouts(connect=0.2))
 
-    peer = f"the proxy {url} on the way to {target}" if by_proxy else url
+    peer = f"the proxy {url} for {target}" if by_proxy else url
     assert str(caught.value) == f"cannot connect to {peer} within 0.2 s"
     assert caught.value.retryable

@@ -98,7 +98,7 @@ def test_other_json_between_the_events_is_no_event() -> None:
 )
 def test_an_event_beyond_the_limit_is_refused(pieces: list[bytes]) -> None:
     splitter = SseDecoder(max_event_bytes=100)
-    with pytest.raises(ProviderProtocolError, match="more than 100 bytes"):
+    with pytest.raises(ProviderProtocolError, match="the limit of 100 bytes"):
         split(pieces, splitter)
 
 

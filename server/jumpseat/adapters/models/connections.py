@@ -43,7 +43,7 @@ class Connections:
         self.tunnel: Tunnel | None = None
         self._environ = options.environ
         self._whole_environ = options.whole_environ
-        self._make_detour = _detour(options, mask)
+        self._make_middleware = _middleware(options, mask)
         self._transport: HttpTransport | None = None
         self._scripts: dict[str, ScriptedModel] = {}
 
@@ -52,7 +52,7 @@ class Connections:
         from jumpseat.adapters.transport.http import HttpTransport
 
         if self._transport is None:
-            self._transport = HttpTransport(detour=self._make_detour() if self._make_detour else None)
+            self._transport = HttpTransport(middleware=self._make_middleware() if self._make_middleware else None)
         return self._transport
 
     def plain(
@@ -143,14 +143,14 @@ class Connections:
                 return
             raise InvalidRequestError("Another client is already the LLM inference provider.")
         self.tunnel = Tunnel(client)
-        self.transport().use(self.tunnel)
+        self.transport().set_route(self.tunnel)
 
     def lost(self, client: Client) -> None:
         """A client is gone; if it made the model requests, they go over the network again."""
         if self.tunnel is not None and self.tunnel.client is client:
             self.tunnel.close()
             self.tunnel = None
-            self.transport().use(None)
+            self.transport().set_route(None)
 
     async def close(self) -> None:
         """Close the connections to all providers."""
@@ -170,7 +170,7 @@ def user_agent(client_name: str | None) -> str:
     return f"{product} {client_name}" if client_name else product
 
 
-def _detour(options: Options, mask: Callable[[str], str]) -> Callable[[], TransportMiddleware] | None:
+def _middleware(options: Options, mask: Callable[[str], str]) -> Callable[[], TransportMiddleware] | None:
     """Makes what records all calls, or answers them; ``None`` where nothing is to be done with them."""
     if options.replay is not None:
         from jumpseat.adapters.recording.recordings import open_for_replay

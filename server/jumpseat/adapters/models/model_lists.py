@@ -170,7 +170,7 @@ class ModelLists:
     async def _answer(self, provider: Listed, question: Question) -> dict[str, object]:
         transport = self.transport()
         if provider.network is not None:
-            transport = transport.by(provider.network)
+            transport = transport.with_network(provider.network)
         if question.body is None:
             answer = await transport.get_json(question.url, question.headers)
         else:

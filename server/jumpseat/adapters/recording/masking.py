@@ -1,7 +1,7 @@
-"""Taking the secrets out of a call that is written down or shown: its URL, headers, body and answer. No I/O.
+"""Mask the secrets in a call that is recorded or shown: its URL, headers, body and response. No I/O.
 
-Stricter than an error's :class:`~jumpseat.adapters.failures.Redactor` about names, and more careful with content:
-what a model reads and says must not lose the words that some header happens to hold.
+Masking is stricter than :class:`~jumpseat.adapters.failures.Redactor` about field names and more careful with
+content: prompts and responses must not lose words that a header happens to contain.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import orjson
 from jumpseat.adapters.failures import Redactor
 from jumpseat.agent.secrets import MASK
 
-SHORTEST_IN_CONTENT: Final = 8
-"""Secrets of fewer characters are words, such as ``ollama``: in content they are left alone."""
-LONGEST_HELD: Final = 8192
+MIN_SECRET_CHARS: Final = 8
+"""Shorter secrets may be ordinary words, such as ``ollama``, and are not masked in content."""
+MAX_HELD_CHARS: Final = 8192
+"""The longest possible start of a secret that is held back until the next chunk."""
 
 _CREDENTIAL: Final = re.compile(r"auth|key|token|secret|cookie|password|passwd|signature|credential", re.IGNORECASE)
 _LIMIT: Final = re.compile(r"rate-?limit|www-authenticate|proxy-authenticate", re.IGNORECASE)
@@ -31,16 +32,16 @@ _FIELD: Final = (
 )
 _FIELD_NAME: Final = re.compile(_FIELD, re.IGNORECASE)
 _PREFIX: Final = r"(?:(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_]|gh[opusr]_|github_pat_|AIza)"
-# With a figure in it: `hf_download_model` is a name.
+# A digit is required: `hf_download_model` is a name.
 _SHAPE: Final = re.compile(rf"\b{_PREFIX}(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{{16,}}")
 _SHAPE_BEGUN: Final = re.compile(rf"\b{_PREFIX}[A-Za-z0-9_-]*\Z")
 _UNLIKE_WORDS: Final = re.compile(r"(?=.*[0-9])\S{16,}\Z")
 
 
 def masked_url(url: str, mask: ContentMask) -> str:
-    """``url`` without user and password, and with the values of credentials in its query masked.
+    """Return ``url`` without user and password, with the values of credentials in its query masked.
 
-    As content, for a path that loses a word is not found again.
+    The rest is masked as content, because a replayer compares the path.
     """
     parts = urlsplit(url)
     query = "&".join(_masked_pair(pair) for pair in parts.query.split("&")) if parts.query else ""
@@ -52,34 +53,36 @@ def _masked_pair(pair: str) -> str:
     return f"{name}={MASK}" if equals and _QUERY_CREDENTIAL.search(name) else pair
 
 
-def masked_headers(headers: Iterable[tuple[str, str]], veil: Redactor, mask: ContentMask) -> list[tuple[str, str]]:
-    """``headers`` with the values of credentials masked, and those that the call knows as secret."""
+def masked_headers(
+    headers: Iterable[tuple[str, str]], redactor: Redactor, mask: ContentMask
+) -> list[tuple[str, str]]:
+    """Return ``headers`` with credentials masked, both by header name and by the call's known secrets."""
 
     def masked(name: str, value: str) -> str:
-        secret = value in veil.secrets or (_CREDENTIAL.search(name) and not _LIMIT.search(name))
+        secret = value in redactor.secrets or (_CREDENTIAL.search(name) and not _LIMIT.search(name))
         return MASK if secret else mask.text(value)
 
     return [(name, masked(name, value)) for name, value in headers]
 
 
 class ContentMask:
-    """Masks content: the secrets of a call that no text holds by chance, and what has the form of a key.
+    """Masks content: secrets of the call that are unlikely to occur by chance, and strings shaped like known keys.
 
-    ``also`` is put over every text besides. With ``tokens``, a field called ``token`` is a secret too, as it is
-    where an account answers; a model's answer may have fields of that name that hold words.
+    ``mask_more`` is applied to every string in addition. With ``tokens``, a JSON field called ``token`` is a secret
+    too, as in responses about accounts; in a model's response, a field of that name may hold ordinary words.
     """
 
-    def __init__(self, veil: Redactor, also: Callable[[str], str] = str, *, tokens: bool = False) -> None:
+    def __init__(self, redactor: Redactor, mask_more: Callable[[str], str] = str, *, tokens: bool = False) -> None:
         secrets = [
-            one
-            for one in veil.secrets
-            if len(one) >= SHORTEST_IN_CONTENT and (one in veil.certain or _UNLIKE_WORDS.match(one))
+            secret
+            for secret in redactor.secrets
+            if len(secret) >= MIN_SECRET_CHARS and (secret in redactor.certain or _UNLIKE_WORDS.match(secret))
         ]
-        # Also as they stand in JSON.
-        forms = {form for one in secrets for form in (one, orjson.dumps(one).decode()[1:-1])}
+        # Include each secret as escaped in JSON.
+        forms = {form for secret in secrets for form in (secret, orjson.dumps(secret).decode()[1:-1])}
         self._secrets = sorted(forms, key=len, reverse=True)
-        self._many_lines = any("\n" in one for one in self._secrets)
-        self._also = also
+        self._many_lines = any("\n" in secret for secret in self._secrets)
+        self._mask_more = mask_more
         field = rf"(?:{_FIELD}|token)" if tokens else _FIELD
         self._name = re.compile(field, re.IGNORECASE)
         self._field = re.compile(rf'("{field}"\s*:\s*")((?:[^"\\]|\\.)+)(?=")', re.IGNORECASE)
@@ -88,77 +91,77 @@ class ContentMask:
         )
 
     def text(self, text: str) -> str:
-        """``text``, which may be anything, masked."""
+        """Return ``text`` with secrets masked."""
         for secret in self._secrets:
             text = text.replace(secret, MASK)
-        return self._also(_SHAPE.sub(MASK, text))
+        return self._mask_more(_SHAPE.sub(MASK, text))
 
     def json(self, value: Any) -> Any:
-        """A JSON value with its texts masked, and the whole of those whose name says that they are secrets."""
+        """Return a JSON value with its strings masked, and with the values of secret fields replaced entirely."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self.json(one) for one in cast("list[Any]", value)]
+            return [self.json(item) for item in cast("list[Any]", value)]
         if isinstance(value, dict):
             return {
-                key: MASK if isinstance(one, str) and one and self._name.fullmatch(key) else self.json(one)
-                for key, one in cast("dict[str, Any]", value).items()
+                key: MASK if isinstance(item, str) and item and self._name.fullmatch(key) else self.json(item)
+                for key, item in cast("dict[str, Any]", value).items()
             }
         return value
 
-    def answer(self, data: bytes) -> bytes:
-        """The bytes of an answer, masked; those that are no secret stay as they are, valid text or not."""
-        # As Latin-1 every byte is one character, so that a character cut in two stays cut where it was.
+    def raw(self, data: bytes) -> bytes:
+        """Return the bytes of a response with secrets masked; all other bytes are unchanged, even if not UTF-8."""
+        # In Latin-1 every byte is one character, so a UTF-8 character cut by a chunk boundary stays intact.
         text = data.decode("latin-1")
         for secret in self._secrets:
             text = text.replace(secret.encode().decode("latin-1"), MASK)
         text = _SHAPE.sub(MASK, self._field.sub(rf"\1{MASK}", text))
         masked = text.encode("latin-1")
         try:
-            return self._also(masked.decode()).encode()
+            return self._mask_more(masked.decode()).encode()
         except UnicodeError:
             return masked
 
-    def held_from(self, data: bytes, *, fields: bool) -> int:
-        """Where in ``data`` the beginning of a secret may stand that the next piece completes; its end if nowhere.
+    def held_start(self, data: bytes, *, fields: bool) -> int:
+        """Return the index in ``data`` where an unfinished secret may begin, or the length of ``data`` if none.
 
-        ``fields`` looks for fields of JSON whose name says that they are secrets, too.
+        With ``fields``, unfinished JSON fields with secret names count too.
         """
         if data.endswith(b"\n") and not fields and not self._many_lines:
-            # As nearly all pieces of a stream.
+            # True of nearly every chunk of an event stream.
             return len(data)
         text = data.decode("latin-1")
         places = [len(text)]
         for secret in self._secrets:
-            wanted = secret.encode().decode("latin-1")
-            for place in range(max(0, len(text) - len(wanted) + 1), len(text)):
-                if wanted.startswith(text[place:]):
+            encoded_secret = secret.encode().decode("latin-1")
+            for place in range(max(0, len(text) - len(encoded_secret) + 1), len(text)):
+                if encoded_secret.startswith(text[place:]):
                     places.append(place)
                     break
         for pattern in (_SHAPE_BEGUN, self._field_begun) if fields else (_SHAPE_BEGUN,):
             if found := pattern.search(text):
                 places.append(found.start())
         place = min(places)
-        return place if len(text) - place <= LONGEST_HELD else len(text)
+        return place if len(text) - place <= MAX_HELD_CHARS else len(text)
 
 
 class MaskedPieces:
-    """The pieces of one answer, such that no secret is told because it came in two."""
+    """Masks the chunks of one response, including secrets split across chunks."""
 
     def __init__(self, mask: ContentMask, *, fields: bool) -> None:
-        """``fields`` is for an answer that is one JSON text."""
+        """Set ``fields`` for a response that is one JSON document."""
         self._mask = mask
         self._fields = fields
         self._held = b""
 
     def feed(self, piece: bytes) -> bytes:
-        """What can be told now; what may be the beginning of a secret goes with the next piece."""
+        """Return the masked bytes that are ready; a possible start of a secret is held until the next chunk."""
         data = self._held + piece
-        place = self._mask.held_from(data, fields=self._fields)
+        place = self._mask.held_start(data, fields=self._fields)
         self._held = data[place:]
-        return self._mask.answer(data[:place])
+        return self._mask.raw(data[:place])
 
-    def rest(self) -> bytes:
-        """What was held back, at the end."""
+    def finish(self) -> bytes:
+        """Return the remaining held bytes, masked, at the end of the response."""
         rest, self._held = self._held, b""
-        return self._mask.answer(rest)
+        return self._mask.raw(rest)

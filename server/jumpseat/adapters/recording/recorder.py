@@ -1,7 +1,7 @@
-"""Writing every call to a provider down, each to a file of its own, while it happens.
+"""Record every provider call to a file of its own, while it happens.
 
-A thread masks and writes; the turn only hands things over, and loses nothing when the disk is slow or full: then
-the recording does. The form of the files is that of ``recordings.py``.
+A thread masks and writes; the turn only queues data. If the disk is slow or full, the recording is incomplete, but
+the turn is not affected. ``recordings.py`` defines the file format.
 """
 
 from __future__ import annotations
@@ -26,46 +26,48 @@ import orjson
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, masked_headers, masked_url
 from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, How, content
-from jumpseat.adapters.transport.tunnel import SESSION, VEIL
+from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION
 
 log = logging.getLogger(__name__)
 
-LAST_WRITES_S: Final = 0.2
-"""How long the end of the process waits for what is still to be written."""
-MOST_WAITING_BYTES: Final = 64 * 1024 * 1024
-"""A disk that is this far behind gets no more of the pieces."""
+CLOSE_TIMEOUT_S: Final = 0.2
+"""Time limit for writing the queued data when the process ends."""
+MAX_QUEUED_BYTES: Final = 64 * 1024 * 1024
+"""The maximum size of response chunks waiting to be written; beyond it, recordings are cut short."""
 
 _Job = Callable[[], None]
 
 
 class Recorder:
-    """Records to ``folder``. ``also`` is put over every text besides the secrets of the call."""
+    """Records calls to ``folder``. ``mask_more`` is applied to every string, in addition to the call's secrets."""
 
-    def __init__(self, folder: Path, also: Callable[[str], str] = str) -> None:
+    def __init__(self, folder: Path, mask_more: Callable[[str], str] = str) -> None:
         self._folder = folder
-        self._also = also
+        self._mask_more = mask_more
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._numbers = itertools.count(1)
-        self.waiting_bytes = 0
+        self.queued_bytes = 0
 
-    def around(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
-        return _Recorded(route, self)
+    def wrap(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+        return _RecordingTransport(route, self)
 
     async def aclose(self) -> None:
-        """Write what is left, as far as that takes no longer than a moment."""
+        """Write the queued data, for at most :data:`CLOSE_TIMEOUT_S`."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(thread.join, LAST_WRITES_S)
+                await anyio.to_thread.run_sync(thread.join, CLOSE_TIMEOUT_S)
 
-    def begin(self, request: httpx.Request, body: bytes) -> _Tape:
-        """Start the file of one call."""
+    def begin(self, request: httpx.Request, body: bytes) -> _CallRecording:
+        """Start recording one call to a new file."""
         now = datetime.now(UTC)
         name = f"{now:%Y%m%dT%H%M%S.%f}-{os.getpid()}-{next(self._numbers):05}{SUFFIX}"
-        make_veil: Callable[[], Redactor] = request.extensions.get(VEIL) or partial(_veil_of, request)
-        file = _File(self._folder / name, make_veil(), self._also, tokens=request.method == "GET")
+        make_redactor: Callable[[], Redactor] = request.extensions.get(REDACTOR) or partial(
+            _request_redactor, request
+        )
+        file = _RecordingFile(self._folder / name, make_redactor(), self._mask_more, tokens=request.method == "GET")
         record: dict[str, Any] = {
             "type": "request",
             "version": VERSION,
@@ -75,26 +77,26 @@ class Recorder:
         if (session_id := request.extensions.get(SESSION)) is not None:
             record["sessionId"] = session_id
         self.put(partial(file.write_request, record, str(request.url), request.headers.multi_items(), body))
-        return _Tape(self, file, request)
+        return _CallRecording(self, file, request)
 
     def put(self, job: _Job) -> None:
-        """Have ``job`` done after all that were put before it."""
+        """Queue ``job`` for the writer thread; jobs run in order."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+            self._thread = threading.Thread(target=self._run_jobs, name="recorder", daemon=True)
             self._thread.start()
         self._jobs.put(job)
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         while (job := self._jobs.get()) is not None:
             try:
                 job()
             except Exception:
-                # Not the text: it may quote what was to be masked.
-                log.exception("a part of a recording could not be written", exc_info=False)
+                # The message is not logged, because it may quote unmasked data.
+                log.exception("cannot write part of a recording", exc_info=False)
 
 
-class _Recorded(httpx.AsyncBaseTransport):
-    """A route whose calls are recorded."""
+class _RecordingTransport(httpx.AsyncBaseTransport):
+    """An httpx transport that records the calls made over ``route``."""
 
     def __init__(self, route: httpx.AsyncBaseTransport, recorder: Recorder) -> None:
         self._route = route
@@ -102,18 +104,18 @@ class _Recorded(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         body = await request.aread()
-        # What is recorded is to be read, and timed piece by piece.
+        # Recordings hold readable text, with the time of each chunk, so the response must not be compressed.
         request.headers["accept-encoding"] = "identity"
-        tape = self._recorder.begin(request, body)
+        recording = self._recorder.begin(request, body)
         try:
             response = await self._route.handle_async_request(request)
         except BaseException as error:
-            tape.end(error)
+            recording.end(error)
             raise
         headers = response.headers
         stream: Any = response.stream
         if headers.get("content-encoding", "identity") != "identity":
-            stream = _Decoded(response)
+            stream = _DecompressedStream(response)
             headers = httpx.Headers(
                 [
                     (name, value)
@@ -121,17 +123,20 @@ class _Recorded(httpx.AsyncBaseTransport):
                     if name not in ("content-encoding", "content-length")
                 ]
             )
-        tape.head(response.status_code, headers)
+        recording.head(response.status_code, headers)
         return httpx.Response(
-            response.status_code, headers=headers, stream=_Taped(stream, tape), extensions=response.extensions
+            response.status_code,
+            headers=headers,
+            stream=_RecordedStream(stream, recording),
+            extensions=response.extensions,
         )
 
     async def aclose(self) -> None:
         await self._route.aclose()
 
 
-class _Decoded(httpx.AsyncByteStream):
-    """The body of a compressed answer, without the compression."""
+class _DecompressedStream(httpx.AsyncByteStream):
+    """The decompressed body of a compressed response."""
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
@@ -144,12 +149,12 @@ class _Decoded(httpx.AsyncByteStream):
         await self._response.aclose()
 
 
-class _Taped(httpx.AsyncByteStream):
-    """The body of an answer, handed on and recorded."""
+class _RecordedStream(httpx.AsyncByteStream):
+    """A response body that is recorded while it is read."""
 
-    def __init__(self, stream: httpx.AsyncByteStream, tape: _Tape) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream, recording: _CallRecording) -> None:
         self._stream = stream
-        self._tape = tape
+        self._tape = recording
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -166,10 +171,10 @@ class _Taped(httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
-class _Tape:
-    """The recording of one call on the side of the event loop: takes the times, and hands everything over."""
+class _CallRecording:
+    """The recording of one call in the event loop: takes times and queues data for the writer thread."""
 
-    def __init__(self, recorder: Recorder, file: _File, request: httpx.Request) -> None:
+    def __init__(self, recorder: Recorder, file: _RecordingFile, request: httpx.Request) -> None:
         self._recorder = recorder
         self._file = file
         self._limit_s: float | None = request.extensions.get("timeout", {}).get("write")
@@ -183,25 +188,25 @@ class _Tape:
 
     def piece(self, piece: bytes) -> None:
         recorder = self._recorder
-        if recorder.waiting_bytes > MOST_WAITING_BYTES:
+        if recorder.queued_bytes > MAX_QUEUED_BYTES:
             self._end("failed", "Overflow", "the disk was too slow for the rest")
             return
         if not self._ended:
-            recorder.waiting_bytes += len(piece)
+            recorder.queued_bytes += len(piece)
             recorder.put(partial(self._write_piece, self._after(), piece))
 
     def _write_piece(self, after_s: float, piece: bytes) -> None:
-        self._recorder.waiting_bytes -= len(piece)
+        self._recorder.queued_bytes -= len(piece)
         self._file.write_piece(after_s, piece)
 
     def end(self, error: BaseException | None) -> None:
-        """The call is over; only the first end counts."""
+        """Record the end of the call; later calls of this method have no effect."""
         if error is None:
             self._end("end", None, "")
             return
         late = self._limit_s is not None and time.monotonic() - self._began >= self._limit_s
         if not isinstance(error, Exception):
-            # A limit on the way to the first byte shows itself as a cancellation.
+            # The first-byte limit is enforced by cancellation.
             timed_out = late and not self._answered
             self._end(*(("timeout", "ReadTimeout", "no answer in time") if timed_out else ("closed", None, "")))
             return
@@ -223,14 +228,14 @@ class _Tape:
         return after
 
 
-class _File:
-    """The recording of one call on the side of the thread: masks, and writes line by line."""
+class _RecordingFile:
+    """The recording of one call in the writer thread: masks data and writes lines."""
 
-    def __init__(self, path: Path, veil: Redactor, also: Callable[[str], str], *, tokens: bool) -> None:
+    def __init__(self, path: Path, redactor: Redactor, mask_more: Callable[[str], str], *, tokens: bool) -> None:
         self._path = path
-        self._veil = veil
-        self._also = also
-        self._mask = ContentMask(veil, also, tokens=tokens)
+        self._redactor = redactor
+        self._mask_more = mask_more
+        self._mask = ContentMask(redactor, mask_more, tokens=tokens)
         self._pieces = MaskedPieces(self._mask, fields=True)
         self._held_s = 0.0
         self._fd: int | None = None
@@ -247,12 +252,12 @@ class _File:
             record["body"] = self._mask.json(orjson.loads(body))
         except orjson.JSONDecodeError:
             if body:
-                record.update(content(self._mask.answer(body), "bodyText"))
+                record.update(content(self._mask.raw(body), "bodyText"))
         self._write(record)
 
     def write_head(self, after_s: float, status: int, headers: list[tuple[str, str]]) -> None:
         kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
-        # A stream has pieces that end where they should; a JSON text is cut anywhere.
+        # Chunks of a stream end at event boundaries; a JSON document may be cut anywhere.
         streams = "event-stream" in kind or "ndjson" in kind or "jsonl" in kind
         self._pieces = MaskedPieces(self._mask, fields=not streams)
         self._write(
@@ -260,27 +265,27 @@ class _File:
         )
 
     def write_piece(self, after_s: float, piece: bytes) -> None:
-        self._tell(after_s, self._pieces.feed(piece))
+        self._write_data(after_s, self._pieces.feed(piece))
 
     def write_end(self, after_s: float, how: How, error: str | None, message: str) -> None:
-        if rest := self._pieces.rest():
-            self._tell(0.0, rest)
+        if rest := self._pieces.finish():
+            self._write_data(0.0, rest)
         record: dict[str, Any] = {"type": "end", "afterS": _rounded(after_s), "how": how}
         if error is not None:
-            record.update(error=error, message=self._also(self._veil(message)))
+            record.update(error=error, message=self._mask_more(self._redactor(message)))
         self._write(record)
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
-    def _tell(self, after_s: float, data: bytes) -> None:
+    def _write_data(self, after_s: float, data: bytes) -> None:
         self._held_s += after_s
         if data:
             after_s, self._held_s = self._held_s, 0.0
             self._write({"type": "piece", "afterS": _rounded(after_s), **content(data, "text")})
 
     def _headers(self, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        return masked_headers(headers, self._veil, self._mask)
+        return masked_headers(headers, self._redactor, self._mask)
 
     def _write(self, record: Mapping[str, Any]) -> None:
         if self._fd is None:
@@ -296,8 +301,8 @@ class _File:
             os.close(fd)
 
 
-def _veil_of(request: httpx.Request) -> Redactor:
-    """For a request that brings none: its own credentials."""
+def _request_redactor(request: httpx.Request) -> Redactor:
+    """Return a redactor of the request's own credentials, for a request without a redactor."""
     return Redactor(
         headers=[{name: value for name, value in request.headers.items() if name in ("authorization", "api-key")}]
     )

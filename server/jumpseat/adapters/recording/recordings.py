@@ -1,7 +1,7 @@
-"""Recordings of calls to providers: the folder, the file format and reading it. docs/recordings.md describes it.
+"""Recordings of provider calls: the folder, the file format (see docs/recordings.md) and its parser.
 
-One call is one file of JSON lines: the request, the head of the answer, each of its pieces, how it ended. A file
-whose end is missing, because the process was killed, is read as far as it goes.
+Each call is one JSON Lines file: the request, the response's status and headers, its chunks, and how the call
+ended. A file that is incomplete because the process was killed is read up to its last complete line.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ VERSION: Final = 1
 SUFFIX: Final = ".jsonl"
 
 How: TypeAlias = Literal["end", "cut", "timeout", "closed", "failed"]
-"""The transfer was complete; the connection broke; silence beyond a limit; this side hung up; anything else."""
+"""How a call ended: transfer complete, connection broken, timed out, closed by the server process, other failure.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """``error`` is the name of the error that it was, if it was one."""
+    """How a call ended; ``error`` is the class name of the exception, if one was raised."""
 
     how: How
     error: str | None = None
@@ -35,9 +36,10 @@ class Ending:
 
 @dataclass(slots=True)
 class Recording:
-    """One call. ``pieces`` are what came and how many seconds after what was before it.
+    """One recorded call.
 
-    ``status`` is ``None`` where no answer came, ``ending`` where the file ends before the call did.
+    ``pieces`` are the chunks of the body, each with the seconds since the previous one. ``status`` is ``None`` if
+    no response arrived, ``ending`` if the file is incomplete.
     """
 
     name: str
@@ -52,10 +54,10 @@ class Recording:
 
 
 def open_for_recording(folder: str) -> Path:
-    """``folder``, made where there is none, for its owner alone.
+    """Return the absolute path of ``folder``, created with mode 0700 if missing.
 
     Raises:
-        ConfigError: nothing can be written there.
+        ConfigError: the folder cannot be created or is not writable.
     """
     path = _absolute(folder)
     try:
@@ -63,15 +65,15 @@ def open_for_recording(folder: str) -> Path:
     except OSError as error:
         raise ConfigError(f"cannot record to {folder!r}: {error.strerror or error}") from None
     if not os.access(path, os.W_OK | os.X_OK):
-        raise ConfigError(f"cannot record to {folder!r}: it may not be written to")
+        raise ConfigError(f"cannot record to {folder!r}: the folder is not writable")
     return path
 
 
 def open_for_replay(folder: str) -> Path:
-    """``folder``, which holds recordings.
+    """Return the absolute path of ``folder``.
 
     Raises:
-        ConfigError: it does not.
+        ConfigError: the folder cannot be read or contains no recordings.
     """
     path = _absolute(folder)
     try:
@@ -80,14 +82,14 @@ def open_for_replay(folder: str) -> Path:
                 return path
     except OSError as error:
         raise ConfigError(f"cannot replay {folder!r}: {error.strerror or error}") from None
-    raise ConfigError(f"cannot replay {folder!r}: there are no recordings in it")
+    raise ConfigError(f"cannot replay {folder!r}: the folder contains no recordings")
 
 
 def read_folder(folder: Path) -> list[Recording]:
-    """All recordings of a folder, in the order in which their calls began.
+    """Return all recordings of a folder, ordered by the start of their calls.
 
     Raises:
-        ConfigError: a file cannot be read, or is no recording.
+        ConfigError: a file cannot be read or is not a valid recording.
     """
     return [
         recording for path in sorted(folder.glob(f"*{SUFFIX}")) if (recording := read_recording(path)) is not None
@@ -95,13 +97,13 @@ def read_folder(folder: Path) -> list[Recording]:
 
 
 def read_recording(path: Path) -> Recording | None:
-    """The recording in ``path``; ``None`` where its first line already is torn.
+    """Read the recording in ``path``; return ``None`` if not even its first line is complete.
 
     Raises:
-        ConfigError: it cannot be read, or is no recording.
+        ConfigError: the file cannot be read or is not a valid recording.
     """
     try:
-        # Without its last line where that has no end.
+        # A last line without a line end is incomplete and dropped.
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise ConfigError(f"cannot read the recording {path.name!r}: {error.strerror or error}") from None
@@ -111,19 +113,19 @@ def read_recording(path: Path) -> Recording | None:
     head = next(records)
     if head.get("type") != "request" or head.get("version") != VERSION:
         raise ConfigError(
-            f"{path.name!r} is no recording of version {VERSION}: its version is {head.get('version')!r}"
+            f"{path.name!r} is not a recording of version {VERSION}: its version is {head.get('version')!r}"
         )
     try:
         recording = Recording(path.name, head["method"], head["url"], _body(head))
         for record in records:
             _take(recording, record)
     except (LookupError, TypeError, ValueError) as error:
-        raise ConfigError(f"{path.name!r} is no recording: {type(error).__name__}: {error}") from None
+        raise ConfigError(f"{path.name!r} is not a valid recording: {type(error).__name__}: {error}") from None
     return recording
 
 
 def content(data: bytes, name: str) -> dict[str, str]:
-    """``data`` as a field of a record: ``name`` as text, or else ``nameBase64``."""
+    """Return ``data`` as a field of a record: ``{name: text}``, or ``{nameBase64: ...}`` if it is not UTF-8."""
     try:
         return {name: data.decode()}
     except UnicodeDecodeError:
@@ -137,7 +139,7 @@ def _records(path: Path, lines: list[bytes]) -> Iterator[dict[str, Any]]:
         except orjson.JSONDecodeError:
             record = None
         if not isinstance(record, dict):
-            raise ConfigError(f"{path.name!r} is no recording: line {number} is no JSON object")
+            raise ConfigError(f"{path.name!r} is not a valid recording: line {number} is not a JSON object")
         yield cast("dict[str, Any]", record)
 
 
@@ -152,12 +154,12 @@ def _take(recording: Recording, record: dict[str, Any]) -> None:
         case "end":
             recording.ending = Ending(record["how"], record.get("error"), record.get("message", ""))
         case _:
-            # Of a later program that has more to tell.
+            # A record type of a later version.
             pass
 
 
 def _body(record: dict[str, Any]) -> Any:
-    """The body of a request: parsed JSON, else text, ``None`` where there was none."""
+    """Return the body of a request: parsed JSON, else text, or ``None`` if there was no body."""
     if "body" in record:
         return record["body"]
     data = _bytes(record, "bodyText")

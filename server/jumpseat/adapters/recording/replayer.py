@@ -1,8 +1,8 @@
-"""Answering calls from recordings, offline: nothing here ever reaches the network.
+"""Replay recorded calls offline, without any network access.
 
-A request is answered by the first unused recording of the same method, path and body. What differs from run to run
-(ids, times, the working folder) does not count; secrets were masked and match anything. Where all that fit are
-used, the last answers again. With ``in_order`` the body does not count at all.
+A request is answered by the first unused recording with the same method, path and body. Values that differ from run
+to run (ids, times, the working folder) are ignored, and masked secrets match anything. Once all matching recordings
+are used, the last one is repeated. With ``in_order``, bodies are not compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jumpseat.agent.secrets import MASK
 from jumpseat.errors import ConfigError, ProviderTransportError, ReplayError
 
 SHOWN_CHARS: Final = 60
-"""How much of each side of a difference is shown."""
+"""The maximum length of each value in the description of a difference."""
 
 _FAILURES: Final = {
     error.__name__: error
@@ -38,9 +38,9 @@ _FAILURES: Final = {
         httpx.ProxyError,
     )
 }
-_OF_A_TRANSFER: Final = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
+_TRANSFER_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
 _ID_NAME: Final = re.compile(r"(?:\w+_)?id|\w+Id|prompt_cache_key|user|safety_identifier")
-_NOT_IDS: Final = frozenset({"model_id", "modelId"})
+_NON_ID_NAMES: Final = frozenset({"model_id", "modelId"})
 _VOLATILE: Final = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
@@ -50,16 +50,16 @@ _VOLATILE: Final = (
 
 
 class Replayer(httpx.AsyncBaseTransport):
-    """Answers from the recordings in ``folder``, which are read at the first request."""
+    """An httpx transport that answers from the recordings in ``folder``, which are read at the first request."""
 
     def __init__(self, folder: Path, *, in_order: bool = False, delays: bool = False) -> None:
-        """``in_order`` leaves bodies out of account; ``delays`` lets time pass as it did."""
+        """``in_order`` ignores request bodies; ``delays`` reproduces the recorded delays."""
         self._folder = folder
         self._in_order = in_order
         self._delays = delays
-        self._recordings: list[_Prepared] | None = None
+        self._recordings: list[_Candidate] | None = None
 
-    def around(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+    def wrap(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
         return self
 
     async def aclose(self) -> None:
@@ -71,8 +71,8 @@ class Replayer(httpx.AsyncBaseTransport):
                 found = await anyio.to_thread.run_sync(read_folder, self._folder)
             except ConfigError as error:
                 raise ReplayError(str(error)) from None
-            # Another request may have been quicker, and have used some.
-            self._recordings = self._recordings or [_Prepared(one) for one in found]
+            # A concurrent request may have loaded the recordings meanwhile, and used some.
+            self._recordings = self._recordings or [_Candidate(one) for one in found]
         recording = self._find(self._recordings, request.method, request.url.path, await request.aread())
         if self._delays:
             await anyio.sleep(recording.first_after_s)
@@ -80,36 +80,40 @@ class Replayer(httpx.AsyncBaseTransport):
             raise _failure(recording)
         return httpx.Response(
             recording.status,
-            headers=[one for one in recording.headers if one[0].lower() not in _OF_A_TRANSFER],
+            headers=[one for one in recording.headers if one[0].lower() not in _TRANSFER_HEADERS],
             stream=_Replayed(recording, delays=self._delays),
         )
 
-    def _find(self, recordings: list[_Prepared], method: str, path: str, body: bytes) -> Recording:
-        wanted = _leaves_of(_parsed(body))
-        there = [one for one in recordings if (one.recording.method, one.path) == (method, path)]
-        fitting = there if self._in_order else [one for one in there if not any(_differences(one.leaves, wanted))]
-        if fitting:
-            found = next((one for one in fitting if not one.used), fitting[-1])
+    def _find(self, recordings: list[_Candidate], method: str, path: str, body: bytes) -> Recording:
+        sent = _leaves_of(_parsed(body))
+        same_path = [one for one in recordings if (one.recording.method, one.path) == (method, path)]
+        matching = (
+            same_path if self._in_order else [one for one in same_path if not any(_differences(one.leaves, sent))]
+        )
+        if matching:
+            found = next((one for one in matching if not one.used), matching[-1])
             found.used = True
             return found.recording
-        raise ReplayError(f"offline, and {self._complaint(recordings, there, wanted, f'{method} {path}')}")
+        raise ReplayError(
+            f"offline, and {self._describe_mismatch(recordings, same_path, sent, f'{method} {path}')}"
+        )
 
-    def _complaint(
-        self, recordings: list[_Prepared], there: list[_Prepared], wanted: dict[str, Any], what: str
+    def _describe_mismatch(
+        self, recordings: list[_Candidate], same_path: list[_Candidate], sent: dict[str, Any], what: str
     ) -> str:
         where = self._folder.name
-        if not there:
+        if not same_path:
             known = ", ".join(sorted({f"{one.recording.method} {one.path}" for one in recordings})) or "nothing"
             return f"no recording in {where!r} is of {what}, only of {known}"
-        found = {id(one): list(_differences(one.leaves, wanted)) for one in there}
-        nearest = min(there, key=lambda one: sum(weight for weight, _ in found[id(one)]))
+        found = {id(one): list(_differences(one.leaves, sent)) for one in same_path}
+        nearest = min(same_path, key=lambda one: sum(weight for weight, _ in found[id(one)]))
         (_, first), *more = found[id(nearest)]
         others = f" (and {len(more)} more)" if more else ""
         return f"no recording in {where!r} is of this {what}; {nearest.recording.name!r} differs at {first}{others}"
 
 
-class _Prepared:
-    """A recording, ready to be compared."""
+class _Candidate:
+    """A recording prepared for comparison with requests."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -136,15 +140,15 @@ class _Replayed(httpx.AsyncByteStream):
 
 
 def _failure(recording: Recording) -> Exception:
-    """What went wrong where a recording ends without its transfer being complete."""
+    """Return the exception for a recording whose transfer is incomplete."""
     ending = recording.ending or Ending("closed")
     kind = _FAILURES.get(ending.error or "")
     if kind is not None:
         return kind(ending.message)
     if ending.how in ("cut", "timeout"):
         return (httpx.ReadTimeout if ending.how == "timeout" else httpx.RemoteProtocolError)(ending.message)
-    reason = ending.message or "the call was given up" if recording.ending else "the file is torn"
-    error = ProviderTransportError(f"the recording {recording.name!r} goes no further: {reason}")
+    reason = ending.message or "the call was cancelled" if recording.ending else "the file is incomplete"
+    error = ProviderTransportError(f"the recording {recording.name!r} ends early: {reason}")
     error.retryable = False
     return error
 
@@ -159,7 +163,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _leaves_of(value: Any) -> dict[str, Any]:
-    """What stands where in a JSON value, without what is volatile."""
+    """Return the leaves of a JSON value by their path, with volatile values replaced."""
     return dict(_leaves(value, "", ""))
 
 
@@ -171,23 +175,23 @@ def _leaves(value: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
         for index, one in enumerate(cast("list[Any]", value)):
             yield from _leaves(one, f"{place}[{index}]", name)
     elif isinstance(value, str):
-        yield place, "<id>" if _is_id(name) else _settled(value)
+        yield place, "<id>" if _is_id(name) else _without_volatile(value)
     else:
         yield place, value
 
 
 def _is_id(name: str) -> bool:
-    return name not in _NOT_IDS and _ID_NAME.fullmatch(name) is not None
+    return name not in _NON_ID_NAMES and _ID_NAME.fullmatch(name) is not None
 
 
-def _settled(text: str) -> str:
+def _without_volatile(text: str) -> str:
     for pattern, word in _VOLATILE:
         text = pattern.sub(word, text)
     return text
 
 
 def _differences(recorded: dict[str, Any], sent: dict[str, Any]) -> Iterator[tuple[float, str]]:
-    """Where two bodies differ: how much, from 0 to 2, and each place in a few words."""
+    """Iterate over the differences between two bodies, each as a weight from 0 to 2 and a short description."""
     for place, value in sent.items():
         if place not in recorded:
             yield 2.0, f"{place or 'the body'}: not recorded, sent {_short(value)}"
@@ -199,7 +203,7 @@ def _differences(recorded: dict[str, Any], sent: dict[str, Any]) -> Iterator[tup
 
 
 def _distance(recorded: Any, sent: Any) -> float:
-    """Texts that begin or end alike are closer to each other."""
+    """Return the weight of a difference; strings with a common start or end weigh less."""
     if not (isinstance(recorded, str) and isinstance(sent, str)):
         return 2.0
     alike = _common(recorded, sent) + _common(recorded[::-1], sent[::-1])
@@ -207,7 +211,7 @@ def _distance(recorded: Any, sent: Any) -> float:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """Return the length of the common prefix of two strings."""
     both = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(both) if a != b), min(len(one), len(other)))
 

@@ -1,8 +1,8 @@
-"""All traffic to providers, once for every adapter.
+"""HTTP traffic to providers, shared by all adapters.
 
-:class:`HttpTransport` owns the one connection pool of the process; :class:`HttpModel` binds it to an adapter and an
-endpoint and is what the loop calls. Nothing is retried here. Import this module when the first model is needed, not
-before: it brings httpx with it.
+:class:`HttpTransport` owns the connection pools of the process. :class:`HttpModel` binds the transport to a caller
+(an adapter and an endpoint); the agent loop calls models through it. Nothing is retried here. Import this module
+only when the first model is needed, because it imports httpx.
 """
 
 from __future__ import annotations
@@ -22,35 +22,38 @@ from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, P
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.transport.http_events import Events
-from jumpseat.adapters.transport.http_response import Answer, Limits, opened
+from jumpseat.adapters.transport.http_response import Limits, ProviderResponse, open_response
 from jumpseat.adapters.transport.pools import Pools
-from jumpseat.adapters.transport.tunnel import SESSION, SOCKET, VEIL
+from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION, SOCKET
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError
 
 ENDED_GRACE_S: Final = 5.0
-"""How long an adapter may take to tidy up after a call, also one that was cancelled."""
+"""Time limit for ``PreparedCall.ended`` after a call, including a cancelled one."""
 
 LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
-"""Lists and accounts are quick to answer or not worth waiting for."""
+"""Limits for model lists and account look-ups, which either answer quickly or are not worth waiting for."""
 
 
 class TransportMiddleware(Protocol):
-    """What all traffic goes through before the network, or in its place."""
+    """Intercepts all provider traffic, either in front of the network or in place of it."""
 
-    def around(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
-        """The way to go where ``route`` would be gone."""
+    def wrap(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+        """Return the transport to use in place of ``route``."""
         ...
 
     async def aclose(self) -> None:
-        """Finish what it has begun; for the end of the process."""
+        """Finish pending work when the process ends."""
         ...
 
 
 class HttpTransport:
-    """The connections of the process, made at the first request. Use it in one event loop; close it at the end."""
+    """The connections of the process, opened at the first request.
+
+    Use it in one event loop and close it at the end.
+    """
 
     def __init__(
         self,
@@ -58,60 +61,69 @@ class HttpTransport:
         *,
         max_answer_bytes: int = 256 * 1024 * 1024,
         max_body_bytes: int = 64 * 1024 * 1024,
-        detour: TransportMiddleware | None = None,
+        middleware: TransportMiddleware | None = None,
     ) -> None:
-        """``max_answer_bytes`` bounds a stream, ``max_body_bytes`` an answer that has to be held as a whole.
+        """Configure the transport without opening connections.
 
-        All requests take the ``detour``, those too that :meth:`use` sends another way than over the network.
+        Args:
+            timeouts: the default limits of a model call.
+            max_answer_bytes: the largest streamed response.
+            max_body_bytes: the largest response that is buffered as a whole.
+            middleware: wraps every route, including the one given to :meth:`set_route`.
         """
         self.timeouts = timeouts or Timeouts()
         self.max_answer_bytes = max_answer_bytes
         self.max_body_bytes = max_body_bytes
         self._client: httpx.AsyncClient | None = None
         self._route: httpx.AsyncBaseTransport | None = None
-        self._detour = detour
+        self._middleware = middleware
         self._network: Network | None = None
         self._others: dict[Network, HttpTransport] = {}
 
-    def by(self, network: Network) -> HttpTransport:
-        """The connections that are made as ``network`` says. They are closed with this transport."""
+    def with_network(self, network: Network) -> HttpTransport:
+        """Return a transport that connects according to ``network``; it is closed together with this one.
+
+        While a route is set, that route makes the connections, and this transport itself is returned.
+        """
         if self._route is not None:
-            # Whoever makes the requests makes the connections too.
             return self
         if network not in self._others:
             other = HttpTransport(
                 self.timeouts,
                 max_answer_bytes=self.max_answer_bytes,
                 max_body_bytes=self.max_body_bytes,
-                detour=self._detour,
+                middleware=self._middleware,
             )
             other._network = network
             self._others[network] = other
         return self._others[network]
 
-    def along(self, route: httpx.AsyncBaseTransport) -> HttpTransport:
-        """A transport for one call, which goes by ``route``. There is nothing of it to be closed."""
+    def with_route(self, route: httpx.AsyncBaseTransport) -> HttpTransport:
+        """Return a transport for one call that is sent by ``route``. It needs no closing."""
         other = HttpTransport(
             self.timeouts,
             max_answer_bytes=self.max_answer_bytes,
             max_body_bytes=self.max_body_bytes,
-            detour=self._detour,
+            middleware=self._middleware,
         )
-        other.use(route)
+        other.set_route(route)
         return other
 
-    def use(self, route: httpx.AsyncBaseTransport | None) -> None:
-        """Send all further requests by ``route``; ``None`` means the network again. Those under way go on."""
+    def set_route(self, route: httpx.AsyncBaseTransport | None) -> None:
+        """Send all further requests by ``route``, or over the network again if ``None``.
+
+        Requests under way are not affected.
+        """
         self._route = route
         self._client = None
 
     async def aclose(self) -> None:
-        """Close all connections; calls that are under way fail. The next request would open new ones."""
+        """Close all connections. Calls under way fail; a later request opens new connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-        if self._detour is not None:
-            await self._detour.aclose()
+        if self._middleware is not None:
+            await self._middleware.aclose()
         others, self._others = self._others, {}
         for other in others.values():
             await other.aclose()
@@ -131,34 +143,36 @@ class HttpTransport:
         *,
         timeouts: Timeouts | None = None,
     ) -> dict[str, Any] | list[Any]:
-        """GET ``url`` and parse the answer; without ``timeouts``, those for look-ups hold.
+        """GET ``url`` and parse the JSON response; ``timeouts`` defaults to :data:`LOOKUP_TIMEOUTS`.
 
         Raises:
-            ProviderError: no connection, a status that is not 2xx, or an answer that is not JSON; values of
-                ``headers`` never appear in its text.
+            ProviderError: the connection failed, the status is not 2xx, or the body is not a JSON object or array.
+                Values of ``headers`` never appear in the message.
         """
         return await self._json("GET", url, headers, None, timeouts or LOOKUP_TIMEOUTS)
 
     async def post_json(
         self, url: str, headers: Mapping[str, str], body: JsonObject, *, timeouts: Timeouts | None = None
     ) -> dict[str, Any] | list[Any]:
-        """POST ``body`` to ``url`` and parse the answer; limits and errors are those of :meth:`get_json`."""
-        content = _as_json(body)
+        """POST ``body`` to ``url`` and parse the JSON response, with the limits and errors of :meth:`get_json`."""
+        content = _json_bytes(body)
         headers = {"Content-Type": "application/json", **headers}
         return await self._json("POST", url, headers, content, timeouts or LOOKUP_TIMEOUTS)
 
     async def _json(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, limits: Timeouts
     ) -> dict[str, Any] | list[Any]:
-        def veil() -> Redactor:
+        def redactor() -> Redactor:
             return Redactor(headers=[headers])
 
-        answer = Answer(veil, url, limits)
-        async with opened(answer, lambda limits: self.send(method, url, headers, content, limits, veil=veil)):
-            await answer.check_status()
-            value = parse_json(await answer.body(self.max_body_bytes))
+        response = ProviderResponse(redactor, url, limits)
+        async with open_response(
+            response, lambda limits: self.send(method, url, headers, content, limits, redactor=redactor)
+        ):
+            await response.check_status()
+            value = parse_json(await response.body(self.max_body_bytes))
             if not isinstance(value, (dict, list)):
-                raise ProviderProtocolError(f"expected a JSON object or list from {answer.place}")
+                raise ProviderProtocolError(f"expected a JSON object or array from {response.place}")
             return cast("dict[str, Any] | list[Any]", value)
 
     async def send(
@@ -171,37 +185,43 @@ class HttpTransport:
         session_id: str | None = None,
         *,
         socket: bool = False,
-        veil: Callable[[], Redactor] | None = None,
+        redactor: Callable[[], Redactor] | None = None,
     ) -> httpx.Response:
-        """Send one request and return when the headers of the answer are there.
+        """Send one request and return once the response headers have arrived.
 
-        ``limits`` are ``connect``, ``read`` and ``write`` in seconds, kept by reference. Errors are those of httpx.
-        ``socket`` asks for a WebSocket, which only a client that makes the requests can give. ``veil`` makes what
-        hides the secrets of the call from a detour that writes it down.
+        Args:
+            limits: ``connect``, ``read`` and ``write`` timeouts in seconds; kept by reference, so that they can be
+                changed while the response is read.
+            session_id: the session the request is made for, if any.
+            socket: send the request as a WebSocket message, which only a client's tunnel supports.
+            redactor: creates the redactor of the call's secrets, for a middleware that records the call.
+
+        Raises:
+            httpx.HTTPError: the request failed.
         """
         if self._client is None:
-            # trust_env is off because Pools reads the environment, at no cost where TLS is never used.
+            # trust_env is off because Pools reads the environment itself, and loads certificates only for TLS.
             route = self._route or Pools(self._network)
             self._client = httpx.AsyncClient(
-                transport=self._detour.around(route) if self._detour else route, trust_env=False
+                transport=self._middleware.wrap(route) if self._middleware else route, trust_env=False
             )
         client = self._client
         request = client.build_request(
             method,
             url,
-            # httpx would encode text as ASCII and fail with the value in hand.
+            # httpx would encode str as ASCII and quote the value in its error.
             headers=[(name.encode("ascii"), value.encode()) for name, value in headers.items()],
             content=content,
-            extensions={"timeout": limits, SESSION: session_id, SOCKET: socket, VEIL: veil},
+            extensions={"timeout": limits, SESSION: session_id, SOCKET: socket, REDACTOR: redactor},
         )
         return await client.send(request, stream=True, follow_redirects=False)
 
 
 class HttpModel:
-    """An :class:`~jumpseat.agent.model.Model` made of a caller and the shared transport."""
+    """A :class:`~jumpseat.agent.model.Model` that is called over HTTP: a caller and the shared transport."""
 
     def __init__(self, caller: Caller, transport: HttpTransport, *, timeouts: Timeouts | None = None) -> None:
-        """``timeouts`` are those of this model where they differ from the transport's."""
+        """``timeouts`` override those of the transport."""
         self._caller = caller
         self._transport = transport
         self._timeouts = timeouts or transport.timeouts
@@ -219,50 +239,50 @@ class HttpModel:
 
     @property
     def caller(self) -> Caller:
-        """What makes its calls ready."""
+        """The caller that prepares this model's requests."""
         return self._caller
 
-    async def written(self, request: ModelRequest) -> tuple[HttpRequest, Redactor]:
-        """The call that :meth:`stream` would make of ``request``, which is not made, and what hides its secrets.
+    async def prepare(self, request: ModelRequest) -> tuple[HttpRequest, Redactor]:
+        """Return the HTTP request that :meth:`stream` would send, and a redactor of its secrets. Nothing is sent.
 
         Raises:
-            ProviderError: the request cannot be written, or no token could be had for it.
+            ProviderError: the request cannot be serialized, or no token is available for it.
         """
-        exchange = await self._begun(request)
-        call = exchange.request
-        if exchange.ended is not None:
-            await exchange.ended(Outcome(None))
-        veil = _veil(self._caller.endpoint, request, exchange)
-        return (replace(call, body=_as_message(call.body)) if call.socket else call), veil
+        prepared = await self._prepare(request)
+        call = prepared.request
+        if prepared.ended is not None:
+            await prepared.ended(Outcome(None))
+        redactor = _redactor(self._caller.endpoint, request, prepared)
+        return (replace(call, body=_websocket_message(call.body)) if call.socket else call), redactor
 
-    async def _begun(self, request: ModelRequest) -> PreparedCall:
+    async def _prepare(self, request: ModelRequest) -> PreparedCall:
         endpoint = self._caller.endpoint
         try:
             return await self._caller.begin(request)
         except ProviderError as error:
-            # The text may be somebody else's.
-            raise _veil(endpoint, request, None).over(error) from None
+            # The message may come from a client or a command, and quote a secret.
+            raise _redactor(endpoint, request, None).over(error) from None
         except (TypeError, ValueError) as error:
-            raise _unwritable(endpoint, request, error) from None
+            raise _unwritable_request(endpoint, request, error) from None
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Call the model; see :meth:`jumpseat.agent.model.Model.stream`."""
         endpoint = self._caller.endpoint
-        exchange = await self._begun(request)
-        call = exchange.request
+        prepared = await self._prepare(request)
+        call = prepared.request
         try:
-            content = _as_json(_as_message(call.body) if call.socket else call.body)
+            content = _json_bytes(_websocket_message(call.body) if call.socket else call.body)
         except (TypeError, ValueError) as error:
-            raise _unwritable(endpoint, request, error) from None
+            raise _unwritable_request(endpoint, request, error) from None
 
-        def veil() -> Redactor:
-            return _veil(endpoint, request, exchange)
+        def redactor() -> Redactor:
+            return _redactor(endpoint, request, prepared)
 
-        answer = Answer(veil, call.url, exchange.timeouts or self._timeouts)
-        transport = self._transport if exchange.network is None else self._transport.by(exchange.network)
-        if exchange.instead is not None:
-            transport = self._transport.along(exchange.instead.route())
+        response = ProviderResponse(redactor, call.url, prepared.timeouts or self._timeouts)
+        transport = self._transport if prepared.network is None else self._transport.with_network(prepared.network)
+        if prepared.instead is not None:
+            transport = self._transport.with_route(prepared.instead.route())
 
         async def send(limits: Limits) -> httpx.Response:
             return await transport.send(
@@ -273,50 +293,50 @@ class HttpModel:
                 limits,
                 request.session_id,
                 socket=call.socket,
-                veil=veil,
+                redactor=redactor,
             )
 
         try:
-            async with opened(answer, send):
-                await answer.check_status()
+            async with open_response(response, send):
+                await response.check_status()
                 events = Events(
-                    answer,
-                    exchange.decoder,
+                    response,
+                    prepared.decoder,
                     stream=request.stream,
                     max_answer_bytes=transport.max_answer_bytes,
                     max_body_bytes=transport.max_body_bytes,
                 )
                 yield events
                 if events.complete:
-                    # Only now, so that the end of the answer never waits for the end of its transfer.
-                    await answer.drain()
+                    # Drained only now, so that the caller never waits for the end of the transfer.
+                    await response.drain()
         finally:
-            if exchange.ended is not None:
+            if prepared.ended is not None:
                 with anyio.move_on_after(ENDED_GRACE_S, shield=True):
-                    await exchange.ended(answer.outcome)
+                    await prepared.ended(response.outcome)
 
 
-def _unwritable(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:
-    """A base URL that is none, a value in a schema that JSON does not know."""
-    return _veil(endpoint, request, None).over(ProviderRequestError(f"the request cannot be written: {error}"))
+def _unwritable_request(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:
+    """Return the error for an invalid base URL or for a value that JSON cannot represent."""
+    return _redactor(endpoint, request, None).over(ProviderRequestError(f"cannot write the request: {error}"))
 
 
-def _as_message(body: JsonObject) -> JsonObject:
-    """A request as a message of the Responses API; such answers always come in events."""
+def _websocket_message(body: JsonObject) -> JsonObject:
+    """Return a Responses API request as a WebSocket message; ``stream`` is dropped, as responses always stream."""
     return {"type": "response.create", **{name: value for name, value in body.items() if name != "stream"}}
 
 
-def _as_json(body: JsonObject) -> bytes:
+def _json_bytes(body: JsonObject) -> bytes:
     try:
         return orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
-        # Half a surrogate pair out of some tool's output, or an integer beyond 64 bits, must not end a session.
+        # A lone surrogate in a tool's output, or an integer beyond 64 bits, must not end a session.
         return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _veil(endpoint: Endpoint, request: ModelRequest, exchange: PreparedCall | None) -> Redactor:
-    sent: Mapping[str, str] = exchange.request.headers if exchange is not None else {}
-    secrets = exchange.secrets if exchange is not None else ()
+def _redactor(endpoint: Endpoint, request: ModelRequest, prepared: PreparedCall | None) -> Redactor:
+    sent: Mapping[str, str] = prepared.request.headers if prepared is not None else {}
+    secrets = prepared.secrets if prepared is not None else ()
     credentials = {
         name: value
         for name, value in sent.items()

@@ -1,4 +1,4 @@
-"""One answer of a provider while it comes in: its time limits, its status, its chunks, and what can go wrong."""
+"""A provider's response while it is received: time limits, status, chunks, and the mapping of transport errors."""
 
 from __future__ import annotations
 
@@ -22,36 +22,38 @@ from jumpseat.adapters.wire import one_line
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
 
 MAX_ERROR_BYTES: Final = 64 * 1024
-"""How much of an error's body is read."""
+"""The number of bytes read of an error response's body."""
 
 CLOSE_GRACE_S: Final = 0.1
-"""How long a complete answer may take to end its transfer, so that its connection can be used again."""
+"""Time limit for a complete response to end its transfer, so that its connection can be reused."""
 
 Limits: TypeAlias = dict[str, float | None]
-"""``connect``, ``write``, ``read`` and ``pool`` of one request in seconds, as httpx takes them."""
+"""The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
 
 
 @asynccontextmanager
-async def opened(answer: Answer, send: Callable[[Limits], Awaitable[httpx.Response]]) -> AsyncGenerator[Answer]:
-    """Send a request and hold its answer; leaving releases the connection, also when cancelled."""
+async def open_response(
+    response: ProviderResponse, send: Callable[[Limits], Awaitable[httpx.Response]]
+) -> AsyncGenerator[ProviderResponse]:
+    """Send a request and hold its response; leaving the context releases the connection, also when cancelled."""
     try:
-        await answer.open(send)
-        yield answer
+        await response.open(send)
+        yield response
     except ProviderError as error:
-        # One place takes the secrets out of everything that is raised on the way, whoever raised it.
-        answer.veil().over(error)
+        # Secrets are removed here from every error raised while the response is open, whatever raised it.
+        response.redactor().over(error)
         raise
     finally:
-        await answer.close()
+        await response.close()
 
 
-class Answer:
-    """One answer while it comes in: its chunks, under the time limits, with httpx's errors made ours."""
+class ProviderResponse:
+    """One response while it is received, read in chunks under time limits; httpx errors become ProviderErrors."""
 
-    def __init__(self, veil: Callable[[], Redactor], url: str, timeouts: Timeouts) -> None:
-        """``veil`` makes what hides the secrets of this call; it is called when something fails."""
+    def __init__(self, redactor: Callable[[], Redactor], url: str, timeouts: Timeouts) -> None:
+        """``redactor`` creates the redactor of the call's secrets; it is called only when an error is raised."""
         self._url = url
-        self.veil = veil
+        self.redactor = redactor
         self.outcome = Outcome(None)
         self._timeouts = timeouts
         self._deadline = math.inf if timeouts.total is None else monotonic() + timeouts.total
@@ -61,6 +63,7 @@ class Answer:
 
     @property
     def place(self) -> str:
+        """The URL for use in messages, without user, password and query."""
         return _place(self._url)
 
     @property
@@ -73,6 +76,11 @@ class Answer:
         return self.response.headers.get("content-type", "").lower()
 
     async def open(self, send: Callable[[Limits], Awaitable[httpx.Response]]) -> None:
+        """Send the request and wait for the response headers, at most ``first_byte`` seconds.
+
+        Raises:
+            ProviderError: the request failed or timed out.
+        """
         timeouts = self._timeouts
         limits: Limits = {"connect": timeouts.connect, "write": timeouts.first_byte, "read": None, "pool": None}
         first_byte = _shorter(timeouts.first_byte, timeouts.total)
@@ -82,41 +90,49 @@ class Answer:
         except ProviderError:
             raise
         except TimeoutError:
-            raise ProviderTransportError(f"{self.place} sent no answer within {first_byte:g} s") from None
+            raise ProviderTransportError(f"no response from {self.place} within {first_byte:g} s") from None
         except Exception as error:
-            # The cause is cut off: httpx quotes header values, and a traceback would show them.
+            # The cause is dropped: httpx quotes header values, and a traceback would show them.
             raise self._failure(error) from None
-        # From here on httpcore times the silences. A scope of ours around every chunk would do too, but costs
-        # more than all the decoding of the chunk.
+        # From here on httpcore enforces the read timeout. A cancel scope around every chunk would work too, but
+        # would cost more than decoding the chunk.
         limits["read"] = _shorter(timeouts.idle, timeouts.total)
         response = self._response
         self.outcome = Outcome(response.status_code, response.headers)
-        # The raw stream spares one layer per chunk; only a compressed answer needs the layer that undoes it.
+        # The raw stream saves one layer per chunk; only a compressed response needs the decoding layer.
         encoded = response.headers.get("content-encoding", "identity") != "identity"
         stream = response.aiter_bytes() if encoded else cast("httpx.AsyncByteStream", response.stream)
         self._chunks = aiter(stream)
 
     async def check_status(self) -> None:
-        """Raise the error that a status other than 2xx stands for."""
+        """Raise the error that corresponds to the status, unless that is 2xx.
+
+        Raises:
+            ProviderError: the status is not 2xx. A redirect is not followed.
+        """
         response = self.response
         if response.is_success:
             return
         try:
             body = await self.body(MAX_ERROR_BYTES, cut=True)
         except ProviderError:
-            # The status says enough when its body cannot be had.
+            # The status alone is enough when the body cannot be read.
             body = b""
         self.outcome = replace(self.outcome, body=body.decode("utf-8", "replace"))
         if response.is_redirect:
             raise ProviderRequestError(
-                f"HTTP {response.status_code}: {self.place} sends elsewhere, which is not followed; "
+                f"HTTP {response.status_code}: {self.place} redirects elsewhere, and redirects are not followed; "
                 "check the base URL",
                 status=response.status_code,
             )
         raise failure_of_response(response.status_code, response.headers, body)
 
     async def body(self, limit: int, *, cut: bool = False) -> bytes:
-        """The whole body. One larger than ``limit`` bytes is cut there, or refused."""
+        """Read the whole body; with ``cut``, at most ``limit`` bytes of it.
+
+        Raises:
+            ProviderError: the body is larger than ``limit`` bytes and ``cut`` is false, or reading failed.
+        """
         pieces: list[bytes] = []
         size = 0
         while (piece := await self.chunk()) is not None:
@@ -129,10 +145,10 @@ class Answer:
         return b"".join(pieces)[:limit]
 
     async def chunk(self) -> bytes | None:
-        """The next piece as it comes from the network, ``None`` at the end.
+        """Return the next chunk as received, or ``None`` at the end of the body.
 
         Raises:
-            ProviderTransportError: silence beyond a limit, or the connection broke.
+            ProviderTransportError: a time limit was exceeded, or the connection broke.
         """
         assert self._chunks is not None
         try:
@@ -143,11 +159,13 @@ class Answer:
         except Exception as error:
             raise self._failure(error) from None
         if monotonic() > self._deadline:
-            raise ProviderTransportError(f"{self.place} sent no complete answer within {self._timeouts.total:g} s")
+            raise ProviderTransportError(
+                f"no complete response from {self.place} within {self._timeouts.total:g} s"
+            )
         return piece
 
     async def drain(self) -> None:
-        """After a complete answer, take the end of the transfer if it is there, so the connection can be kept."""
+        """Read the end of the transfer after a complete response, so that the connection can be reused."""
         if (finish := self.response.extensions.get(FINISH)) is not None:
             await finish()
             return
@@ -159,7 +177,7 @@ class Answer:
             pass
 
     async def close(self) -> None:
-        """Release the connection, at once even while being cancelled."""
+        """Release the connection without delay, even while being cancelled."""
         response, self._response = self._response, None
         if response is not None:
             with anyio.move_on_after(1, shield=True):
@@ -167,15 +185,15 @@ class Answer:
         self._chunks = None
 
     def _peer(self, error: httpx.RequestError) -> str:
-        """What was being connected to: of a call by way of a proxy, that."""
+        """Name the peer of the connection attempt: the proxy if there is one, else the provider."""
         proxy = error.request.extensions.get(PROXY)
-        return f"the proxy {_place(proxy)} on the way to {self.place}" if proxy else self.place
+        return f"the proxy {_place(proxy)} for {self.place}" if proxy else self.place
 
     def _failure(self, error: Exception) -> ProviderError:
-        """What an exception on the way of a request means."""
+        """Return the ProviderError for an exception raised while sending or receiving."""
         if isinstance(error, ProviderError):
             return error
-        text = one_line(self.veil()(str(error)), 300) or type(error).__name__
+        text = one_line(self.redactor()(str(error)), 300) or type(error).__name__
         causes = list(_causes(error))
         if isinstance(error, httpx.ConnectTimeout):
             return ProviderTransportError(
@@ -183,11 +201,11 @@ class Answer:
             )
         if isinstance(error, httpx.ReadTimeout):
             limit = _shorter(self._timeouts.idle, self._timeouts.total)
-            return ProviderTransportError(f"{self.place} sent nothing more {_within(limit)}")
+            return ProviderTransportError(f"{self.place} stopped sending: no data {_within(limit)}")
         if isinstance(error, httpx.TimeoutException):
-            return ProviderTransportError(f"{self.place} did not take the request in time")
+            return ProviderTransportError(f"timed out while sending the request to {self.place}")
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return _final(ProviderTransportError(f"cannot trust the certificate of {self.place}: {text}"))
+            return _final(ProviderTransportError(f"cannot verify the certificate of {self.place}: {text}"))
         if isinstance(error, httpx.ConnectError):
             refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
             reason = "connection refused" if refused else text
@@ -195,22 +213,20 @@ class Answer:
             peer = self.place if handshake else self._peer(error)
             return ProviderTransportError(f"cannot connect to {peer}: {reason}", refused=refused)
         if isinstance(error, (httpx.RemoteProtocolError, httpx.NetworkError)):
-            when = "in the middle of its answer" if self._response is not None else "before it answered"
-            return ProviderTransportError(f"{self.place} broke the connection {when}: {text}")
+            when = "in the middle of its response" if self._response is not None else "before it responded"
+            return ProviderTransportError(f"{self.place} closed the connection {when}: {text}")
         if isinstance(error, httpx.DecodingError):
-            return ProviderProtocolError(f"cannot decompress the answer of {self.place}: {text}")
+            return ProviderProtocolError(f"cannot decompress the response from {self.place}: {text}")
         if isinstance(error, httpx.ProxyError):
-            return ProviderTransportError(f"the proxy does not let us to {self.place}: {text}")
+            return ProviderTransportError(f"the proxy refused the connection to {self.place}: {text}")
         if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError)):
-            # Not the text: httpx quotes header values here.
-            return ProviderRequestError(
-                f"the URL or a header for {self.place} is not valid ({type(error).__name__})"
-            )
+            # The message is left out, because httpx quotes header values in it.
+            return ProviderRequestError(f"invalid URL or header for {self.place} ({type(error).__name__})")
         return _final(ProviderTransportError(f"cannot reach {self.place}: {text}"))
 
 
 def _place(url: str) -> str:
-    """Scheme, host, port and path of ``url``: no user, no password, no query, for those may be secret."""
+    """Return scheme, host, port and path of ``url``, without user, password and query, which may be secret."""
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, TypeError):
@@ -219,17 +235,17 @@ def _place(url: str) -> str:
 
 
 def _shorter(first: float | None, second: float | None) -> float | None:
-    """The smaller of two limits, of which ``None`` is no limit."""
+    """Return the smaller of two limits; ``None`` means no limit."""
     return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
 def _within(limit: float | None) -> str:
-    """For errors. The system has limits too, where we have none."""
+    """Format a limit for an error message; without a limit here, the operating system's own applied."""
     return "in time" if limit is None else f"within {limit:g} s"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and everything below it, groups included."""
+    """Iterate over ``error``, its causes and contexts, and the members of exception groups."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -244,6 +260,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _final(error: ProviderTransportError) -> ProviderTransportError:
-    """Mark a failure that another attempt would meet again."""
+    """Mark a failure as permanent, so that it is not retried."""
     error.retryable = False
     return error

@@ -1,6 +1,6 @@
-"""What the environment says about the network: proxies, and whom to trust.
+"""Network settings from the environment: proxies and trusted certificates.
 
-Read once, when the first request is made. An empty variable counts as unset.
+They are read once, at the first request. An empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from jumpseat.adapters.adapter import Network
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """Which proxy an address is reached through.
+    """The proxies to use, by URL scheme, and the hosts to connect to directly.
 
-    ``by_scheme`` maps ``http``, ``https`` and ``all`` to proxy URLs; ``bypass`` is the value of ``NO_PROXY``:
-    ``*``, host names (which stand for their sub-domains too, with or without a leading dot), IP addresses and
-    networks in CIDR form, each with an optional port, separated by commas.
+    ``by_scheme`` maps ``http``, ``https`` and ``all`` to proxy URLs. ``bypass`` is the value of ``NO_PROXY``, a
+    comma-separated list of ``*``, host names (which include their subdomains, with or without a leading dot), IP
+    addresses and networks in CIDR notation, each with an optional port.
     """
 
     by_scheme: dict[str, str]
@@ -30,16 +30,13 @@ class Proxies:
 
     @classmethod
     def from_environment(cls) -> Proxies:
-        """The proxies of ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, else of the system."""
+        """Read ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, or else the system's settings."""
         found = {scheme: url for scheme, url in getproxies().items() if url}
         bypass = found.pop("no", "")
         return cls({scheme: url if "://" in url else f"http://{url}" for scheme, url in found.items()}, bypass)
 
     def for_url(self, url: httpx.URL) -> str | None:
-        """The proxy for ``url``, or ``None`` for a direct connection.
-
-        Loopback is always direct, as nothing but this machine can answer there.
-        """
+        """Return the proxy URL for ``url``, or ``None`` for a direct connection, as for any loopback address."""
         proxy = self.by_scheme.get(url.scheme) or self.by_scheme.get("all")
         if not proxy or _is_loopback(url.host) or self._bypassed(url.host, url.port or _DEFAULT_PORTS[url.scheme]):
             return None
@@ -69,14 +66,14 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def tls_context(network: Network | None = None) -> ssl.SSLContext:
-    """Whom to trust over TLS.
+    """Return the TLS context with the trusted authorities and the client certificate.
 
-    ``SSL_CERT_FILE``, else ``REQUESTS_CA_BUNDLE``, else ``SSL_CERT_DIR`` replace the authorities that come with
-    httpx; ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as it does for Node. What ``network`` says
-    goes before all of them.
+    ``SSL_CERT_FILE``, else ``REQUESTS_CA_BUNDLE``, else ``SSL_CERT_DIR`` replaces the authorities bundled with
+    httpx. ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as in Node. The settings of ``network`` take
+    precedence over the environment.
 
     Raises:
-        OSError: a file that a variable names cannot be read as certificates; the text names the variable.
+        OSError: a certificate file cannot be loaded; the message names the variable or option.
     """
     context: ssl.SSLContext | None = None
     if network is not None and network.ca_file:
@@ -107,19 +104,19 @@ def _adapt(context: ssl.SSLContext, network: Network) -> None:
         try:
             context.load_cert_chain(os.path.expanduser(cert), key, password or None)
         except OSError as error:
-            raise OSError(f"--cert names {cert!r}, which cannot be used: {error.strerror or error}") from None
+            raise OSError(f"cannot use {cert!r}, given by --cert: {error.strerror or error}") from None
 
 
 def _load(variable: str, path: str, context: ssl.SSLContext | None) -> ssl.SSLContext:
     file, folder = (None, path) if os.path.isdir(path) else (path, None)
     try:
         if context is None:
-            # Given a file or a folder, this one loads nothing else.
+            # Given a file or a folder, create_default_context loads no other certificates.
             return ssl.create_default_context(cafile=file, capath=folder)
         context.load_verify_locations(cafile=file, capath=folder)
     except OSError as error:
         # ssl.SSLError is an OSError too.
-        raise OSError(f"{variable} names {path!r}, which cannot be read as certificates: {error}") from None
+        raise OSError(f"cannot load certificates from {path!r}, given by {variable}: {error}") from None
     return context
 
 
@@ -144,7 +141,7 @@ def _covers(entry: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) 
 
 
 def _split_port(entry: str) -> tuple[str, int | None]:
-    """``host:port`` in two; a bare IPv6 address has colons and no port."""
+    """Split ``host:port``; a bare IPv6 address has colons but no port."""
     host, _, port = entry.rpartition(":")
     if host and port.isdecimal() and (":" not in host or host.endswith("]")):
         return host, int(port)

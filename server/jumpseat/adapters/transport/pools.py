@@ -1,4 +1,4 @@
-"""The ways to providers: direct or through a proxy, with or without TLS, a connection pool for each."""
+"""Connection pools to providers: one each for direct and proxied connections, with and without TLS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpseat.adapters.adapter import Network
 from jumpseat.adapters.transport.network import Proxies, tls_context
 
 PROXY: Final = "jumpseat.proxy"
-"""Extension of a request: the proxy that it goes through."""
+"""The request extension that names the proxy in use."""
 
 _REUSE_S: Final = 60.0
 
@@ -19,8 +19,8 @@ _REUSE_S: Final = 60.0
 class Pools(httpx.AsyncBaseTransport):
     """One connection pool per route: direct or through a proxy, with or without TLS.
 
-    Certificates are loaded at the first https address: that takes 20 ms and some memory, which a user of a local
-    model need not pay.
+    Certificates are loaded for the first https URL only: loading takes 20 ms and some memory, which users of local
+    models are spared.
     """
 
     def __init__(self, network: Network | None = None) -> None:
@@ -44,12 +44,13 @@ class Pools(httpx.AsyncBaseTransport):
     def _pool(self, proxy: str | None, *, secure: bool) -> httpx.AsyncHTTPTransport:
         if secure and self._tls is None:
             self._tls = tls_context(self._network)
-        # A pool without TLS only ever sees http addresses, so there is nothing it could fail to verify.
+        # A pool without TLS is used for http URLs only, so it never verifies a certificate.
         verify = self._tls if secure and self._tls is not None else _no_tls()
         return httpx.AsyncHTTPTransport(
             verify=verify,
             trust_env=False,
-            # No limit: a hundred sessions stream at once, and waiting for a place would look like a slow model.
+            # Unlimited: a hundred sessions may stream at once, and waiting for a connection would look like a slow
+            # model.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_REUSE_S),
             proxy=_proxy(proxy, verify) if proxy else None,
         )
@@ -64,10 +65,12 @@ def _proxy(url: str, tls: ssl.SSLContext) -> httpx.Proxy:
     try:
         return httpx.Proxy(url, ssl_context=tls if url.startswith("https:") else None)
     except (ValueError, httpx.InvalidURL):
-        # Without the URL, which may hold a password.
-        raise OSError("the environment or the adapter names a proxy that is no http, https or socks5 URL") from None
+        # The URL is left out, because it may contain a password.
+        raise OSError(
+            "invalid proxy in the environment or the adapter: expected an http, https or socks5 URL"
+        ) from None
 
 
 def _no_tls() -> ssl.SSLContext:
-    """A context that trusts nobody: httpx wants one even where no TLS is spoken."""
+    """Return a context without any trusted authority: httpx requires a context even for plain http."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

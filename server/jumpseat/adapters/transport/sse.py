@@ -1,7 +1,7 @@
-"""Splits the bytes of a streamed answer into events: server-sent events, or JSON lines.
+"""Split the bytes of a streamed response into server-sent events or JSON lines.
 
-Both decoders take chunks cut anywhere and hand out what is complete, in one list per chunk, so that the caller
-pays one ``await`` per network chunk and none per event. They know nothing of JSON or HTTP.
+Both decoders accept chunks cut at any byte and return the events completed by each chunk in one list, so that the
+caller awaits once per network chunk rather than once per event. They parse neither JSON nor HTTP.
 Measured on small events in chunks of 4 KiB: about five times the events per second of httpx-sse's line decoder.
 """
 
@@ -12,10 +12,10 @@ from typing import Final, Protocol, TypeAlias
 from jumpseat.errors import ProviderProtocolError
 
 MAX_EVENT_BYTES: Final = 16 * 1024 * 1024
-"""The largest event that is accepted: far above any real one, far below what would hurt."""
+"""The largest accepted event: far above any real one, far below a size that would exhaust memory."""
 
 ServerEvent: TypeAlias = tuple[str | None, str]
-"""The event's name, if it has one, and its data."""
+"""An event's name, or ``None``, and its data."""
 
 _MAX_BARE_LINES: Final = 200
 _BOM: Final = "\ufeff"
@@ -24,27 +24,27 @@ _LF: Final = b"\n"
 
 
 class EventSplitter(Protocol):
-    """What both decoders are."""
+    """Splits a byte stream into events."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Take the next bytes and return the events that they complete.
 
         Raises:
-            ProviderProtocolError: an event is larger than the limit.
+            ProviderProtocolError: an event exceeds the size limit.
         """
         ...
 
     def finish(self) -> list[ServerEvent]:
-        """Take note that no more bytes come; return what the last bytes left over."""
+        """End the stream and return the events left in the buffer."""
         ...
 
 
 class _LineSplitter:
-    """Cuts chunks into lines that end in LF, CRLF or CR, and keeps the piece after the last of them."""
+    """Splits chunks into lines that end in LF, CRLF or CR, and keeps an unfinished last line."""
 
     def __init__(self, max_event_bytes: int) -> None:
         self._limit = max_event_bytes
-        # Pieces of one unfinished line are joined once, when its end comes, so that a long line stays linear.
+        # The pieces of an unfinished line are joined once, at its end, so that a long line takes linear time.
         self._pieces: list[bytes] = []
         self._pieces_bytes = 0
         self._after_cr = False
@@ -52,7 +52,7 @@ class _LineSplitter:
 
     def lines(self, chunk: bytes) -> list[str]:
         if self._after_cr and chunk:
-            # The CR at the end of the last chunk has ended its line already; the LF belongs to it.
+            # The CR at the end of the previous chunk already ended its line; the LF belongs to that CR.
             self._after_cr = False
             if chunk.startswith(_LF):
                 chunk = chunk[1:]
@@ -75,14 +75,14 @@ class _LineSplitter:
         return self._split(head)
 
     def rest(self) -> list[str]:
-        """The last line, where no line end came after it."""
+        """Return the last line if it has no line end."""
         head = b"".join(self._pieces)
         self._pieces = []
         return self._split(head + _LF) if head else []
 
     def _split(self, head: bytes) -> list[str]:
-        # Decoding whole lines at once cannot cut a character, and is much quicker than line by line.
-        # str.splitlines would also split at U+2028 and its like, which are content here.
+        # Decoding all complete lines at once cannot cut a character, and is much faster than line by line.
+        # str.splitlines would also split at U+2028 and similar characters, which are content here.
         text = head.decode("utf-8", "replace")
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -95,11 +95,11 @@ class _LineSplitter:
 
 
 class SseDecoder:
-    """Server-sent events, as the HTML standard defines them.
+    """Decodes server-sent events as defined by the HTML standard, with two extensions.
 
-    Fields ``id`` and ``retry`` are ignored: an answer of a model is never resumed. An event that the end of the
-    stream leaves without its blank line is handed out by :meth:`finish`, because servers forget that line. So is an
-    error that a server writes between the events as bare JSON, on one line or several.
+    The fields ``id`` and ``retry`` are ignored, because a model's response is never resumed. An event without its
+    final blank line at the end of the stream is returned by :meth:`finish`, because some servers omit that line. An
+    error that a server writes between events as bare JSON, on one or several lines, is returned as an event.
     """
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -122,7 +122,7 @@ class SseDecoder:
         events: list[ServerEvent] = []
         name, rows = self._name, self._rows
         for line in lines:
-            # The three shapes that make up nearly every stream come first, each with one comparison.
+            # The three kinds of lines that make up nearly every stream come first, with one comparison each.
             if not line:
                 if rows:
                     events.append((name, rows[0] if len(rows) == 1 else "\n".join(rows)))
@@ -145,7 +145,7 @@ class SseDecoder:
                     self._bare.append(line)
         self._name = name
         if rows:
-            # An event is unfinished only at the end of a chunk, so that is where its size is looked at.
+            # An event can only be unfinished at the end of a chunk, so its size is checked here.
             self._rows_size += sum(len(row) + 1 for row in rows[self._rows_counted :])
             self._rows_counted = len(rows)
             if self._rows_size > self._limit:
@@ -155,12 +155,12 @@ class SseDecoder:
     def _bare_error(self) -> list[ServerEvent]:
         text = "\n".join(self._bare)
         self._bare.clear()
-        # Anything else of no field is to be ignored, says the standard.
+        # The standard requires that any other unknown field is ignored.
         return [(None, text)] if '"error"' in text else []
 
 
 class JsonLinesDecoder:
-    """One JSON text per line, as Ollama streams. A ``data:`` prefix, which some gateways add, is dropped."""
+    """Decodes JSON lines, as streamed by Ollama. A ``data:`` prefix, which some gateways add, is dropped."""
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._splitter = _LineSplitter(max_event_bytes)
@@ -176,5 +176,5 @@ class JsonLinesDecoder:
 
 
 def too_large(limit: int) -> ProviderProtocolError:
-    """The error for an event or an answer beyond ``limit`` bytes."""
-    return ProviderProtocolError(f"the provider sent more than {limit} bytes where much less was expected")
+    """Return the error for an event or a response larger than ``limit`` bytes."""
+    return ProviderProtocolError(f"the provider's response exceeds the limit of {limit} bytes")

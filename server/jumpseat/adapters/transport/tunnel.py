@@ -1,8 +1,8 @@
-"""Model traffic through a client: the host makes the HTTP requests, the server says which.
+"""Model traffic through a client, which makes the HTTP requests on the server's behalf.
 
-A host that owns the network (a proxy it must go through, a login only it has) registers once per process; from
-then on every request to a provider becomes requests to that client, and its answers come back by the request's id.
-To httpx this is one more transport, so adapters, time limits and errors stay what they are.
+A client that controls the network (for example behind a proxy, or with credentials that only it has) registers once
+per process. From then on, every provider request is forwarded to that client, which returns the response under the
+request's id. The tunnel is an httpx transport, so adapters, time limits and error handling stay the same.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from jumpseat.errors import ClientCallError, ProviderTransportError
 from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams
 from jumpseat_protocol.llm_inference import HttpResponseChunkParams, HttpResponseStartParams
 
-CANCEL_S: Final = 1.0
-"""How long telling the client of a cancelled request may take."""
+CANCEL_TIMEOUT_S: Final = 1.0
+"""Time limit for notifying the client of a cancelled or finished request."""
 SESSION: Final = "jumpseat_session"
-"""The httpx extension that carries the session a request is made for."""
+"""The httpx extension with the id of the session that a request is made for."""
 SOCKET: Final = "jumpseat_socket"
-"""The httpx extension of a request that is a message on a WebSocket; its answer is read as an event stream."""
+"""The httpx extension of a request sent as a WebSocket message; its response is read as an event stream."""
 FINISH: Final = "jumpseat_finish"
-"""The httpx extension of such an answer: to be called when it is complete, for a socket does not end by itself."""
-VEIL: Final = "jumpseat_veil"
-"""The httpx extension that carries what hides the secrets of a call from whoever writes it down."""
+"""The httpx extension of a WebSocket response: a callback that closes the socket once the response is complete."""
+REDACTOR: Final = "jumpseat_veil"
+"""The httpx extension with a function that creates the call's redactor, used by a recorder."""
 MAIN_AGENT: Final = "main"
 INTERACTION: Final = "conversation-agent"
 SWITCHING_PROTOCOLS: Final = 101
-OF_A_BODY: Final = frozenset({"content-length", "content-type"})
-# The client hands on what it has decoded already, so these would be untrue.
-UNTRUE: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+BODY_HEADERS: Final = frozenset({"content-length", "content-type"})
+# The client sends the decoded body, to which these headers no longer apply.
+DROPPED_RESPONSE_HEADERS: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 @dataclass(slots=True)
-class _Exchange:
-    """One request and what has come back of its answer. On a ``socket``, every chunk is a message."""
+class _PendingRequest:
+    """A request and the part of its response received so far. With ``socket``, every chunk is a message."""
 
     socket: bool = False
     status: int | None = None
@@ -52,47 +52,47 @@ class _Exchange:
     chunks: list[bytes] = field(default_factory=list[bytes])
     complete: bool = False
     failure: str | None = None
-    news: anyio.Event = field(default_factory=anyio.Event)
+    changed: anyio.Event = field(default_factory=anyio.Event)
 
-    def tell(self) -> None:
-        self.news.set()
-        self.news = anyio.Event()
+    def notify(self) -> None:
+        self.changed.set()
+        self.changed = anyio.Event()
 
 
 class Tunnel(httpx.AsyncBaseTransport):
-    """Sends every request through ``client``."""
+    """An httpx transport that forwards every request to ``client``."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._open: dict[str, _Exchange] = {}
+        self._open: dict[str, _PendingRequest] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         request_id = str(uuid.uuid4())
-        exchange = self._open[request_id] = _Exchange(socket=bool(request.extensions.get(SOCKET)))
+        pending = self._open[request_id] = _PendingRequest(socket=bool(request.extensions.get(SOCKET)))
         body = await request.aread()
         try:
-            await self._send(request_id, request, body, socket=exchange.socket)
-            while exchange.status is None and exchange.failure is None:
-                await exchange.news.wait()
-            if exchange.status is None:
-                raise _failed(exchange.failure)
+            await self._send(request_id, request, body, socket=pending.socket)
+            while pending.status is None and pending.failure is None:
+                await pending.changed.wait()
+            if pending.status is None:
+                raise _failed(pending.failure)
         except BaseException:
-            await self.cancel(request_id, exchange)
+            await self.cancel(request_id, pending)
             raise
-        stream = _Body(self, request_id, exchange)
-        if exchange.socket and exchange.status == SWITCHING_PROTOCOLS:
+        stream = _Body(self, request_id, pending)
+        if pending.socket and pending.status == SWITCHING_PROTOCOLS:
             return httpx.Response(
                 200,
                 headers={"content-type": "text/event-stream"},
                 stream=stream,
-                extensions={FINISH: partial(self._hang_up, request_id, exchange)},
+                extensions={FINISH: partial(self._finish_socket, request_id, pending)},
             )
-        return httpx.Response(exchange.status, headers=exchange.headers, stream=stream)
+        return httpx.Response(pending.status, headers=pending.headers, stream=stream)
 
     async def _send(self, request_id: str, request: httpx.Request, body: bytes, *, socket: bool) -> None:
         headers: dict[str, list[str]] = {}
         for name, value in request.headers.multi_items():
-            if not socket or name not in OF_A_BODY:
+            if not socket or name not in BODY_HEADERS:
                 headers.setdefault(name, []).append(value)
         headers["accept-encoding"] = ["identity"]
         url = str(request.url)
@@ -118,94 +118,97 @@ class Tunnel(httpx.AsyncBaseTransport):
         except ClientCallError as error:
             raise _failed(str(error)) from None
 
-    async def _hang_up(self, request_id: str, exchange: _Exchange) -> None:
-        """Close a socket whose answer is complete."""
-        if exchange.complete or exchange.failure is not None:
+    async def _finish_socket(self, request_id: str, pending: _PendingRequest) -> None:
+        """Close a socket whose response is complete."""
+        if pending.complete or pending.failure is not None:
             return
-        exchange.complete = True
-        with anyio.move_on_after(CANCEL_S, shield=True), suppress(ClientCallError):
+        pending.complete = True
+        with anyio.move_on_after(CANCEL_TIMEOUT_S, shield=True), suppress(ClientCallError):
             await self.client.send_http_chunk(HttpRequestChunkParams(request_id=request_id, data="", end=True))
 
-    async def cancel(self, request_id: str, exchange: _Exchange) -> None:
-        """Forget a request; the client is told where its answer was still awaited."""
+    async def cancel(self, request_id: str, pending: _PendingRequest) -> None:
+        """Drop a request, and tell the client to cancel it if its response is incomplete."""
         self._open.pop(request_id, None)
-        if exchange.complete or exchange.failure is not None:
+        if pending.complete or pending.failure is not None:
             return
-        # Who is gone has nothing left to cancel.
-        with anyio.move_on_after(CANCEL_S, shield=True), suppress(ClientCallError):
+        # A disconnected client has nothing left to cancel.
+        with anyio.move_on_after(CANCEL_TIMEOUT_S, shield=True), suppress(ClientCallError):
             await self.client.send_http_chunk(
                 HttpRequestChunkParams(request_id=request_id, data="", cancel=True, cancel_reason="aborted")
             )
 
-    # --- what the client answers --------------------------------------------------------------------------------
+    # --- responses from the client ------------------------------------------------------------------------------
 
     def response_started(self, params: HttpResponseStartParams) -> bool:
-        """Take the head of an answer; ``False`` where nobody waits for it."""
-        exchange = self._open.get(params.request_id)
-        if exchange is None or exchange.status is not None:
+        """Take the status and headers of a response; return ``False`` if no request is waiting for them."""
+        pending = self._open.get(params.request_id)
+        if pending is None or pending.status is not None:
             return False
-        exchange.status = params.status
-        exchange.headers = [
+        pending.status = params.status
+        pending.headers = [
             (name, value)
             for name, values in params.headers.items()
-            if name.lower() not in UNTRUE
+            if name.lower() not in DROPPED_RESPONSE_HEADERS
             for value in values
         ]
-        exchange.tell()
+        pending.notify()
         return True
 
     def response_chunk(self, params: HttpResponseChunkParams) -> bool:
-        """Take a piece of an answer, its end or its failure; ``False`` where nobody waits for it."""
-        exchange = self._open.get(params.request_id)
-        if exchange is None or exchange.complete or exchange.failure is not None:
+        """Take a chunk of a response, its end or its error; return ``False`` if no request is waiting for it."""
+        pending = self._open.get(params.request_id)
+        if pending is None or pending.complete or pending.failure is not None:
             return False
         try:
             data = base64.b64decode(params.data, validate=True) if params.binary else params.data.encode()
         except binascii.Error:
-            exchange.failure = "the client sent a chunk that is no base64"
+            pending.failure = "the client sent a chunk that is not valid base64"
         else:
             if data:
-                exchange.chunks.append(_as_event(data) if exchange.socket else data)
+                pending.chunks.append(_sse_event(data) if pending.socket else data)
         if params.error is not None:
-            exchange.failure = params.error.message
-        exchange.complete = exchange.complete or params.end
-        exchange.tell()
+            pending.failure = params.error.message
+        pending.complete = pending.complete or params.end
+        pending.notify()
         return True
 
     def close(self) -> None:
-        """The client is gone: what waits for it fails."""
-        for exchange in self._open.values():
-            exchange.failure = exchange.failure or "the client that makes the requests is gone"
-            exchange.tell()
+        """Fail all open requests because the client has disconnected."""
+        for pending in self._open.values():
+            pending.failure = pending.failure or "the client that makes the requests has disconnected"
+            pending.notify()
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, tunnel: Tunnel, request_id: str, exchange: _Exchange) -> None:
+    """The body of a response, yielded as the client sends it."""
+
+    def __init__(self, tunnel: Tunnel, request_id: str, pending: _PendingRequest) -> None:
         self._tunnel = tunnel
         self._request_id = request_id
-        self._exchange = exchange
+        self._exchange = pending
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        exchange = self._exchange
+        pending = self._exchange
         while True:
-            while exchange.chunks:
-                yield exchange.chunks.pop(0)
-            if exchange.failure is not None:
-                raise _failed(exchange.failure)
-            if exchange.complete:
+            while pending.chunks:
+                yield pending.chunks.pop(0)
+            if pending.failure is not None:
+                raise _failed(pending.failure)
+            if pending.complete:
                 return
-            await exchange.news.wait()
+            await pending.changed.wait()
 
     async def aclose(self) -> None:
         await self._tunnel.cancel(self._request_id, self._exchange)
 
 
-def _as_event(message: bytes) -> bytes:
+def _sse_event(message: bytes) -> bytes:
+    """Frame a WebSocket message as a server-sent event."""
     return b"data: " + message.replace(b"\n", b"\ndata: ") + b"\n\n"
 
 
 def _failed(reason: str | None) -> ProviderTransportError:
     error = ProviderTransportError(f"the request made by the client failed: {reason or 'no reason given'}")
-    # The client has its own ways of trying again, and has failed for good.
+    # The client retries by itself; an error from it is final.
     error.retryable = False
     return error

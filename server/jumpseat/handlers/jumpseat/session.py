@@ -25,7 +25,7 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
         raise InvalidRequestError(
             f"the session's model is not called over HTTP, but by the adapter {model.adapter_name!r}"
         )
-    call, veil = await model.written(request)
+    call, veil = await model.prepare(request)
     secrets = session.services.secrets
     mask = ContentMask(veil, secrets)
     return NextRequestResult(
