@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class SessionAuthStatusResult(WireModel):
@@ -61,3 +64,11 @@ class AccountGetQuotaResult(WireModel):
     """By kind: ``chat``, ``completions``, ``premium_interactions``, or what GitHub thinks of next."""
 
     quota_snapshots: dict[str, AccountQuotaSnapshot]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "account.getQuota": Method(AccountGetQuotaParams, AccountGetQuotaResult),
+    "session.gitHubAuth.getStatus": Method(SessionParams, SessionAuthStatusResult),
+    "session.gitHubAuth.setCredentials": Method(SetCredentialsParams, SuccessResult),
+    "session.auth.getStatus": Method(SessionParams, SessionAuthStatusResult),
+}

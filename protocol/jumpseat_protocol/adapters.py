@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.sessions import ProviderConfig, ResponseFormatConfig
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class AdapterSummary(WireModel):
@@ -154,3 +155,11 @@ class CompleteResult(WireModel):
     model: str
     stop_reason: str
     usage: CompleteUsage | None = None
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "jumpseat.adapters.list": Method(AdaptersListParams, AdaptersListResult),
+    "jumpseat.adapters.get": Method(AdapterGetParams, AdapterGetResult),
+    "jumpseat.adapters.register": Method(AdapterRegisterParams, AdapterGetResult),
+    "jumpseat.complete": Method(CompleteParams, CompleteResult),
+}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin"]
 """The kind of place that an agent's file lies in; ``inherited`` is above the working directory."""
@@ -84,3 +86,15 @@ class AgentDiscoveryPath(WireModel):
 
 class AgentPathsResult(WireModel):
     paths: list[AgentDiscoveryPath]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "agents.discover": Method(AgentsDiscoverParams, AgentListResult),
+    "agents.getDiscoveryPaths": Method(AgentsDiscoverParams, AgentPathsResult),
+    "session.agent.list": Method(AgentListParams, AgentListResult),
+    "session.agent.reload": Method(SessionParams, AgentListResult),
+    "session.agent.getCurrent": Method(SessionParams, AgentCurrentResult),
+    "session.agent.select": Method(AgentSelectParams, AgentSelectResult),
+    "session.agent.deselect": Method(SessionParams, None),
+    "session.agent.setPrompt": Method(AgentSetPromptParams, None),
+}

@@ -223,6 +223,20 @@ class EmptyAnswer(WireModel):
     """For requests whose answer says only that they have arrived."""
 
 
+class ElicitationResult(WireModel):
+    """``content`` goes with ``accept``."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] | None = None
+
+
+class QueuedCommandResult(WireModel):
+    """Whether the client has run the command; where it has, whether the commands behind it are to wait."""
+
+    handled: StrictBool
+    stop_processing_queue: StrictBool = False
+
+
 class Callback(NamedTuple):
     params: type[WireModel]
     result: type[WireModel]

@@ -5,12 +5,14 @@ Loaded when the first of these methods is called; see ``methods.py``.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.sessions import QueuedCommandResult
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.callbacks import QueuedCommandResult
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.wire import Method, WireModel
 
 CommandKind: TypeAlias = Literal["builtin", "skill", "client"]
 
@@ -96,3 +98,13 @@ class RespondToQueuedCommandParams(WireModel):
     session_id: str
     request_id: str
     result: QueuedCommandResult
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.commands.list": Method(CommandsListParams, CommandsListResult),
+    "session.commands.invoke": Method(CommandInvokeParams, CommandInvokeResult),
+    "session.commands.execute": Method(CommandExecuteParams, CommandExecuteResult),
+    "session.commands.enqueue": Method(CommandEnqueueParams, CommandEnqueueResult),
+    "session.commands.handlePendingCommand": Method(HandlePendingCommandParams, SuccessResult),
+    "session.commands.respondToQueuedCommand": Method(RespondToQueuedCommandParams, SuccessResult),
+}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class DeclaredToolSummary(WireModel):
@@ -78,3 +79,10 @@ class DeclaredToolRegisterParams(WireModel):
     """A declaration, as in a TOML file, with a ``name``: commands only, and a person is asked before each call."""
 
     declaration: dict[str, Any]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "jumpseat.tools.list": Method(DeclaredToolsListParams, DeclaredToolsListResult),
+    "jumpseat.tools.get": Method(DeclaredToolGetParams, DeclaredToolGetResult),
+    "jumpseat.tools.register": Method(DeclaredToolRegisterParams, DeclaredToolGetResult),
+}

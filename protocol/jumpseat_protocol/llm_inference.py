@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.server import EmptyParams, SuccessResult
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class HttpResponseStartParams(WireModel):
@@ -30,3 +34,10 @@ class HttpResponseChunkParams(WireModel):
 
 class AcceptedResult(WireModel):
     accepted: StrictBool
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "llmInference.setProvider": Method(EmptyParams, SuccessResult),
+    "llmInference.httpResponseStart": Method(HttpResponseStartParams, AcceptedResult),
+    "llmInference.httpResponseChunk": Method(HttpResponseChunkParams, AcceptedResult),
+}

@@ -5,12 +5,23 @@ Loaded when the first of these methods is called; see ``methods.py``.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 
-from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata, SessionOptions
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.server import EmptyParams, EmptyResult
+from jumpseat_protocol.sessions import (
+    SessionContext,
+    SessionGetMetadataResult,
+    SessionIdResult,
+    SessionListFilter,
+    SessionListResult,
+    SessionMetadata,
+    SessionOptions,
+    SessionParams,
+)
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class SessionsListParams(WireModel):
@@ -135,33 +146,35 @@ class SessionIdsResult(WireModel):
     session_ids: list[str]
 
 
-class UserSetting(WireModel):
-    """``is_default`` tells that it is not set, whatever the values."""
+class ForkParams(WireModel):
+    """``to_event_id`` and what comes after it stay out of the fork."""
 
-    sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
-
-    value: StrictBool | str | None = None
-    default: StrictBool | str | None = None
-    is_default: StrictBool
+    session_id: str
+    to_event_id: str | None = None
+    name: str | None = None
 
 
-class UserSettingsResult(WireModel):
-    """The settings by name."""
-
-    settings: dict[str, UserSetting]
-
-    def wire(self) -> dict[str, Any]:
-        """The settings keep their nulls."""
-        return {"settings": {name: one.wire() for name, one in self.settings.items()}}
+class ForkResult(WireModel):
+    session_id: str
+    name: str | None = None
 
 
-class UserSettingsSetParams(WireModel):
-    """The settings to change by name; ``null`` takes one back."""
-
-    settings: dict[str, Any]
-
-
-class UserSettingsSetResult(WireModel):
-    """``shadowed_keys`` are settings that something stronger than the user has set."""
-
-    shadowed_keys: list[str] = Field(default_factory=list)
+METHODS: Final[Mapping[str, Method]] = {
+    "sessions.fork": Method(ForkParams, ForkResult),
+    "sessions.open": Method(SessionsOpenParams, SessionsOpenResult),
+    "sessions.list": Method(SessionsListParams, SessionListResult),
+    "sessions.getMetadata": Method(SessionParams, SessionGetMetadataResult),
+    "sessions.listNonEmptySessionIds": Method(NonEmptyIdsParams, SessionIdsResult),
+    "sessions.getEventFilePath": Method(SessionParams, EventFilePathResult),
+    "sessions.findByPrefix": Method(FindByPrefixParams, SessionIdResult),
+    "sessions.getLastForContext": Method(LastForContextParams, SessionIdResult),
+    "sessions.getSizes": Method(EmptyParams, SizesResult),
+    "sessions.checkInUse": Method(SessionIdsParams, InUseResult),
+    "sessions.close": Method(SessionParams, EmptyResult),
+    "sessions.save": Method(SessionParams, EmptyResult),
+    "sessions.releaseLock": Method(SessionParams, EmptyResult),
+    "sessions.delete": Method(SessionParams, None),
+    "sessions.bulkDelete": Method(SessionIdsParams, BulkDeleteResult),
+    "sessions.pruneOld": Method(PruneOldParams, PruneOldResult),
+    "sessions.enrichMetadata": Method(EnrichMetadataParams, EnrichMetadataResult),
+}

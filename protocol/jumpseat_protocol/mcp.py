@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 
-from jumpseat_protocol.sessions import Headers
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.server import EmptyParams, SuccessResult
+from jumpseat_protocol.sessions import Headers, SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 McpStatus: TypeAlias = Literal[
     "connected", "failed", "needs-auth", "pending", "disabled", "stopped", "not_configured"
 ]
+
+
 McpSource: TypeAlias = Literal["user", "workspace", "plugin", "builtin"]
 
 
@@ -343,3 +347,44 @@ class McpDiscovered(WireModel):
 
 class McpDiscoverResult(WireModel):
     servers: list[McpDiscovered]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "mcp.config.list": Method(EmptyParams, McpConfigListResult),
+    "mcp.config.add": Method(McpConfigParams, None),
+    "mcp.config.update": Method(McpConfigParams, None),
+    "mcp.config.remove": Method(McpNameParams, None),
+    "mcp.config.enable": Method(McpNamesParams, None),
+    "mcp.config.disable": Method(McpNamesParams, None),
+    "mcp.discover": Method(McpDiscoverParams, McpDiscoverResult),
+    "session.mcp.list": Method(SessionParams, McpServersResult),
+    "session.mcp.listTools": Method(McpServerParams, McpToolsResult),
+    "session.mcp.isServerRunning": Method(McpServerParams, McpRunningResult),
+    "session.mcp.startServer": Method(McpStartParams, None),
+    "session.mcp.restartServer": Method(McpStartParams, None),
+    "session.mcp.stopServer": Method(McpServerParams, None),
+    "session.mcp.enable": Method(McpServerParams, None),
+    "session.mcp.disable": Method(McpServerParams, None),
+    "session.mcp.reload": Method(SessionParams, None),
+    "session.mcp.moveLoadingToBackground": Method(SessionParams, McpMovedResult),
+    "session.mcp.setEnvValueMode": Method(McpEnvModeParams, McpEnvModeResult),
+    "session.mcp.executeSampling": Method(McpSamplingParams, McpSamplingResult),
+    "session.mcp.cancelSamplingExecution": Method(McpRequestParams, McpCancelSamplingResult),
+    "session.ui.handlePendingSampling": Method(HandlePendingSamplingParams, SuccessResult),
+    "session.mcp.oauth.handlePendingRequest": Method(HandlePendingOauthParams, SuccessResult),
+    "session.mcp.headers.handlePendingHeadersRefreshRequest": Method(HandlePendingHeadersParams, SuccessResult),
+    "session.mcp.oauth.authenticationStateChanged": Method(McpAuthChangedParams, None),
+    "session.mcp.oauth.probe": Method(McpServerParams, McpProbeResult),
+    "session.mcp.oauth.login": Method(McpOauthLoginParams, McpOauthLoginResult),
+    "session.mcp.apps.callTool": Method(McpAppCallParams, dict),
+    "session.mcp.apps.listTools": Method(McpAppToolsParams, McpRawToolsResult),
+    "session.mcp.apps.readResource": Method(McpResourceParams, McpContentsResult),
+    "session.mcp.apps.setHostContext": Method(McpHostContextParams, None),
+    "session.mcp.apps.getHostContext": Method(SessionParams, McpHostContextResult),
+    "session.mcp.apps.diagnose": Method(McpServerParams, McpDiagnoseResult),
+    "session.mcp.resources.list": Method(McpPageParams, McpResourcesResult),
+    "session.mcp.resources.listTemplates": Method(McpPageParams, McpResourceTemplatesResult),
+    "session.mcp.resources.read": Method(McpResourceParams, McpContentsResult),
+    "session.mcp.prompts.list": Method(McpPageParams, McpPromptsResult),
+    "session.mcp.prompts.get": Method(McpPromptParams, dict),
+}

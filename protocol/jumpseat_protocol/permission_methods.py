@@ -5,12 +5,15 @@ Loaded when the first of these methods is called; see ``methods.py``.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.permissions import SessionApproval, WireRule
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, SessionApproval, WireRule
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 PermissionMode = Literal["manual", "assisted", "allow-all"]
 
@@ -109,3 +112,84 @@ class TrustedResult(WireModel):
 class UnrestrictedUrlsParams(WireModel):
     session_id: str
     enabled: StrictBool
+
+
+class SetApproveAllParams(WireModel):
+    session_id: str
+    enabled: StrictBool
+
+
+class ResetApprovalsParams(WireModel):
+    """``include_location``: what was approved in other sessions no longer counts in this one either."""
+
+    session_id: str
+    include_location: StrictBool = True
+
+
+class PendingRequestsResult(WireModel):
+    """Permission requests that still wait for an answer: ``{requestId, request, permissionRequest}``.
+
+    ``request`` is what to show to a person, ``permissionRequest`` the same as in ``permission.requested``.
+    """
+
+    items: list[dict[str, Any]]
+
+
+class PermissionModeParams(WireModel):
+    session_id: str
+    mode: Literal["manual", "assisted", "allow-all"]
+    assisted_approval_model: str | None = None
+
+
+class PermissionModeResult(WireModel):
+    mode: Literal["manual", "assisted", "allow-all"]
+
+
+class PermissionModeSetResult(WireModel):
+    success: StrictBool = True
+    mode: Literal["manual", "assisted", "allow-all"]
+
+
+class AllowAllParams(WireModel):
+    """``mode`` wins over ``enabled``."""
+
+    session_id: str
+    enabled: StrictBool = False
+    mode: Literal["on", "off", "auto"] | None = None
+
+
+class AllowAllResult(WireModel):
+    enabled: StrictBool
+    mode: Literal["on", "off"]
+
+
+class AllowAllSetResult(AllowAllResult):
+    success: StrictBool = True
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.permissions.handlePendingPermissionRequest": Method(
+        HandlePendingPermissionRequestParams, SuccessResult
+    ),
+    "session.permissions.setApproveAll": Method(SetApproveAllParams, SuccessResult),
+    "session.permissions.resetSessionApprovals": Method(ResetApprovalsParams, SuccessResult),
+    "session.permissions.pendingRequests": Method(SessionParams, PendingRequestsResult),
+    "session.permissions.getMode": Method(SessionParams, PermissionModeResult),
+    "session.permissions.setMode": Method(PermissionModeParams, PermissionModeSetResult),
+    "session.permissions.getAllowAll": Method(SessionParams, AllowAllResult),
+    "session.permissions.setAllowAll": Method(AllowAllParams, AllowAllSetResult),
+    "session.permissions.configure": Method(PermissionsConfigureParams, SuccessResult),
+    "session.permissions.modifyRules": Method(ModifyRulesParams, SuccessResult),
+    "session.permissions.setRequired": Method(SetRequiredParams, SuccessResult),
+    "session.permissions.paths.list": Method(SessionParams, PermissionPathsResult),
+    "session.permissions.paths.add": Method(PermissionPathParams, SuccessResult),
+    "session.permissions.paths.updatePrimary": Method(PermissionPathParams, SuccessResult),
+    "session.permissions.paths.isPathWithinAllowedDirectories": Method(PermissionPathParams, PathAllowedResult),
+    "session.permissions.paths.isPathWithinWorkspace": Method(PermissionPathParams, PathAllowedResult),
+    "session.permissions.locations.resolve": Method(LocationParams, LocationResult),
+    "session.permissions.locations.apply": Method(LocationParams, LocationApplyResult),
+    "session.permissions.locations.addToolApproval": Method(AddToolApprovalParams, SuccessResult),
+    "session.permissions.folderTrust.isTrusted": Method(PermissionPathParams, TrustedResult),
+    "session.permissions.folderTrust.addTrusted": Method(PermissionPathParams, SuccessResult),
+    "session.permissions.urls.setUnrestrictedMode": Method(UnrestrictedUrlsParams, SuccessResult),
+}

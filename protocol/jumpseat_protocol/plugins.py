@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from pydantic import StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class BuiltinPluginsParams(WireModel):
@@ -31,3 +35,10 @@ class PluginsReloadParams(WireModel):
 
     session_id: str
     reload_mcp: StrictBool = True
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.plugins.list": Method(SessionParams, SessionPluginsResult),
+    "session.plugins.reload": Method(PluginsReloadParams, None),
+    "plugins.builtin.set": Method(BuiltinPluginsParams, None),
+}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderModelConfig
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class ProviderAddParams(WireModel):
@@ -55,3 +56,10 @@ class NextRequestResult(WireModel):
     url: str
     headers: dict[str, str] = Field(repr=False)
     body: dict[str, Any]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.provider.add": Method(ProviderAddParams, ProviderAddResult),
+    "session.provider.getEndpoint": Method(ProviderEndpointParams, ProviderEndpointResult),
+    "jumpseat.session.nextRequest": Method(NextRequestParams, NextRequestResult),
+}

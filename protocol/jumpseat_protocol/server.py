@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Final
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class EmptyParams(WireModel):
@@ -50,17 +51,6 @@ class AuthStatusResult(WireModel):
     status_message: str | None = None
 
 
-class ModelsListParams(WireModel):
-    selection_id: str | None = None
-    git_hub_token: str | None = Field(default=None, repr=False)
-
-
-class ModelsListResult(WireModel):
-    """``models`` in the Copilot form: ``{id, name, capabilities: {supports, limits}, ...}``."""
-
-    models: list[dict[str, Any]]
-
-
 class AddFilterValuesParams(WireModel):
     """Values to keep out of events, logs and errors from now on, with four characters or more each."""
 
@@ -74,3 +64,17 @@ class OkResult(WireModel):
 class SuccessResult(WireModel):
     success: StrictBool = True
     error: str | None = None
+
+
+class EmptyResult(WireModel):
+    """``{}``: done, and nothing to tell."""
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "connect": Method(ConnectParams, ConnectResult),
+    "ping": Method(PingParams, PingResult),
+    "status.get": Method(EmptyParams, StatusResult),
+    "auth.getStatus": Method(EmptyParams, AuthStatusResult),
+    "runtime.shutdown": Method(EmptyParams, None),
+    "secrets.addFilterValues": Method(AddFilterValuesParams, OkResult),
+}

@@ -10,9 +10,12 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.server import EmptyParams, SuccessResult
+from jumpseat_protocol.wire import Method, WireModel
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -35,6 +38,7 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
 
 OneLine: TypeAlias = Annotated[str, AfterValidator(_one_line)]
 """Goes into a line of HTTP. White space around it, as keys from files have, is taken off."""
+
 
 Headers: TypeAlias = Annotated[dict[str, str], AfterValidator(_headers)]
 
@@ -473,72 +477,6 @@ class ForegroundResult(WireModel):
     workspace_path: str | None = None
 
 
-class ModeSetParams(WireModel):
-    session_id: str
-    mode: SessionMode
-
-
-class ModeSetResult(WireModel):
-    status: str = "ok"
-    model_changed: StrictBool = False
-
-
-class SetApproveAllParams(WireModel):
-    session_id: str
-    enabled: StrictBool
-
-
-class QueuedCommandResult(WireModel):
-    """Whether the client has run the command; where it has, whether the commands behind it are to wait."""
-
-    handled: StrictBool
-    stop_processing_queue: StrictBool = False
-
-
-class ResetApprovalsParams(WireModel):
-    """``include_location``: what was approved in other sessions no longer counts in this one either."""
-
-    session_id: str
-    include_location: StrictBool = True
-
-
-class PendingRequestsResult(WireModel):
-    """Permission requests that still wait for an answer: ``{requestId, request, permissionRequest}``.
-
-    ``request`` is what to show to a person, ``permissionRequest`` the same as in ``permission.requested``.
-    """
-
-    items: list[dict[str, Any]]
-
-
-class ModelSwitchParams(WireModel):
-    session_id: str
-    model_id: str = Field(min_length=1)
-    reasoning_effort: str | None = None
-    reasoning_summary: str | None = None
-    model_capabilities: ModelCapabilities | None = None
-    source: str | None = None
-
-
-class CurrentModelResult(WireModel):
-    model_id: str | None = None
-    reasoning_effort: str | None = None
-
-
-class InterestParams(WireModel):
-    session_id: str
-    event_type: str
-
-
-class InterestResult(WireModel):
-    handle: str
-
-
-class ReleaseInterestParams(WireModel):
-    session_id: str
-    handle: str
-
-
 class OptionsUpdateParams(SessionOptions):
     """``session.options.update``: the same names as in create, changed for what comes next.
 
@@ -556,3 +494,22 @@ class OptionsUpdateParams(SessionOptions):
         "hostedTools": [],
         "adapterSettings": {},
     }
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.create": Method(SessionCreateParams, SessionOpenedResult),
+    "session.resume": Method(SessionResumeParams, SessionOpenedResult),
+    "session.send": Method(SessionSendParams, SessionSendResult),
+    "session.sendAndWait": Method(SessionSendParams, SessionSendAndWaitResult),
+    "session.abort": Method(SessionAbortParams, SuccessResult),
+    "session.destroy": Method(SessionParams, SuccessResult),
+    "session.detach": Method(SessionParams, SuccessResult),
+    "session.delete": Method(SessionParams, SuccessResult),
+    "session.list": Method(SessionListParams, SessionListResult),
+    "session.getMetadata": Method(SessionParams, SessionGetMetadataResult),
+    "session.getLastId": Method(EmptyParams, SessionIdResult),
+    "session.getMessages": Method(SessionParams, dict),
+    "session.getForeground": Method(EmptyParams, ForegroundResult),
+    "session.setForeground": Method(SessionParams, SuccessResult),
+    "session.options.update": Method(OptionsUpdateParams, SuccessResult),
+}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class Skill(WireModel):
@@ -98,27 +100,15 @@ class SetSkillDisabledParams(WireModel):
     disabled: StrictBool
 
 
-# --- todos ------------------------------------------------------------------------------------------------------
-
-
-class TodoRow(WireModel):
-    """A todo, with those of its columns that are there."""
-
-    id: str | None = None
-    title: str | None = None
-    description: str | None = None
-    status: str | None = None
-    created_at: str | None = None
-
-
-class TodoDependency(WireModel):
-    todo_id: str
-    depends_on: str
-
-
-class TodosResult(WireModel):
-    rows: list[TodoRow]
-
-
-class TodosWithDependenciesResult(TodosResult):
-    dependencies: list[TodoDependency]
+METHODS: Final[Mapping[str, Method]] = {
+    "session.skills.list": Method(SessionParams, SkillsListResult),
+    "session.skills.getInvoked": Method(SessionParams, SkillsInvokedResult),
+    "session.skills.enable": Method(SkillNameParams, None),
+    "session.skills.disable": Method(SkillNameParams, None),
+    "session.skills.reload": Method(SessionParams, SkillsReloadResult),
+    "session.skills.ensureLoaded": Method(SessionParams, None),
+    "skills.discover": Method(SkillsDiscoverParams, SkillsDiscoverResult),
+    "skills.getDiscoveryPaths": Method(SkillPathsParams, SkillPathsResult),
+    "skills.config.setDisabledSkills": Method(SetDisabledSkillsParams, None),
+    "skills.config.setSkillDisabled": Method(SetSkillDisabledParams, None),
+}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.server import EmptyResult, SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
 
 
 class BinaryToolResult(WireModel):
@@ -42,3 +45,27 @@ class HandlePendingToolCallParams(WireModel):
     request_id: str
     result: Any = None
     error: str | None = None
+
+
+class ToolsListParams(WireModel):
+    model: str | None = None
+
+
+class ToolsListResult(WireModel):
+    """``tools``: ``{name, description, parameters}`` each."""
+
+    tools: list[dict[str, Any]]
+
+
+class ToolsMetadataResult(WireModel):
+    """``tools``: ``{name, description, input_schema}`` each, as the model would see them now."""
+
+    tools: list[dict[str, Any]]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.tools.handlePendingToolCall": Method(HandlePendingToolCallParams, SuccessResult),
+    "tools.list": Method(ToolsListParams, ToolsListResult),
+    "session.tools.initializeAndValidate": Method(SessionParams, EmptyResult),
+    "session.tools.getCurrentMetadata": Method(SessionParams, ToolsMetadataResult),
+}

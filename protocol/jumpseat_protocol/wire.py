@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
@@ -53,6 +53,16 @@ class WireModel(BaseModel):
         for name in self.sent_as_null:
             record.setdefault(name, None)
         return record
+
+
+class Method(NamedTuple):
+    """The types of a request's params and of its result.
+
+    ``result`` is a model, a plain JSON type, or ``None`` for a method that answers ``null``.
+    """
+
+    params: type[WireModel]
+    result: type[Any] | None
 
 
 class WireDataclass:

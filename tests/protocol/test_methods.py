@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from pydantic import ValidationError
 
-from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION, Method
+import jumpseat_protocol
+from jumpseat_protocol.methods import CLIENT_REQUESTS, MODULES, PROTOCOL_VERSION
 from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, PermissionDecision
 from jumpseat_protocol.sessions import (
     ModelCapabilities,
@@ -19,7 +22,7 @@ from jumpseat_protocol.sessions import (
     SessionSendParams,
 )
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import Method, WireModel
 from tests.protocol.samples import VARIANTS, sample
 
 # Without those of `session.create`, whose id has a pattern that its type does not tell.
@@ -42,6 +45,17 @@ def test_the_protocol_is_the_third() -> None:
 
 def test_a_method_is_either_served_or_not() -> None:
     assert CLIENT_REQUESTS.keys().isdisjoint(UNSUPPORTED_REQUESTS)
+
+
+def test_every_table_of_methods_is_part_of_the_whole() -> None:
+    modules = Path(jumpseat_protocol.__file__).parent.glob("*.py")
+    tables = {path.stem for path in modules if "\nMETHODS: " in path.read_text()}
+    assert tables == set(MODULES)
+
+
+def test_no_method_is_in_two_tables() -> None:
+    rows = [name for module in MODULES for name in import_module(f"jumpseat_protocol.{module}").METHODS]
+    assert sorted(rows) == sorted(CLIENT_REQUESTS)
 
 
 @pytest.mark.parametrize("method", CLIENT_REQUESTS.values(), ids=CLIENT_REQUESTS.keys())

@@ -20,7 +20,8 @@ from jumpseat_client.session import Event, Session, SessionSettings, to_params
 from jumpseat_client.tools import AnyTool
 from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.server import ConnectResult, ModelsListResult, PingResult, StatusResult
+from jumpseat_protocol.models import ModelsListResult
+from jumpseat_protocol.server import ConnectResult, PingResult, StatusResult
 from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionOpenedResult
 from jumpseat_protocol.wire import WireModel
 

@@ -11,7 +11,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
 from jumpseat.store.instructions import instruction_sources, project_paths
-from jumpseat_protocol.state import (
+from jumpseat_protocol.instructions import (
     InstructionDiscoveryPath,
     InstructionPathsResult,
     InstructionsDiscoverParams,

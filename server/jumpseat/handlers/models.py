@@ -7,8 +7,7 @@ from typing import Any
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, ModelInfo
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.server import ModelsListParams, ModelsListResult
-from jumpseat_protocol.state import TokenPriceUnit, TokenPriceUnitsResult
+from jumpseat_protocol.models import ModelsListParams, ModelsListResult, TokenPriceUnit, TokenPriceUnitsResult
 
 
 async def list_models(ctx: Context, params: ModelsListParams) -> ModelsListResult:

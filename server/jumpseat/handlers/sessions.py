@@ -20,6 +20,8 @@ from jumpseat_protocol.maintenance import (
     EnrichMetadataResult,
     EventFilePathResult,
     FindByPrefixParams,
+    ForkParams,
+    ForkResult,
     InUseResult,
     KnownMetadata,
     LastForContextParams,
@@ -35,7 +37,7 @@ from jumpseat_protocol.maintenance import (
     SizesResult,
 )
 from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.server import EmptyParams
+from jumpseat_protocol.server import EmptyParams, EmptyResult
 from jumpseat_protocol.sessions import (
     SessionCreateParams,
     SessionIdResult,
@@ -43,11 +45,6 @@ from jumpseat_protocol.sessions import (
     SessionMetadata,
     SessionParams,
     SessionResumeParams,
-)
-from jumpseat_protocol.state import (
-    EmptyResult,
-    ForkParams,
-    ForkResult,
 )
 
 log = logging.getLogger(__name__)

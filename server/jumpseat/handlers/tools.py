@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.state import ToolsListParams, ToolsListResult
+from jumpseat_protocol.tools import ToolsListParams, ToolsListResult
 
 
 def list_tools(ctx: Context, params: ToolsListParams) -> ToolsListResult:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from jumpseat.sessions.context import Context
 from jumpseat.store.user_settings import KNOWN
-from jumpseat_protocol.maintenance import (
+from jumpseat_protocol.server import EmptyParams
+from jumpseat_protocol.user_settings import (
     UserSetting,
     UserSettingsResult,
     UserSettingsSetParams,
     UserSettingsSetResult,
 )
-from jumpseat_protocol.server import EmptyParams
 
 
 def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:

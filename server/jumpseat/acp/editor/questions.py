@@ -14,11 +14,11 @@ from jumpseat.acp.translation.updates import AskForm, AskPermission, AskToOpen
 from jumpseat.errors import ClientCallError, SessionNotFoundError
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    ElicitationResult,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     UserInputResponse,
 )
-from jumpseat_protocol.elicitation import ElicitationResult
 from jumpseat_protocol.events import AutoModeSwitchAnswer, PlanAction
 from jumpseat_protocol.permissions import PermissionDecision
 

@@ -16,10 +16,14 @@ from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import ExitPlanModeResponse, UserInputResponse
-from jumpseat_protocol.elicitation import ElicitationResult
+from jumpseat_protocol.callbacks import (
+    ElicitationResult,
+    ExitPlanModeResponse,
+    QueuedCommandResult,
+    UserInputResponse,
+)
 from jumpseat_protocol.events import AutoModeSwitchAnswer
-from jumpseat_protocol.sessions import ClientCommand, ClientTool, QueuedCommandResult
+from jumpseat_protocol.sessions import ClientCommand, ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 AUTO_MODE_SWITCH: Final = "auto_mode_switch.requested"

@@ -7,7 +7,7 @@ from typing import Any
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import events
-from jumpseat_protocol.elicitation import ElicitationResult
+from jumpseat_protocol.callbacks import ElicitationResult
 
 
 async def elicit(

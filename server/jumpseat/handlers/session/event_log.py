@@ -18,9 +18,16 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.asked import HEADERS, OAUTH
 from jumpseat.sessions.context import Context
 from jumpseat.store.event_log import read_log
+from jumpseat_protocol.event_log import (
+    CursorResult,
+    EventLogReadParams,
+    EventLogReadResult,
+    InterestParams,
+    InterestResult,
+    ReleaseInterestParams,
+)
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.sessions import InterestParams, InterestResult, ReleaseInterestParams, SessionParams
-from jumpseat_protocol.state import CursorResult, EventLogReadParams, EventLogReadResult
+from jumpseat_protocol.sessions import SessionParams
 
 MAX_EVENTS: Final = 1000
 

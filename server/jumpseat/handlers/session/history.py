@@ -7,8 +7,7 @@ from jumpseat.agent.compaction.summary import AUTOMATIC_TRIGGERS
 from jumpseat.errors import StoreError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionSnapshotRewind
-from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.state import (
+from jumpseat_protocol.history import (
     CompactionAbortedResult,
     CompactionCancelledResult,
     CompactParams,
@@ -18,6 +17,7 @@ from jumpseat_protocol.state import (
     TruncateParams,
     TruncateResult,
 )
+from jumpseat_protocol.sessions import SessionParams
 
 
 def truncate(ctx: Context, params: TruncateParams) -> TruncateResult:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from jumpseat.handlers.instructions import described_sources
 from jumpseat.sessions.context import Context
+from jumpseat_protocol.instructions import InstructionSourcesResult
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.state import (
-    InstructionSourcesResult,
-)
 
 
 def get_sources(ctx: Context, params: SessionParams) -> InstructionSourcesResult:

@@ -14,8 +14,7 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.options import refresh_found_agents
 from jumpseat.store.git import working_directory_context
 from jumpseat_protocol.events import SessionContextChanged, WorkingDirectoryContext
-from jumpseat_protocol.sessions import SessionGetMetadataResult, SessionParams
-from jumpseat_protocol.state import (
+from jumpseat_protocol.metadata import (
     ActivityResult,
     ContextAttributionResult,
     ContextChangeParams,
@@ -23,7 +22,6 @@ from jumpseat_protocol.state import (
     ContextInfoResult,
     ContextTokensParams,
     ContextTokensResult,
-    EmptyResult,
     HeaviestMessagesParams,
     HeaviestMessagesResult,
     MetadataSnapshotResult,
@@ -31,6 +29,8 @@ from jumpseat_protocol.state import (
     WorkingDirectoryParams,
     WorkingDirectoryResult,
 )
+from jumpseat_protocol.server import EmptyResult
+from jumpseat_protocol.sessions import SessionGetMetadataResult, SessionParams
 
 HEAVIEST_MESSAGES: Final = 10
 """The number of messages that ``getContextHeaviestMessages`` returns by default."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.sessions import ModeSetParams, ModeSetResult, SessionParams
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.state import ModeSetParams, ModeSetResult
 
 
 def get(ctx: Context, params: SessionParams) -> str:

@@ -6,13 +6,15 @@ from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions import changes
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
-from jumpseat_protocol.sessions import CurrentModelResult, ModelSwitchParams, SessionParams
-from jumpseat_protocol.state import (
+from jumpseat_protocol.models import (
+    CurrentModelResult,
+    ModelSwitchParams,
     ReasoningEffortParams,
     ReasoningEffortResult,
     SessionModelsParams,
     SessionModelsResult,
 )
+from jumpseat_protocol.sessions import SessionParams
 
 
 async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult:

@@ -10,27 +10,23 @@ from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.handlers.session.permissions_paths import folder_of
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.permission_methods import (
+    AllowAllParams,
+    AllowAllResult,
+    AllowAllSetResult,
     ModifyRulesParams,
     PathsConfig,
+    PendingRequestsResult,
+    PermissionModeParams,
+    PermissionModeResult,
+    PermissionModeSetResult,
     PermissionsConfigureParams,
+    ResetApprovalsParams,
+    SetApproveAllParams,
     SetRequiredParams,
 )
 from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, WireRule
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.sessions import (
-    PendingRequestsResult,
-    ResetApprovalsParams,
-    SessionParams,
-    SetApproveAllParams,
-)
-from jumpseat_protocol.state import (
-    AllowAllParams,
-    AllowAllResult,
-    AllowAllSetResult,
-    PermissionModeParams,
-    PermissionModeResult,
-    PermissionModeSetResult,
-)
+from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import to_wire
 
 

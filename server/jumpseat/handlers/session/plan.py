@@ -7,9 +7,15 @@ from typing import Any
 from jumpseat.sessions.context import Context
 from jumpseat.store.files import read_text, remove_file, write_text
 from jumpseat_protocol.events import SessionPlanChanged
+from jumpseat_protocol.plan import (
+    PlanReadResult,
+    PlanUpdateParams,
+    TodoDependency,
+    TodoRow,
+    TodosResult,
+    TodosWithDependenciesResult,
+)
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.skills import TodoDependency, TodoRow, TodosResult, TodosWithDependenciesResult
-from jumpseat_protocol.state import PlanReadResult, PlanUpdateParams
 
 
 def read(ctx: Context, params: SessionParams) -> PlanReadResult:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionRemoteSteerableChanged
-from jumpseat_protocol.state import EmptyResult, SteerableParams
+from jumpseat_protocol.server import EmptyResult
+from jumpseat_protocol.state import SteerableParams
 
 
 def notify_steerable_changed(ctx: Context, params: SteerableParams) -> EmptyResult:

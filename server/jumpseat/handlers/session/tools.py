@@ -6,10 +6,9 @@ from typing import Any
 
 from jumpseat.agent.model import ToolSpec
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.state import EmptyResult, ToolsMetadataResult
-from jumpseat_protocol.tools import HandlePendingToolCallParams
+from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolsMetadataResult
 
 
 def handle_pending_tool_call(ctx: Context, params: HandlePendingToolCallParams) -> SuccessResult:

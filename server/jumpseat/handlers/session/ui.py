@@ -5,14 +5,17 @@ from __future__ import annotations
 from jumpseat.agent.session.clients import AUTO_MODE_SWITCH
 from jumpseat.agent.session.elicitation import elicit
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.elicitation import ElicitationParams, ElicitationResult, HandlePendingElicitationParams
+from jumpseat_protocol.callbacks import ElicitationResult
+from jumpseat_protocol.event_log import InterestResult, ReleaseInterestParams
 from jumpseat_protocol.mcp import (
     HandlePendingSamplingParams,
 )
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.sessions import InterestResult, ReleaseInterestParams, SessionParams
-from jumpseat_protocol.state import (
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.ui import (
+    ElicitationParams,
     HandlePendingAutoModeSwitchParams,
+    HandlePendingElicitationParams,
     HandlePendingExitPlanModeParams,
     HandlePendingUserInputParams,
     UnregisteredResult,

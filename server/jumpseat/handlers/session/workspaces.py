@@ -9,7 +9,7 @@ from jumpseat.sessions.context import Context
 from jumpseat.store.git_diff import FileChange, GitError, Repository
 from jumpseat_protocol.events import SessionWorkspaceFileChanged
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.state import (
+from jumpseat_protocol.workspaces import (
     CheckpointInfo,
     CheckpointParams,
     CheckpointResult,

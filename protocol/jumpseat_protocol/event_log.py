@@ -1,0 +1,65 @@
+"""``session.eventLog.*``: events for clients that poll, and the events that a client answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class InterestParams(WireModel):
+    session_id: str
+    event_type: str
+
+
+class InterestResult(WireModel):
+    handle: str
+
+
+class ReleaseInterestParams(WireModel):
+    session_id: str
+    handle: str
+
+
+class CursorResult(WireModel):
+    cursor: str
+
+
+class EventLogReadParams(WireModel):
+    """``cursor`` is what an earlier read or ``tail`` gave; without it, the log is read from its beginning, or
+    backward from its end. A cursor goes on in its own direction.
+
+    ``wait_ms`` is how long to wait for a first event, at most 30 seconds. ``agent_ids`` wins over ``agent_scope``.
+    """
+
+    session_id: str
+    cursor: str | None = None
+    max: int = Field(default=200, ge=1)
+    wait_ms: int = Field(default=0, ge=0)
+    types: Literal["*"] | list[str] = "*"
+    direction: Literal["forward", "backward"] = "forward"
+    include_ephemeral: StrictBool = True
+    agent_scope: Literal["primary", "all"] = "all"
+    agent_ids: list[str] | None = None
+
+
+class EventLogReadResult(WireModel):
+    """``expired``: the event at the cursor is gone, and this is read from the boundary of what is left."""
+
+    events: list[dict[str, Any]]
+    cursor: str
+    has_more: StrictBool
+    cursor_status: Literal["ok", "expired"] = "ok"
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.eventLog.registerInterest": Method(InterestParams, InterestResult),
+    "session.eventLog.releaseInterest": Method(ReleaseInterestParams, SuccessResult),
+    "session.eventLog.read": Method(EventLogReadParams, EventLogReadResult),
+    "session.eventLog.tail": Method(SessionParams, CursorResult),
+}

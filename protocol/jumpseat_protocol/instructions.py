@@ -1,0 +1,45 @@
+"""``instructions.*`` and ``session.instructions.*``: instruction files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class InstructionSourcesResult(WireModel):
+    """``sources``: ``{id, label, sourcePath, content, type, location, projectPath?}`` each."""
+
+    sources: list[dict[str, Any]]
+
+
+class InstructionsDiscoverParams(WireModel):
+    """``exclude_host_instructions`` leaves the user's own out."""
+
+    project_paths: list[str] = Field(default_factory=list)
+    exclude_host_instructions: StrictBool = False
+
+
+class InstructionDiscoveryPath(WireModel):
+    """A place that instructions are looked for in; new ones of a project go into the preferred one."""
+
+    path: str
+    location: Literal["user", "repository", "working-directory", "plugin"]
+    kind: Literal["file", "directory"]
+    preferred_for_creation: StrictBool
+    project_path: str | None = None
+
+
+class InstructionPathsResult(WireModel):
+    paths: list[InstructionDiscoveryPath]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "instructions.discover": Method(InstructionsDiscoverParams, InstructionSourcesResult),
+    "instructions.getDiscoveryPaths": Method(InstructionsDiscoverParams, InstructionPathsResult),
+    "session.instructions.getSources": Method(SessionParams, InstructionSourcesResult),
+}

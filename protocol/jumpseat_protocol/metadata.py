@@ -1,0 +1,128 @@
+"""``session.metadata.*``: state, working directory and context usage of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.server import EmptyResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class ProcessingResult(WireModel):
+    processing: StrictBool
+
+
+class ActivityResult(WireModel):
+    has_active_work: StrictBool
+    abortable: StrictBool
+
+
+class MetadataSnapshotResult(WireModel):
+    """``workspace`` is what ``session.workspaces.getWorkspace`` tells; times are ISO 8601."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("workspacePath", "workspace", "sessionLimits")
+
+    session_id: str
+    start_time: str
+    modified_time: str
+    is_remote: StrictBool = False
+    already_in_use: StrictBool
+    workspace_path: str | None = None
+    working_directory: str
+    current_mode: SessionMode
+    client_name: str | None = None
+    selected_model: str | None = None
+    summary: str | None = None
+    workspace: dict[str, Any] | None = None
+    session_limits: dict[str, Any] | None = None
+
+
+class WorkingDirectoryParams(WireModel):
+    session_id: str
+    working_directory: str
+
+
+class WorkingDirectoryResult(WireModel):
+    working_directory: str
+
+
+class ChangedContext(WireModel):
+    """Where a host sees the working directory."""
+
+    cwd: str
+    git_root: str | None = None
+    branch: str | None = None
+    repository: str | None = None
+    repository_host: str | None = None
+    host_type: str | None = None
+    head_commit: str | None = None
+    base_commit: str | None = None
+
+
+class ContextChangeParams(WireModel):
+    session_id: str
+    context: ChangedContext
+
+
+class ContextInfoParams(WireModel):
+    session_id: str
+    prompt_token_limit: int = Field(ge=0)
+    output_token_limit: int = Field(ge=0)
+    selected_model: str | None = None
+
+
+class ContextInfoResult(WireModel):
+    """``context_info``: ``{modelName, systemTokens, conversationTokens, ...}``."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("contextInfo",)
+
+    context_info: dict[str, Any] | None = None
+
+
+class ContextTokensParams(WireModel):
+    session_id: str
+    model_id: str
+
+
+class ContextTokensResult(WireModel):
+    total_tokens: int
+    messages_token_count: int
+    system_token_count: int
+
+
+class ContextAttributionResult(WireModel):
+    """``context_attribution``: ``{totalTokens, categories, entries: [{kind, id, label, tokens}], ...}``."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("contextAttribution",)
+
+    context_attribution: dict[str, Any] | None = None
+
+
+class HeaviestMessagesParams(WireModel):
+    session_id: str
+    limit: int | None = Field(default=None, ge=1)
+
+
+class HeaviestMessagesResult(WireModel):
+    """``messages``: ``{id, label, role, tokens}`` each."""
+
+    total_tokens: int
+    messages: list[dict[str, Any]]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.metadata.snapshot": Method(SessionParams, MetadataSnapshotResult),
+    "session.metadata.isProcessing": Method(SessionParams, ProcessingResult),
+    "session.metadata.activity": Method(SessionParams, ActivityResult),
+    "session.metadata.setWorkingDirectory": Method(WorkingDirectoryParams, WorkingDirectoryResult),
+    "session.metadata.recordContextChange": Method(ContextChangeParams, EmptyResult),
+    "session.metadata.contextInfo": Method(ContextInfoParams, ContextInfoResult),
+    "session.metadata.recomputeContextTokens": Method(ContextTokensParams, ContextTokensResult),
+    "session.metadata.getContextAttribution": Method(SessionParams, ContextAttributionResult),
+    "session.metadata.getContextHeaviestMessages": Method(HeaviestMessagesParams, HeaviestMessagesResult),
+}

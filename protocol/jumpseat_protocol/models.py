@@ -1,0 +1,79 @@
+"""``models.*`` and ``session.model.*``: the models of the server, and the model of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.sessions import ModelCapabilities, SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class ModelSwitchParams(WireModel):
+    session_id: str
+    model_id: str = Field(min_length=1)
+    reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
+    model_capabilities: ModelCapabilities | None = None
+    source: str | None = None
+
+
+class CurrentModelResult(WireModel):
+    model_id: str | None = None
+    reasoning_effort: str | None = None
+
+
+class ReasoningEffortParams(WireModel):
+    session_id: str
+    reasoning_effort: str = Field(min_length=1)
+
+
+class ReasoningEffortResult(WireModel):
+    reasoning_effort: str
+
+
+class SessionModelsParams(WireModel):
+    """``skip_cache`` asks the providers anew."""
+
+    session_id: str
+    skip_cache: StrictBool = False
+
+
+class SessionModelsResult(WireModel):
+    """The models the session can switch to, in the Copilot form."""
+
+    models: list[dict[str, Any]] = Field(alias="list")
+
+
+class TokenPriceUnit(WireModel):
+    model_id: str
+    unit: Literal["ai_credits"]
+
+
+class TokenPriceUnitsResult(WireModel):
+    """In what the prices of ``models.list`` are counted, for every model that has some."""
+
+    units: list[TokenPriceUnit]
+
+
+class ModelsListParams(WireModel):
+    selection_id: str | None = None
+    git_hub_token: str | None = Field(default=None, repr=False)
+
+
+class ModelsListResult(WireModel):
+    """``models`` in the Copilot form: ``{id, name, capabilities: {supports, limits}, ...}``."""
+
+    models: list[dict[str, Any]]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "models.list": Method(ModelsListParams, ModelsListResult),
+    "session.model.getCurrent": Method(SessionParams, CurrentModelResult),
+    "session.model.switchTo": Method(ModelSwitchParams, CurrentModelResult),
+    "models.listTokenPriceUnits": Method(ModelsListParams, TokenPriceUnitsResult),
+    "session.model.setReasoningEffort": Method(ReasoningEffortParams, ReasoningEffortResult),
+    "session.model.list": Method(SessionModelsParams, SessionModelsResult),
+}

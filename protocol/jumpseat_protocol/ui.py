@@ -1,0 +1,64 @@
+"""``session.ui.*``: questions to the user, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import StrictBool
+
+from jumpseat_protocol.callbacks import ElicitationResult, ExitPlanModeResponse, UserInputResponse
+from jumpseat_protocol.event_log import InterestResult, ReleaseInterestParams
+from jumpseat_protocol.events import AutoModeSwitchAnswer
+from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class ElicitationParams(WireModel):
+    """``session.ui.elicitation``. ``requested_schema`` is a JSON Schema of an object with flat fields."""
+
+    session_id: str
+    message: str
+    requested_schema: dict[str, Any]
+
+
+class HandlePendingElicitationParams(WireModel):
+    session_id: str
+    request_id: str
+    result: ElicitationResult
+
+
+class UnregisteredResult(WireModel):
+    """Whether there was something to take back."""
+
+    unregistered: StrictBool
+
+
+class HandlePendingUserInputParams(WireModel):
+    session_id: str
+    request_id: str
+    response: UserInputResponse
+
+
+class HandlePendingExitPlanModeParams(WireModel):
+    session_id: str
+    request_id: str
+    response: ExitPlanModeResponse
+
+
+class HandlePendingAutoModeSwitchParams(WireModel):
+    session_id: str
+    request_id: str
+    response: AutoModeSwitchAnswer
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.ui.registerDirectAutoModeSwitchHandler": Method(SessionParams, InterestResult),
+    "session.ui.unregisterDirectAutoModeSwitchHandler": Method(ReleaseInterestParams, UnregisteredResult),
+    "session.ui.handlePendingAutoModeSwitch": Method(HandlePendingAutoModeSwitchParams, SuccessResult),
+    "session.ui.handlePendingExitPlanMode": Method(HandlePendingExitPlanModeParams, SuccessResult),
+    "session.ui.handlePendingUserInput": Method(HandlePendingUserInputParams, SuccessResult),
+    "session.ui.elicitation": Method(ElicitationParams, ElicitationResult),
+    "session.ui.handlePendingElicitation": Method(HandlePendingElicitationParams, SuccessResult),
+}

@@ -1,0 +1,50 @@
+"""``user.settings.*``: the user's settings for new sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.server import EmptyParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class UserSetting(WireModel):
+    """``is_default`` tells that it is not set, whatever the values."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
+
+    value: StrictBool | str | None = None
+    default: StrictBool | str | None = None
+    is_default: StrictBool
+
+
+class UserSettingsResult(WireModel):
+    """The settings by name."""
+
+    settings: dict[str, UserSetting]
+
+    def wire(self) -> dict[str, Any]:
+        """The settings keep their nulls."""
+        return {"settings": {name: one.wire() for name, one in self.settings.items()}}
+
+
+class UserSettingsSetParams(WireModel):
+    """The settings to change by name; ``null`` takes one back."""
+
+    settings: dict[str, Any]
+
+
+class UserSettingsSetResult(WireModel):
+    """``shadowed_keys`` are settings that something stronger than the user has set."""
+
+    shadowed_keys: list[str] = Field(default_factory=list)
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "user.settings.get": Method(EmptyParams, UserSettingsResult),
+    "user.settings.set": Method(UserSettingsSetParams, UserSettingsSetResult),
+    "user.settings.reload": Method(EmptyParams, None),
+}

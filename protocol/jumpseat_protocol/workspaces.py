@@ -1,0 +1,122 @@
+"""``session.workspaces.*``: a session's folder, the files that clients keep there, and git changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import StrictBool
+
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class WorkspaceResult(WireModel):
+    """``workspace`` has the keys of ``workspace.yaml``, in snake_case."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("workspace",)
+
+    workspace: dict[str, Any] | None = None
+    path: str | None = None
+
+
+class FileParams(WireModel):
+    """``path`` is relative to the files folder of the session."""
+
+    session_id: str
+    path: str
+
+
+class FileCreateParams(FileParams):
+    content: str
+
+
+class FilesResult(WireModel):
+    files: list[str]
+
+
+class FileResult(WireModel):
+    content: str
+
+
+class LargePasteParams(WireModel):
+    session_id: str
+    content: str
+
+
+class SavedPaste(WireModel):
+    file_path: str
+    filename: str
+    size_bytes: int
+
+
+class LargePasteResult(WireModel):
+    saved: SavedPaste
+
+
+class CheckpointInfo(WireModel):
+    number: int
+    title: str
+    filename: str
+
+
+class CheckpointsResult(WireModel):
+    checkpoints: list[CheckpointInfo]
+
+
+class CheckpointParams(WireModel):
+    session_id: str
+    number: int
+
+
+class CheckpointResult(WireModel):
+    """``content`` is ``null`` where there is no such checkpoint."""
+
+    sent_as_null: ClassVar[tuple[str, ...]] = ("content",)
+
+    content: str | None = None
+
+
+class DiffParams(WireModel):
+    """``include_contents`` goes with the mode ``session`` only."""
+
+    session_id: str
+    mode: Literal["unstaged", "branch", "session"]
+    ignore_whitespace: StrictBool = False
+    include_contents: StrictBool = False
+
+
+class DiffFileChange(WireModel):
+    """``diff`` is a unified diff, empty where it was too long. Paths are relative to the working directory."""
+
+    path: str
+    diff: str
+    change_type: Literal["added", "modified", "deleted", "renamed"]
+    old_path: str | None = None
+    is_truncated: StrictBool | None = None
+
+
+class DiffResult(WireModel):
+    """``mode`` is what ``changes`` are; with ``is_fallback`` that is not what was asked for."""
+
+    requested_mode: Literal["unstaged", "branch", "session"]
+    mode: Literal["unstaged", "branch", "session"]
+    changes: list[DiffFileChange]
+    base_branch: str | None = None
+    is_fallback: StrictBool
+    unavailable_reason: Literal["file-change-tracking-disabled"] | None = None
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.workspaces.getWorkspace": Method(SessionParams, WorkspaceResult),
+    "session.workspaces.listFiles": Method(SessionParams, FilesResult),
+    "session.workspaces.readFile": Method(FileParams, FileResult),
+    "session.workspaces.createFile": Method(FileCreateParams, None),
+    "session.workspaces.listCheckpoints": Method(SessionParams, CheckpointsResult),
+    "session.workspaces.readCheckpoint": Method(CheckpointParams, CheckpointResult),
+    "session.workspaces.saveLargePaste": Method(LargePasteParams, LargePasteResult),
+    "session.workspaces.diff": Method(DiffParams, DiffResult),
+    "session.workspace.listFiles": Method(SessionParams, FilesResult),
+    "session.workspace.readFile": Method(FileParams, FileResult),
+    "session.workspace.createFile": Method(FileCreateParams, None),
+}
