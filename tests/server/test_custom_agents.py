@@ -193,7 +193,7 @@ async def test_an_agent_whose_model_cannot_be_had_goes_on_with_that_of_the_sessi
         warnings = [one["data"] for one in wire.events(session) if one["type"] == "session.warning"]
         said = [one["data"]["content"] for one in wire.events(session) if one["type"] == "assistant.message"]
     assert [one["warningType"] for one in warnings] == ["custom_agent"]
-    assert "'plain' cannot have the model 'gone'" in warnings[0]["message"]
+    assert "The model 'gone' of the agent 'plain' is not available" in warnings[0]["message"]
     assert said == ["one", "two"]
 
 

@@ -208,7 +208,7 @@ async def test_a_model_without_the_tool_goes_without_it_and_the_client_is_told_o
 
     (warning,) = said(events, "session.warning")
     assert warning["warningType"] == "hosted_tool"
-    assert warning["message"].endswith("has to go without hosted tools: quantum, web_search.")
+    assert warning["message"].endswith("does not support these hosted tools: quantum, web_search.")
     assert [one["content"] for one in said(events, "assistant.message")] == ["one", "two"]
 
 

@@ -1,4 +1,4 @@
-"""Arguments that are no JSON, or none that a tool can take."""
+"""Malformed arguments of tool calls: repaired where their meaning is certain, reported elsewhere."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock
 from jumpseat.agent.model import Completed, StopReason
-from jumpseat.agent.model_calls.arguments import mended, repaired
+from jumpseat.agent.model_calls.arguments import repair_arguments, repair_calls
 
 
 def answered(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseBlock]:
-    """The calls of an answer whose arguments are ``texts``."""
+    """Return the repaired calls of an answer whose arguments are ``texts``."""
     calls = [ToolUseBlock(str(number), "add", text, None, "wire", {"raw": 1}) for number, text in enumerate(texts)]
-    return mended(Completed(AssistantMessage([TextBlock("So:"), *calls]), stop_reason)).message.tool_uses()
+    return repair_calls(Completed(AssistantMessage([TextBlock("So:"), *calls]), stop_reason)).message.tool_uses()
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def answered(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseB
         ('{"a": 123456789012345678901234567890,}', {"a": 123456789012345678901234567890.0}),
     ],
 )
-def test_what_is_meant_beyond_doubt_is_mended(written: str, meant: dict[str, Any]) -> None:
-    assert repaired(written) == meant
+def test_malformed_arguments_with_a_certain_meaning_are_repaired(written: str, meant: dict[str, Any]) -> None:
+    assert repair_arguments(written) == meant
     (call,) = answered(written)
     assert (call.arguments, call.problem, call.provider_data) == (meant, None, None)
-    assert repaired(call.arguments_json) == meant
+    assert repair_arguments(call.arguments_json) == meant
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_what_is_meant_beyond_doubt_is_mended(written: str, meant: dict[str, Any
         '{"a": ' + "1" * 5000 + ",}",
     ],
 )
-def test_what_is_in_doubt_is_not_touched_and_the_model_is_told(written: str) -> None:
-    assert repaired(written) is None
+def test_other_malformed_arguments_are_kept_and_reported_to_the_model(written: str) -> None:
+    assert repair_arguments(written) is None
     (call,) = answered(written)
     assert (call.arguments, call.arguments_json) == (None, written)
     assert call.problem is not None
@@ -70,14 +70,14 @@ def test_what_is_in_doubt_is_not_touched_and_the_model_is_told(written: str) -> 
     assert len(call.problem) < 250
 
 
-def test_what_the_token_limit_has_cut_off_is_not_run_however_little_is_missing() -> None:
+def test_a_call_cut_off_by_the_token_limit_is_not_run_however_little_is_missing() -> None:
     first, last = answered('{"a": 1,}', '{"a": 1,', stop_reason="max_tokens")
     assert (first.arguments, first.problem) == ({"a": 1}, None)
     assert last.arguments is None
     assert last.problem is not None
-    assert "cut off by the limit of output tokens" in last.problem
+    assert "cut off by the limit on output tokens" in last.problem
 
 
-def test_an_answer_with_nothing_to_mend_is_the_same() -> None:
+def test_a_well_formed_answer_is_returned_unchanged() -> None:
     completed = Completed(AssistantMessage([ToolUseBlock("1", "add", "{}", {})]), "tool_use")
-    assert mended(completed) is completed
+    assert repair_calls(completed) is completed

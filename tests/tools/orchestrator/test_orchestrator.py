@@ -106,7 +106,7 @@ async def test_where_there_are_no_tools_none_are_named(tasks: TaskGroup) -> None
 
 @pytest.mark.parametrize(
     ("arguments", "what"),
-    [("{oops", ": "), ("[1]", " but a list"), ('"text"', " but a string"), ('{"count": 1', ": ")],
+    [("{oops", ": "), ("[1]", " but an array"), ('"text"', " but a string"), ('{"count": 1', ": ")],
 )
 async def test_arguments_that_are_no_json_object_are_answered_and_the_model_sees_its_own_text_again(
     tasks: TaskGroup,

@@ -1,4 +1,4 @@
-"""An answer of the model as it is written down, with what it cost and how full the context is."""
+"""Publish an answer of the model: its message, its usage and cost, and the size of the context."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ def publish_answer(
     session: Session,
     prompt: Prompt,
     resolved: ResolvedModel,
-    weight: tokens.TokenEstimate,
+    estimate: tokens.TokenEstimate,
     answer: Answer,
     turn_id: str,
 ) -> events.Event:
-    """Write the answer down and say what it cost. ``weight`` is that of the request,
-    or of the conversation where it was compacted meanwhile."""
+    """Emit the events of an answer and return that of its message.
+
+    ``estimate`` is the size of the request, or of the conversation if that was compacted meanwhile.
+    """
     completed = answer.completed
     message = completed.message
     model = completed.model or resolved.wire_name
@@ -69,12 +71,12 @@ def publish_answer(
     )
     session.emit(
         events.SessionUsageInfo(
-            current_tokens=weight.total + output_tokens,
-            messages_length=weight.messages + 1,
+            current_tokens=estimate.total + output_tokens,
+            messages_length=estimate.messages + 1,
             token_limit=resolved.known.window,
-            system_tokens=weight.system,
-            conversation_tokens=weight.conversation + output_tokens,
-            tool_definitions_tokens=weight.tools,
+            system_tokens=estimate.system,
+            conversation_tokens=estimate.conversation + output_tokens,
+            tool_definitions_tokens=estimate.tools,
         )
     )
     return event
@@ -96,7 +98,7 @@ def _tool_request(session: Session, call: ToolUseBlock) -> events.ToolRequest:
 
 
 def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
-    """What the call cost in US dollars: as its provider says, else by the known prices."""
+    """Return the cost of a call in US dollars, as reported by the provider or computed from known prices."""
     if usage is None or usage.cost is not None:
         return usage.cost if usage is not None else None
     if usage.nano_aiu:

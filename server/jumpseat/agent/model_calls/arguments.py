@@ -1,6 +1,6 @@
-"""Arguments that a model has written badly: mended where what it meant is beyond doubt, else told what is wrong.
+"""Repair malformed arguments of tool calls where their meaning is certain, and explain the problem elsewhere.
 
-Nothing is ever completed: what an answer's end has cut off is not run, however little seems to be missing.
+Incomplete arguments are never completed: a call that is cut off is not run, however little seems to be missing.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed
 
-MAX_MENDED_CHARS: Final = 1024 * 1024
+MAX_REPAIRED_CHARS: Final = 1024 * 1024
 
 _SPACE: Final = re.compile(r"\s*")
 _FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
-# A string (the last one may be open), or a comma that nothing follows: what is in strings stays.
+# A string (the last one may be open), or a trailing comma: commas in strings are left alone.
 _TRAILING_COMMA: Final = re.compile(r"(\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|,(?=\s*[}\]])", re.DOTALL)
 
 
-def mended(completed: Completed) -> Completed:
-    """An answer in which every call has arguments, or the problem with them."""
+def repair_calls(completed: Completed) -> Completed:
+    """Repair the arguments of all calls in an answer; calls that cannot be repair_arguments get a ``problem``."""
     calls = completed.message.tool_uses()
     if all(call.arguments is not None or call.problem is not None for call in calls):
         return completed
     cut_off = calls[-1] if completed.stop_reason == "max_tokens" else None
     blocks = [
-        _mended(block, cut_off=block is cut_off)
+        _repair_call(block, cut_off=block is cut_off)
         if isinstance(block, ToolUseBlock) and block.arguments is None and block.problem is None
         else block
         for block in completed.message.blocks
@@ -39,33 +39,33 @@ def mended(completed: Completed) -> Completed:
     return replace(completed, message=AssistantMessage(blocks))
 
 
-def _mended(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
+def _repair_call(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
     if cut_off:
         problem = (
-            f"The arguments of `{call.name}` were cut off by the limit of output tokens, and it was not run."
-            " Send less in one call, or the same in several."
+            f"`{call.name}` was not run: its arguments were cut off by the limit on output tokens."
+            " Send less in one call, or split it into several calls."
         )
         return replace(call, problem=problem)
-    arguments = repaired(call.arguments_json)
+    arguments = repair_arguments(call.arguments_json)
     if arguments is None:
         problem = (
             f"The arguments of `{call.name}` are not a JSON object{_reason(call.arguments_json)}."
             " Send the call again with valid JSON."
         )
         return replace(call, problem=problem)
-    # What the provider keeps of the call in its own words is as wrong as the text was.
+    # The provider's own data for the call is as malformed as the text.
     return replace(
         call, arguments=arguments, arguments_json=canonical_json(arguments), provider=None, provider_data=None
     )
 
 
-def repaired(text: str) -> JsonObject | None:
-    """The object that ``text`` is meant to be; ``None`` where that is not certain.
+def repair_arguments(text: str) -> JsonObject | None:
+    """Parse arguments leniently and return the object; ``None`` if the meaning of ``text`` is not certain.
 
-    Mended are a code block around it, an object that is written as a JSON string, or several times the same, line
-    breaks and tabs within strings, and commas after the last entry.
+    Accepted are objects in fenced code blocks or encoded as a JSON string, repetitions of the same object, line
+    breaks and tabs in strings, and trailing commas.
     """
-    if len(text) > MAX_MENDED_CHARS:
+    if len(text) > MAX_REPAIRED_CHARS:
         return None
     if fenced := _FENCED.match(text):
         text = fenced[1]
@@ -76,7 +76,7 @@ def repaired(text: str) -> JsonObject | None:
             value = _lenient(_TRAILING_COMMA.sub(lambda match: match[1] or "", text))
         if isinstance(value, str):
             value = _lenient(value)
-        # Numbers that are too large and halves of characters are not for the wire.
+        # Integers beyond 64 bits become floats and lone surrogates are refused: the wire takes neither.
         value = orjson.loads(json.dumps(value))
     except (ValueError, RecursionError):
         return None
@@ -84,14 +84,18 @@ def repaired(text: str) -> JsonObject | None:
 
 
 def _lenient(text: str) -> Any:
-    """The value of ``text``, which may say the same object several times."""
+    """Parse a JSON value or repetitions of the same object.
+
+    Raises:
+        ValueError: ``text`` is not JSON, or contains different values.
+    """
     text = text.strip()
     value, end = _DECODER.raw_decode(text)
     while isinstance(value, dict) and end < len(text):
         gap = _SPACE.match(text, end)
         other, end = _DECODER.raw_decode(text, gap.end() if gap else end)
         if other != value:
-            raise ValueError("two objects")
+            raise ValueError("different objects")
     if end < len(text):
         raise ValueError("more than one value")
     return cast("Any", value)
@@ -109,5 +113,5 @@ def _reason(text: str) -> str:
         value: Any = orjson.loads(text)
     except ValueError as error:
         return f": {str(error)[:100]}"
-    kinds = {"list": "a list", "str": "a string", "bool": "a truth", "NoneType": "null"}
+    kinds = {"list": "an array", "str": "a string", "bool": "a boolean", "NoneType": "null"}
     return f" but {kinds.get(type(cast('object', value)).__name__, 'a number')}"

@@ -1,4 +1,4 @@
-"""Going on with the model that a provider chooses, where it turns away the one that the session wants."""
+"""Continue with a model chosen by the provider when it rate-limits the model of the session."""
 
 from __future__ import annotations
 
@@ -18,32 +18,34 @@ log = logging.getLogger(__name__)
 
 CAUSE: Final = "rate_limit_auto_switch"
 
-OF_ONE_MODEL: Final = ("user_weekly_rate_limited", "user_model_rate_limited")
-"""Codes of limits that another model may not have; behind a colon may come the plan of the user. A limit of all
-models, or one that is over in a moment, is waited for."""
+MODEL_LIMIT_CODES: Final = ("user_weekly_rate_limited", "user_model_rate_limited")
+"""Codes of rate limits that apply to one model; a colon and the user's plan may follow.
 
-LONGEST_S: Final = 365 * 24 * 3600
-"""Who asks for more patience is not told on: it would not be a number for everybody."""
+Limits on all models and limits that end soon are waited for instead.
+"""
+
+MAX_REPORTED_WAIT_S: Final = 365 * 24 * 3600
+"""The largest wait reported to clients, in seconds; not all of them can represent larger numbers."""
 
 
 class SwitchToAutoError(Exception):
-    """The session is to go on with ``model``."""
+    """Raised to repeat a model call with ``model``, the provider's choice."""
 
     def __init__(self, model: str) -> None:
         super().__init__(model)
         self.model = model
 
 
-def another_may_do(error: ProviderError) -> bool:
-    """Whether the provider may let another model do what it does not let this one do."""
-    return isinstance(error, ProviderRateLimitError) and (error.code or "").partition(":")[0] in OF_ONE_MODEL
+def is_model_limit(error: ProviderError) -> bool:
+    """Return whether ``error`` is a rate limit that applies to one model only."""
+    return isinstance(error, ProviderRateLimitError) and (error.code or "").partition(":")[0] in MODEL_LIMIT_CODES
 
 
 async def auto_mode_for(session: Session, resolved: ResolvedModel, error: ProviderError) -> str | None:
-    """The model to go on with after ``error``, if there is one and the user wants it."""
+    """Return the model to continue with after ``error``; ``None`` if there is none or the user declines."""
     settings = session.settings
     agent = settings.custom_agent
-    # One that wants a model of its own would want it again.
+    # A custom agent with a model of its own would select that again.
     if resolved.find_auto is None or (agent is not None and agent.model is not None):
         return None
     if not settings.continue_on_auto_mode and not session.clients.can_ask_for_auto_mode():
@@ -51,19 +53,19 @@ async def auto_mode_for(session: Session, resolved: ResolvedModel, error: Provid
     try:
         auto = await resolved.find_auto()
     except JumpseatError as failed:
-        log.warning("session %s: no model in place of %s was found: %s", session.id, resolved.wire_name, failed)
+        log.warning("session %s: found no replacement for the model %s: %s", session.id, resolved.wire_name, failed)
         return None
     if auto is None:
         return None
-    return auto if settings.continue_on_auto_mode or await _says_yes(session, error) else None
+    return auto if settings.continue_on_auto_mode or await _user_agrees(session, error) else None
 
 
-async def _says_yes(session: Session, error: ProviderError) -> bool:
-    """Whether the user lets the provider choose, now or from now on."""
+async def _user_agrees(session: Session, error: ProviderError) -> bool:
+    """Ask the user whether the provider may choose the model, and store the answer "always"."""
     clients = session.clients
     pending = clients.auto_mode_switches.ask(str(error))
     completed = events.AutoModeSwitchCompleted(request_id=pending.id, response="no")
-    wait_s = None if error.retry_after_s is None else math.ceil(min(error.retry_after_s, LONGEST_S))
+    wait_s = None if error.retry_after_s is None else math.ceil(min(error.retry_after_s, MAX_REPORTED_WAIT_S))
     params = AutoModeSwitchParams(session_id=session.id, error_code=error.code, retry_after_seconds=wait_s)
     try:
         session.emit(
@@ -78,7 +80,7 @@ async def _says_yes(session: Session, error: ProviderError) -> bool:
             has_listeners=lambda: clients.has_interest(AUTO_MODE_SWITCH),
         )
     except ClientCallError:
-        # Nobody could say yes.
+        # No client could be asked.
         return False
     finally:
         clients.auto_mode_switches.close(pending)

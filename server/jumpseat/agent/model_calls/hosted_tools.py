@@ -1,7 +1,7 @@
-"""The tools that a model's provider runs itself, as a session or a message asks for them.
+"""Select the hosted tools, run by the provider itself, that a session or a prompt requests.
 
-They have one name here whatever a provider calls them. A model that has not got one goes without it: the client is
-told once.
+Each tool has one name here, whatever its provider calls it. The client is warned once of tools that the model does
+not support.
 """
 
 from __future__ import annotations
@@ -26,50 +26,48 @@ ALIASES: Final[Mapping[str, str]] = {
     "file_edit": "text_editor",
 }
 
-RUN_HERE: Final[Mapping[str, tuple[str, ...]]] = {"bash": ("bash",), "text_editor": ("view", "create", "edit")}
-"""Tools that a model was trained on, and those of ours that do their work: no permission is left out."""
+RUN_BY_OURS: Final[Mapping[str, tuple[str, ...]]] = {"bash": ("bash",), "text_editor": ("view", "create", "edit")}
+"""Tools whose calls are run by our own tools, with their permissions, if all of these are offered."""
 
-DONE_THERE: Final[Mapping[str, str]] = {"web_search": "web_search", "url_context": "web_fetch"}
-"""Hosted tools, and those of ours that are not needed beside them."""
+REPLACES: Final[Mapping[str, str]] = {"web_search": "web_search", "url_context": "web_fetch"}
+"""Hosted tools, each with the tool of ours that it replaces."""
 
 
 def hosted_for_call(
     session: Session, prompt: Prompt, resolved: ResolvedModel, tools: list[ToolSpec]
 ) -> list[HostedTool]:
-    """The hosted tools for the next model call that the model has; ``tools`` are ours that are on offer."""
-    asked = _asked(session, prompt)
-    if not asked:
+    """Return the requested hosted tools that the model supports; ``tools`` are our own tools on offer."""
+    requested = _requested(session, prompt)
+    if not requested:
         return []
     can = resolved.model.capabilities(resolved.wire_name).hosted_tools
     ours = {tool.name for tool in tools} - session.clients.tools().keys()
     return [
         HostedTool(name, options)
-        for name, options in asked.items()
-        if name in can and ours.issuperset(RUN_HERE.get(name, ()))
+        for name, options in requested.items()
+        if name in can and ours.issuperset(RUN_BY_OURS.get(name, ()))
     ]
 
 
-def beside_hosted(session: Session, tools: list[ToolSpec], hosted: list[HostedTool]) -> list[ToolSpec]:
-    """``tools`` without those of ours that a hosted one does the work of: some providers refuse two of one name."""
-    replaced = {
-        DONE_THERE[tool.name] for tool in hosted if tool.name in DONE_THERE
-    } - session.clients.tools().keys()
+def without_replaced(session: Session, tools: list[ToolSpec], hosted: list[HostedTool]) -> list[ToolSpec]:
+    """Remove our own tools that hosted ones replace, since some providers reject two tools with one name."""
+    replaced = {REPLACES[tool.name] for tool in hosted if tool.name in REPLACES} - session.clients.tools().keys()
     return [tool for tool in tools if tool.name not in replaced] if replaced else tools
 
 
-def tell_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, found: list[HostedTool]) -> None:
-    """Tell the client which hosted tools the model has to go without, where that is new."""
-    missing = sorted(_asked(session, prompt).keys() - {tool.name for tool in found})
+def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, found: list[HostedTool]) -> None:
+    """Warn the client of requested hosted tools that the model does not support, unless already done."""
+    missing = sorted(_requested(session, prompt).keys() - {tool.name for tool in found})
     if missing and missing != session.hosted_tools_missing:
-        text = f"{resolved.info.id} has to go without hosted tools: {', '.join(missing)}."
+        text = f"{resolved.info.id} does not support these hosted tools: {', '.join(missing)}."
         session.emit(SessionWarning(warning_type="hosted_tool", message=text))
     session.hosted_tools_missing = missing
 
 
-def _asked(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
-    """The tools that are asked for, by our names for them, with their options."""
-    asked = session.settings.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
+def _requested(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
+    """Return the options of each requested hosted tool, by our name for it."""
+    requested = session.settings.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
     named: list[tuple[str, JsonObject]] = [
-        (one, {}) if isinstance(one, str) else (one.name, one.options()) for one in asked
+        (one, {}) if isinstance(one, str) else (one.name, one.options()) for one in requested
     ]
     return {ALIASES.get(name, name): options for name, options in named}

@@ -1,4 +1,4 @@
-"""One call of the model: what it streams is shown as it comes, and it is called again where that may help."""
+"""Call the model: stream its deltas to clients, and retry failed calls."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import anyio
 
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from jumpseat.agent.model_calls.arguments import mended
-from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, another_may_do, auto_mode_for
-from jumpseat.agent.model_calls.structured import able_to_answer
-from jumpseat.agent.model_calls.tool_protocol import able_to_call, without_native_tools
+from jumpseat.agent.model_calls.arguments import repair_calls
+from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
+from jumpseat.agent.model_calls.structured import with_response_format
+from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
@@ -26,12 +26,12 @@ from jumpseat_protocol.callbacks import ErrorOccurredOutput
 A = TypeVar("A")
 
 DELTAS_PER_BREATH: Final = 64
-"""How many deltas may pass before slow clients are waited for."""
+"""The number of deltas after which slow clients are waited for."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """An answer with the ids its deltas went out under, and its timing in milliseconds."""
+    """An answer with the ids of its deltas, and its timing in milliseconds."""
 
     completed: Completed
     message_id: str
@@ -43,39 +43,41 @@ class Answer:
 async def ask_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> Answer:
-    """The model's answer; a provider that refuses its tools is asked again without, and remembered.
+    """Call the model and return its answer. A provider that rejects tools gets them as text instead.
 
     Raises:
-        SwitchToAutoError: the user wants another model asked instead.
-        ProviderError: there is no answer.
+        SwitchToAutoError: the user wants to continue with another model.
+        ProviderError: all attempts failed.
     """
-    return await _able(
-        session, resolved, request, lambda able: _call_model(session, prompt, able, request, turn_id)
+    return await _call_with_fallback(
+        session, resolved, request, lambda ready: _call_model(session, prompt, ready, request, turn_id)
     )
 
 
 async def ask_quietly(session: Session, resolved: ResolvedModel, request: ModelRequest) -> Completed:
-    """The same for a call that is none of a turn: nothing of its answer is shown, no hook hears of it.
+    """Call the model outside a turn, without deltas and hooks, and return its answer.
 
     Raises:
-        ProviderError: there is no answer.
+        ProviderError: all attempts failed.
     """
-    return await _able(session, resolved, request, lambda able: _call_quietly(session, able, request))
+    return await _call_with_fallback(
+        session, resolved, request, lambda ready: _call_quietly(session, ready, request)
+    )
 
 
-async def _able(
+async def _call_with_fallback(
     session: Session, resolved: ResolvedModel, request: ModelRequest, call: Callable[[ResolvedModel], Awaitable[A]]
 ) -> A:
-    """What ``call`` gives with a model that is able to do what ``request`` asks for."""
+    """Run ``call`` with a model that accepts ``request``; once more without native tools if those are rejected."""
     try:
-        return await call(able_to_answer(able_to_call(resolved), request))
+        return await call(with_response_format(with_tool_protocol(resolved), request))
     except ProviderToolsError as error:
         other = without_native_tools(resolved) if request.tools else None
         if other is None:
             raise
-        text = f"{resolved.info.id} cannot call tools ({error}). From now on it calls them as XML in its text."
+        text = f"{resolved.info.id} rejects tools ({error}). From now on it calls them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
-    answer = await call(able_to_answer(able_to_call(other), request))
+    answer = await call(with_response_format(with_tool_protocol(other), request))
     session.services.models.refuses_tools(resolved)
     return answer
 
@@ -92,7 +94,7 @@ async def _call_quietly(session: Session, resolved: ResolvedModel, request: Mode
                     if isinstance(event, Completed):
                         return event
         except ProviderError as error:
-            _tell_failure(session, resolved, error, started)
+            _report_failure(session, resolved, error, started)
             wait_s = policy.wait_s(error, attempt)
             if wait_s is None:
                 raise
@@ -101,7 +103,7 @@ async def _call_quietly(session: Session, resolved: ResolvedModel, request: Mode
         await anyio.sleep(wait_s)
 
 
-def _tell_failure(session: Session, resolved: ResolvedModel, error: ProviderError, started: float) -> None:
+def _report_failure(session: Session, resolved: ResolvedModel, error: ProviderError, started: float) -> None:
     session.emit(
         events.ModelCallFailure(
             source="top_level",
@@ -118,58 +120,64 @@ def _tell_failure(session: Session, resolved: ResolvedModel, error: ProviderErro
 async def _call_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> Answer:
-    """Call the model, again where that may help. :class:`SwitchToAutoError` asks for another one.
+    """Call the model with retries. A partly streamed answer is not retried: its deltas cannot be revoked.
 
-    An answer of which something was shown already is not started again: its deltas cannot be taken back.
+    Raises:
+        SwitchToAutoError: the user wants to continue with another model.
+        ProviderError: all attempts failed.
     """
     policy = session.services.retry
     attempt = 0
-    # Attempts that the errorOccurred hook wants beyond those of the policy; it is asked once for a call.
-    wanted: int | None = None
-    # Whether the user has been asked for another model; once for a call.
-    asked = False
+    # The retries left that the errorOccurred hook has requested; ``None`` until it was called, once per call.
+    retries_left: int | None = None
+    # Whether the user was asked to switch to another model, once per call.
+    switch_offered = False
     while True:
         attempt += 1
         started = time.monotonic()
-        shown = _Shown()
+        streamed = _Streamed()
         try:
-            completed = await _stream_answer(session, resolved, request, shown, started)
+            completed = await _stream_answer(session, resolved, request, streamed, started)
         except ProviderError as error:
-            _tell_failure(session, resolved, error, started)
+            _report_failure(session, resolved, error, started)
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
                 raise
-            if another_may_do(error) and not shown.anything and not asked:
-                asked = True
+            if is_model_limit(error) and not streamed.anything and not switch_offered:
+                switch_offered = True
                 if (auto := await auto_mode_for(session, resolved, error)) is not None:
                     raise SwitchToAutoError(auto) from None
-            wait_s = None if shown.anything or wanted is not None else policy.wait_s(error, attempt)
-            if wait_s is None and wanted is None:
-                said = await tell_error(session, error, recoverable=error.retryable)
-                wanted = (said.retry_count or 1) if said.error_handling == "retry" else 0
-            if wait_s is None and wanted and not shown.anything:
-                wanted -= 1
+            wait_s = None if streamed.anything or retries_left is not None else policy.wait_s(error, attempt)
+            if wait_s is None and retries_left is None:
+                output = await report_error(session, error, recoverable=error.retryable)
+                retries_left = (output.retry_count or 1) if output.error_handling == "retry" else 0
+            if wait_s is None and retries_left and not streamed.anything:
+                retries_left -= 1
                 wait_s = policy.pause_s(error, attempt)
             if wait_s is None:
                 error.attempts = attempt
-                _keep_partial(session, prompt, resolved, shown, turn_id)
+                _keep_partial(session, prompt, resolved, streamed, turn_id)
                 raise
             await anyio.sleep(wait_s)
         else:
             return Answer(
-                mended(completed), shown.message_id, shown.reasoning_id, _ms_since(started), shown.first_token_ms
+                repair_calls(completed),
+                streamed.message_id,
+                streamed.reasoning_id,
+                _ms_since(started),
+                streamed.first_token_ms,
             )
 
 
-async def tell_error(session: Session, error: JumpseatError, *, recoverable: bool) -> ErrorOccurredOutput:
-    """Let the hook hear of an error that would end the run, and the user of what it has to say."""
-    said = await session.hooks.error_occurred(str(error), recoverable=recoverable)
-    if said.user_notification:
-        session.emit(events.SessionInfo(info_type="notification", message=said.user_notification))
-    return said
+async def report_error(session: Session, error: JumpseatError, *, recoverable: bool) -> ErrorOccurredOutput:
+    """Call the errorOccurred hook for an error that would end the run, and show its notification to the user."""
+    output = await session.hooks.error_occurred(str(error), recoverable=recoverable)
+    if output.user_notification:
+        session.emit(events.SessionInfo(info_type="notification", message=output.user_notification))
+    return output
 
 
-class _Shown:
-    """What the client has seen of an answer that is still coming."""
+class _Streamed:
+    """The part of an answer already streamed to clients."""
 
     def __init__(self) -> None:
         self.message_id = str(uuid.uuid4())
@@ -183,11 +191,11 @@ _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
 
 
 class _MaskedDeltas:
-    """The deltas of one answer without the secrets, those included that come in pieces."""
+    """Masks secrets in the deltas of one answer, including secrets split across deltas."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        # By the kind of delta and, where it is one of a call, the call.
+        # By the type of the delta and, for deltas of a tool call, its id.
         self._streams: dict[tuple[type[_Delta], str], tuple[MaskedStream, _Delta]] = {}
 
     def feed(self, delta: _Delta) -> _Delta:
@@ -206,15 +214,15 @@ def _with_text(delta: _Delta, text: str) -> _Delta:
     return replace(delta, arguments=text) if isinstance(delta, ToolCallDelta) else replace(delta, text=text)
 
 
-def _show(session: Session, shown: _Shown, delta: _Delta) -> None:
+def _emit_delta(session: Session, streamed: _Streamed, delta: _Delta) -> None:
     match delta:
         case TextDelta():
-            if not shown.text:
-                session.emit(events.MessageStart(message_id=shown.message_id))
-            shown.text.append(delta.text)
-            session.emit(events.MessageDelta(message_id=shown.message_id, delta_content=delta.text))
+            if not streamed.text:
+                session.emit(events.MessageStart(message_id=streamed.message_id))
+            streamed.text.append(delta.text)
+            session.emit(events.MessageDelta(message_id=streamed.message_id, delta_content=delta.text))
         case ReasoningDelta():
-            session.emit(events.ReasoningDelta(reasoning_id=shown.reasoning_id, delta_content=delta.text))
+            session.emit(events.ReasoningDelta(reasoning_id=streamed.reasoning_id, delta_content=delta.text))
         case ToolCallDelta():
             session.emit(
                 events.ToolCallDelta(
@@ -224,7 +232,7 @@ def _show(session: Session, shown: _Shown, delta: _Delta) -> None:
 
 
 async def _stream_answer(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, shown: _Shown, started: float
+    session: Session, resolved: ResolvedModel, request: ModelRequest, streamed: _Streamed, started: float
 ) -> Completed:
     deltas = 0
     masked = _MaskedDeltas(session.services.secrets) if session.services.secrets else None
@@ -232,25 +240,27 @@ async def _stream_answer(
         async for event in stream:
             if isinstance(event, Completed):
                 for rest in masked.flush() if masked else ():
-                    _show(session, shown, rest)
+                    _emit_delta(session, streamed, rest)
                 return event
-            _show(session, shown, masked.feed(event) if masked else event)
-            if not shown.anything:
-                shown.anything = True
-                shown.first_token_ms = _ms_since(started)
+            _emit_delta(session, streamed, masked.feed(event) if masked else event)
+            if not streamed.anything:
+                streamed.anything = True
+                streamed.first_token_ms = _ms_since(started)
             deltas += 1
             if deltas % DELTAS_PER_BREATH == 0:
                 await session.drained()
     raise AssertionError("a model stream must end in Completed or raise")
 
 
-def _keep_partial(session: Session, prompt: Prompt, resolved: ResolvedModel, shown: _Shown, turn_id: str) -> None:
-    """Write down what a client has seen of an answer whose provider failed, so that the model can go on from it."""
-    if shown.text:
+def _keep_partial(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, streamed: _Streamed, turn_id: str
+) -> None:
+    """Log the streamed part of a failed answer, so that the model can continue from it."""
+    if streamed.text:
         session.emit(
             events.AssistantMessage(
-                message_id=shown.message_id,
-                content="".join(shown.text),
+                message_id=streamed.message_id,
+                content="".join(streamed.text),
                 tool_requests=[],
                 model=resolved.wire_name,
                 turn_id=turn_id,

@@ -1,7 +1,7 @@
-"""What a session asks its model: which model that is, and the request with all that goes into it.
+"""Resolve the model of a session and build the requests to it.
 
-Functions over a session. The loop sends such requests, a compaction sends one with a question behind it, and
-``jumpseat.session.nextRequest`` only shows one.
+The loop sends these requests, a compaction sends one with a question appended, and
+``jumpseat.session.nextRequest`` only returns one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.conversation.system_prompt import system_prompt, to_transform
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
-from jumpseat.agent.model_calls.hosted_tools import beside_hosted, hosted_for_call
-from jumpseat.agent.model_calls.structured import able_to_answer, format_for_call
+from jumpseat.agent.model_calls.hosted_tools import hosted_for_call, without_replaced
+from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
 from jumpseat.agent.model_calls.tool_choice import choice_for_call
-from jumpseat.agent.model_calls.tool_protocol import able_to_call
+from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol
 from jumpseat.agent.rewriting import provider_request
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
@@ -32,13 +32,13 @@ log = logging.getLogger(__name__)
 
 
 async def next_request(session: Session, text: str | None) -> tuple[ResolvedModel, ModelRequest]:
-    """The model call that ``text`` would begin now, or that would go on from where the conversation is.
+    """Return the request that the prompt ``text`` would send now, or without a prompt the one that would follow.
 
-    Nothing is sent to the model and nothing changes in the session. The hooks are not asked what they would make of
-    the prompt; the client is asked to rewrite the sections of the system message that it rewrites.
+    Nothing is sent to the model and the session does not change. Hooks are not called; the client is asked to
+    transform sections of the system message.
 
     Raises:
-        JumpseatError: the session's model cannot be had.
+        JumpseatError: the session's model cannot be resolved.
     """
     resolved = await find_model(session)
     await session.tools.look(text or "")
@@ -50,13 +50,13 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
             )
             request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
     finally:
-        # What it mentions was not said.
+        # Forget the mentions in a prompt that is not sent.
         await session.tools.look("")
-    return resolved, provider_request(able_to_answer(able_to_call(resolved), request).model, request)
+    return resolved, provider_request(with_response_format(with_tool_protocol(resolved), request).model, request)
 
 
 async def system_message(session: Session) -> str:
-    """The system message for one prompt. A client that fails to rewrite a section leaves it as it is."""
+    """Return the system message for one prompt. Sections that the client fails to transform stay unchanged."""
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.services.read_instructions(session.settings)
     tools = session.tools.instructions()
@@ -77,10 +77,10 @@ async def system_message(session: Session) -> str:
 
 
 async def find_model(session: Session) -> ResolvedModel:
-    """The model to call now: that of the custom agent where it wants one that can be had, else the session's.
+    """Resolve the model to call: the custom agent's if it has one that is available, else the session's.
 
     Raises:
-        JumpseatError: the session's model cannot be had.
+        JumpseatError: the session's model cannot be resolved.
     """
     settings, models, ask = session.settings, session.services.models, session.clients.ask_token
     wanted = settings.for_model()
@@ -88,7 +88,7 @@ async def find_model(session: Session) -> ResolvedModel:
         try:
             return await models.resolve(wanted, ask_token=ask)
         except JumpseatError as error:
-            text = f"The agent {settings.agent!r} cannot have the model {wanted.model!r}: {error}"
+            text = f"The model {wanted.model!r} of the agent {settings.agent!r} is not available: {error}"
         if text != session.agent_model_missing:
             session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
         session.agent_model_missing = text
@@ -96,10 +96,11 @@ async def find_model(session: Session) -> ResolvedModel:
 
 
 def build_request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
+    """Build the next request of a run from the conversation, the tools on offer and the settings."""
     settings = session.settings
-    tools = session.tools.specs(_needed(session, prompt))
+    tools = session.tools.specs(_forced_tool(session, prompt))
     hosted = hosted_for_call(session, prompt, resolved, tools)
-    tools = beside_hosted(session, tools, hosted)
+    tools = without_replaced(session, tools, hosted)
     return ModelRequest(
         model=resolved.wire_name,
         system=system,
@@ -120,6 +121,6 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
     )
 
 
-def _needed(session: Session, prompt: Prompt) -> str | None:
+def _forced_tool(session: Session, prompt: Prompt) -> str | None:
     choice = prompt.tool_choice or session.settings.tool_choice
     return choice.tool_name if isinstance(choice, SpecificToolChoice) else None

@@ -1,8 +1,8 @@
-"""Structured output: asking for an answer of a certain form, and judging what comes.
+"""Structured output: request answers that match a JSON Schema, and validate them.
 
-A provider with a field for it is asked there. To any other the answer is a tool, the only way for the model to end
-its run: :class:`FinalToolModel` adds it, forces it, and makes text of its call again, so that nobody else knows.
-Whoever promised what, every answer is judged here.
+Providers with a field for the schema get it there. For others, :class:`FinalToolModel` adds a tool for the final
+answer, forces its use, and converts the call back to text. Every answer is validated here, whatever the provider
+guarantees.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from jumpseat.errors import InvalidRequestError, ResponseFormatError
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig
 
 RESPONSE_FORMAT: Final = "response_format"
-"""Where a message comes from that tells the model what is wrong with the form of its answer."""
+"""The source of messages that tell the model about violations of the schema."""
 
 _WRAPPED: Final = "answer"
 
 
-# --- what is asked for --------------------------------------------------------------------------------------------
+# --- the requested format -----------------------------------------------------------------------------------------
 
 
 def check_format(config: ResponseFormatConfig | None) -> None:
-    """Judge a form before anything is done for it.
+    """Validate a requested response format.
 
     Raises:
-        InvalidRequestError: its schema is not a JSON Schema.
+        InvalidRequestError: the format's schema is not a JSON Schema.
     """
     if not isinstance(config, JsonSchemaFormat):
         return
@@ -59,26 +59,26 @@ def check_format(config: ResponseFormatConfig | None) -> None:
 
 
 def format_for_call(settings: SessionSettings, prompt: Prompt) -> ResponseFormat | None:
-    """The form of the answers to ``prompt``: its own, else that of the session."""
+    """Return the format for answers to ``prompt``: its own or else the session's."""
     return format_of(prompt.response_format or settings.response_format)
 
 
 def format_of(config: ResponseFormatConfig | None) -> ResponseFormat | None:
-    """The form that a client asks for."""
+    """Convert a response format from its wire form; ``None`` if it does not require a schema."""
     if not isinstance(config, JsonSchemaFormat):
         return None
     wanted = config.json_schema
     return ResponseFormat(wanted.name, wanted.schema_, wanted.description, wanted.strict)
 
 
-# --- what has come ------------------------------------------------------------------------------------------------
+# --- validation ---------------------------------------------------------------------------------------------------
 
 
 def problems_of(text: str, schema: JsonObject) -> list[str]:
-    """What is wrong with an answer, each with its place as a JSON pointer; empty where nothing is.
+    """Validate an answer and return the problems, each as ``"/json/pointer: message"``.
 
     Raises:
-        ResponseFormatError: the schema itself cannot be worked with.
+        ResponseFormatError: the schema itself is unusable.
     """
     try:
         value: Any = orjson.loads(text)
@@ -91,19 +91,19 @@ def problems_of(text: str, schema: JsonObject) -> list[str]:
 
 
 def repair_request(problems: list[str]) -> str:
-    """What the model is told of them."""
+    """Return the message that asks the model to correct its answer."""
     listed = "\n".join(f"- {problem}" for problem in problems)
     return (
-        f"The last answer does not fit the JSON Schema that was asked for:\n{listed}\n"
-        "Give the whole answer again, as JSON that fits it, and nothing else."
+        f"The last answer does not match the requested JSON Schema:\n{listed}\n"
+        "Send the whole answer again as JSON that matches the schema, without any other text."
     )
 
 
-# --- providers without a field for it -----------------------------------------------------------------------------
+# --- providers without a field for schemas ------------------------------------------------------------------------
 
 
-def able_to_answer(resolved: ResolvedModel, request: ModelRequest) -> ResolvedModel:
-    """The model as it can be asked for the form of ``request``, if that has one."""
+def with_response_format(resolved: ResolvedModel, request: ModelRequest) -> ResolvedModel:
+    """Wrap the model in a :class:`FinalToolModel` if it cannot take the response format of ``request`` itself."""
     if request.response_format is None:
         return resolved
     has_field = resolved.model.capabilities(resolved.wire_name).structured_output
@@ -113,7 +113,7 @@ def able_to_answer(resolved: ResolvedModel, request: ModelRequest) -> ResolvedMo
 
 
 class FinalToolModel(RewritingModel):
-    """A model that gives its last answer as the call of a tool, which is text to everybody else."""
+    """A model that gives its final answer by calling a tool; the call is converted to text."""
 
     def rewrite_request(self, request: ModelRequest) -> ModelRequest:
         tool = _FinalTool.of(request)
@@ -126,14 +126,14 @@ class FinalToolModel(RewritingModel):
 
 @dataclass(frozen=True, slots=True)
 class _FinalTool:
-    """The tool that ends a run. Arguments are an object: another answer is ``wrapped`` in one."""
+    """The tool for the final answer. Arguments are an object, so any other answer is ``wrapped`` in one."""
 
     spec: ToolSpec
     wrapped: bool
 
     @classmethod
     def of(cls, request: ModelRequest) -> _FinalTool | None:
-        """That for the form of ``request``, if it has one."""
+        """Return the tool for the response format of ``request``, if it has one."""
         wanted = request.response_format
         if wanted is None:
             return None
@@ -142,7 +142,7 @@ class _FinalTool:
             name += "_"
         schema, wrapped = wanted.schema, wanted.schema.get("type") != "object"
         if wrapped:
-            # Definitions are referred to from the root.
+            # References to definitions start from the root.
             shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
             inner = {key: value for key, value in schema.items() if key not in shared}
             schema = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED], **shared}
@@ -151,7 +151,7 @@ class _FinalTool:
         return cls(ToolSpec(name, text, schema), wrapped)
 
     def rewrite_request(self, request: ModelRequest) -> ModelRequest:
-        """``request`` with the tool in place of the form."""
+        """Return ``request`` with the tool in place of the response format."""
         choice = request.tool_choice or ToolChoice()
         tools = [] if choice.mode == "none" else request.tools
         hosted = [] if choice.mode == "none" else request.hosted_tools
@@ -165,27 +165,27 @@ class _FinalTool:
         )
 
     def as_text(self, completed: Completed) -> tuple[Completed, str | None]:
-        """The answer without the tool, and the text that stands for its call, if that is the answer."""
+        """Convert a call of the tool to text; return the new answer, and the text if there is one."""
         blocks = completed.message.blocks
         finals = [one for one in blocks if isinstance(one, ToolUseBlock) and one.name == self.spec.name]
         if not finals:
             return completed, None
         left: list[AssistantBlock] = [one for one in blocks if one not in finals]
         if any(isinstance(one, ToolUseBlock) for one in left):
-            # It wants to know more before it answers; what it has guessed meanwhile is not the answer.
+            # The model calls other tools first, so that its answer is premature.
             return replace(completed, message=AssistantMessage(left)), None
         arguments = finals[0].arguments
         text = finals[0].arguments_json
         if self.wrapped and arguments is not None and _WRAPPED in arguments:
             text = canonical_json(arguments[_WRAPPED])
-        # Whatever is said around it would spoil it.
+        # Text beside the call would invalidate the JSON.
         left = [one for one in left if not isinstance(one, TextBlock)]
         message = AssistantMessage([*left, TextBlock(text)])
         return replace(completed, message=message, stop_reason="end_turn"), text
 
 
 class _AsText(Rewriter):
-    """The events of an answer, with text for the call of the final tool."""
+    """Replaces the call of the final tool by text in the events of an answer."""
 
     def __init__(self, tool: _FinalTool, *, streamed: bool) -> None:
         self._tool = tool

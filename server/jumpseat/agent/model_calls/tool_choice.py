@@ -1,7 +1,7 @@
-"""Which tools a model must or must not call, over the calls of one run.
+"""The tool choice for each model call of a run.
 
-``auto`` and ``none`` hold for a whole run. ``required`` and ``specific`` hold for its first model call: a model
-that had to call a tool in every answer could never end its run.
+``auto`` and ``none`` apply to a whole run, ``required`` and ``specific`` to its first model call only: a model that
+had to call a tool in every answer could never finish.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from jumpseat_protocol.sessions import SpecificToolChoice, ToolChoiceConfig
 
 
 def check_choice(config: ToolChoiceConfig | None, names: Collection[str]) -> None:
-    """Judge a choice before anything is done for it.
+    """Validate a tool choice against the names of the available tools.
 
     Raises:
-        InvalidRequestError: it names a tool that is not among ``names``.
+        InvalidRequestError: the choice names a tool that is not among ``names``.
     """
     if isinstance(config, SpecificToolChoice) and config.tool_name not in names:
         there = f"expected one of {', '.join(sorted(names))}" if names else "the session has no tools"
@@ -27,10 +27,10 @@ def check_choice(config: ToolChoiceConfig | None, names: Collection[str]) -> Non
 
 
 def choice_for_call(settings: SessionSettings, prompt: Prompt, names: Collection[str]) -> ToolChoice | None:
-    """The choice for the next model call of ``prompt``; ``names`` are the tools on offer.
+    """Return the choice for the next model call of ``prompt``; ``names`` are the tools on offer.
 
     Raises:
-        InvalidRequestError: it names a tool that is no longer there.
+        InvalidRequestError: the choice names a tool that is no longer offered.
     """
     config = prompt.tool_choice or settings.tool_choice
     if config is None:

@@ -1,7 +1,7 @@
-"""Which way a model calls tools: as its provider's wire has it, or as XML in its text.
+"""Decide how a model calls tools: natively, or as XML in its text.
 
-The user decides, else what is known of the model, else the provider: one that refuses a request because of its
-tools is asked again without them, and not asked that way any more.
+The user's setting decides, or else the known facts about the model. If a provider still rejects a request because
+of its tools, the request is repeated with XML, and the provider remembered.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelInfo
 
 
-def able_to_call(resolved: ResolvedModel) -> ResolvedModel:
-    """The model as it can be given tools."""
+def with_tool_protocol(resolved: ResolvedModel) -> ResolvedModel:
+    """Wrap a model that does not take tools natively, so that it calls them as XML."""
     if not uses_xml(resolved.info):
         return resolved
-    # Loaded late: most models need none of it.
+    # Imported late: most models do not need it.
     from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
 
     return replace(resolved, model=XmlToolModel(resolved.model))
 
 
 def uses_xml(info: ModelInfo) -> bool:
-    """Whether a model calls tools in its text."""
+    """Return whether a model calls tools as XML in its text."""
     return info.tool_protocol == "xml" or (info.tool_protocol is None and info.tools is False)
 
 
 def without_native_tools(resolved: ResolvedModel) -> ResolvedModel | None:
-    """The model of a provider that has refused tools, as it can be asked after all; ``None`` where it cannot."""
+    """Return the model with XML tools, after its provider rejected native ones; ``None`` if that cannot help."""
     if resolved.info.tool_protocol is not None or resolved.info.tools is False:
         return None
     return replace(resolved, info=replace(resolved.info, tools=False))

@@ -24,8 +24,8 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.answer import publish_answer
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
-from jumpseat.agent.model_calls.hosted_tools import tell_missing
-from jumpseat.agent.model_calls.model_call import Answer, ask_model, tell_error
+from jumpseat.agent.model_calls.hosted_tools import warn_of_missing
+from jumpseat.agent.model_calls.model_call import Answer, ask_model, report_error
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
 from jumpseat.agent.session import limits
@@ -178,7 +178,7 @@ async def _answered(
             await session.tools.ready()
             resolved = await find_model(session)
         except JumpseatError as error:
-            await tell_error(session, error, recoverable=False)
+            await report_error(session, error, recoverable=False)
             raise
         # An abort may have come just when the model was found.
         await anyio.lowlevel.checkpoint_if_cancelled()
@@ -190,7 +190,7 @@ async def _answered(
             continue
         compactions = session.conversation.compactions
         _tell_portability(session, resolved, request)
-        tell_missing(session, prompt, resolved, request.hosted_tools)
+        warn_of_missing(session, prompt, resolved, request.hosted_tools)
         _tell_capability(session, resolved, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)

@@ -7,8 +7,8 @@ from pathlib import Path
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.model_calls.structured import able_to_answer, format_of
-from jumpseat.agent.model_calls.tool_protocol import able_to_call
+from jumpseat.agent.model_calls.structured import format_of, with_response_format
+from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ProviderProtocolError
 from jumpseat.sessions.context import Context
@@ -34,7 +34,7 @@ async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
         response_format=format_of(params.response_format),
         settings=params.settings,
     )
-    async with able_to_answer(able_to_call(resolved), request).model.stream(request) as events:
+    async with with_response_format(with_tool_protocol(resolved), request).model.stream(request) as events:
         async for event in events:
             if isinstance(event, Completed):
                 return _result(event, resolved)
