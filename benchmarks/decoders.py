@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
 from jumpseat.agent.model import Completed, ModelRequest
 
@@ -236,7 +236,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args(argv)
     # An adapter without a form here is an error: it is to be measured as all are.
-    names = list(ADAPTERS)
+    names = list(PROVIDERS)
     streams = {name: stream(FORMS[name](options.deltas), as_lines=name in LINES) for name in names}
     taken: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(options.rounds):

@@ -138,7 +138,7 @@ def test_a_mistake_is_told_with_file_and_field(tmp_path: Path, text: str | bytes
     path = write(tmp_path, text)
 
     with pytest.raises(ConfigError) as caught:
-        load_config(tmp_path)
+        load_config(tmp_path, ())
     assert str(caught.value).startswith(f"{path}: {complaint}")
     assert "sk-secret" not in str(caught.value)
 

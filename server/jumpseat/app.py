@@ -20,6 +20,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.client import Client
 from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
@@ -96,7 +97,7 @@ class App:
 
     def __init__(self, options: Options, tasks: TaskGroup) -> None:
         self._home = home = home_folder(options.environ)
-        config = load_config(home)
+        config = load_config(home, environment_providers())
         self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.secrets = Secrets()

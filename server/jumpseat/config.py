@@ -77,33 +77,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.errors import ConfigError, validation_problems
-
-# Adapters that need no configuration where their key is in the environment: key, base URL, model.
-WELL_KNOWN: Final[Mapping[str, tuple[str, str, str]]] = {
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
-}
-
-# The same for adapters whose keys many people have in their environment for other programs. They are there to be
-# named, as "adapter/model"; for anything else they count only where nothing else is configured.
-KNOWN_BESIDE: Final[Mapping[str, tuple[str, str, str]]] = {
-    "gemini": ("GEMINI_API_KEY", "GEMINI_BASE_URL", "GEMINI_MODEL"),
-    "openrouter": ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "OPENROUTER_MODEL"),
-    "deepseek": ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "DEEPSEEK_MODEL"),
-    "kimi": ("MOONSHOT_API_KEY", "MOONSHOT_BASE_URL", "MOONSHOT_MODEL"),
-    "mistral": ("MISTRAL_API_KEY", "MISTRAL_BASE_URL", "MISTRAL_MODEL"),
-    "xai": ("XAI_API_KEY", "XAI_BASE_URL", "XAI_MODEL"),
-    "novita": ("NOVITA_API_KEY", "NOVITA_BASE_URL", "NOVITA_MODEL"),
-    "huggingface": ("HF_TOKEN", "HUGGINGFACE_BASE_URL", "HUGGINGFACE_MODEL"),
-    "ollama": ("OLLAMA_API_KEY", "OLLAMA_HOST", "OLLAMA_MODEL"),
-}
 
 GIVEN: Final = "provider"
 """What the adapter is called that ``COPILOT_PROVIDER_BASE_URL`` and its like describe."""
@@ -324,8 +304,10 @@ class Config(_Section):
         return folders
 
 
-def load_config(home: Path) -> Config:
+def load_config(home: Path, providers: Container[str] | None = None) -> Config:
     """Read ``home/config.toml``; without one, the defaults.
+
+    ``providers`` are the adapters that an alias may name without a table; without it, aliases are not checked.
 
     Raises:
         ConfigError: it cannot be read, or a setting is unknown or wrong; the text names it.
@@ -348,7 +330,9 @@ def load_config(home: Path) -> Config:
     except ValidationError as error:
         raise ConfigError(f"{path}: {'; '.join(validation_problems(error))}") from None
     for name, alias in config.models.items():
-        if alias.adapter not in {*config.adapters, *WELL_KNOWN, *KNOWN_BESIDE, *adapter_files(home)}:
+        if providers is None or alias.adapter in providers or alias.adapter in config.adapters:
+            continue
+        if alias.adapter not in adapter_files(home):
             raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
     for adapter in config.adapters.values():
         if adapter.script is not None:

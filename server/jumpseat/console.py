@@ -17,15 +17,16 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
 from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Command
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config, ModelConfig, home_folder, load_config
+from jumpseat.config import AdapterConfig, Config, ModelConfig, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class KnownAdapter:
 def run(command: Command) -> int:
     """Do what ``command`` says; returns the exit code."""
     try:
-        config = load_config(home_folder(command.options.environ))
+        config = load_config(home_folder(command.options.environ), environment_providers())
         models = Models(config, command.options, home_folder(command.options.environ))
         match command.name:
             case "adapters":
@@ -87,17 +88,17 @@ def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -
         else:
             found.append(_configured(name, adapter, models_of, name in config.adapters, environ))
     there = {one.name for one in found}
-    return found + [_built_in(name, environ) for name in sorted(ADAPTERS) if name not in there]
+    return found + [_built_in(name, environ) for name in PROVIDERS if name not in there]
 
 
 def _configured(
     name: str, adapter: AdapterConfig, declared: Sequence[ModelConfig], in_file: bool, environ: Mapping[str, str]
 ) -> KnownAdapter:
-    kind = ALIASES.get(adapter.type or name, adapter.type or name)
+    kind = canonical_type(adapter.type or name)
     key_env, address = adapter.api_key_env, adapter.base_url
-    if kind in ADAPTERS:
-        built_in = load_adapter(kind)
-        key_env = key_env or (None if adapter.base_url else built_in.key_env)
+    if kind in PROVIDERS:
+        built_in = PROVIDERS[kind]
+        key_env = key_env or (None if adapter.base_url else built_in.key_variable)
         address = address or built_in.default_base_url
     has_key = bool(environ.get(key_env)) if key_env else None
     return KnownAdapter(
@@ -139,16 +140,15 @@ def _entry_text(raw: Any) -> str | None:
 
 
 def _built_in(name: str, environ: Mapping[str, str]) -> KnownAdapter:
-    adapter = load_adapter(name)
-    known = WELL_KNOWN.get(name) or KNOWN_BESIDE.get(name)
-    key_env = known[0] if known else adapter.key_env
+    provider = PROVIDERS[name]
+    key_env = provider.key_variable
     if name == COPILOT:
         key_env = next((one for one in _GITHUB_TOKENS if environ.get(one)), key_env)
     return KnownAdapter(
         name=name,
         origin="built in",
         type=name,
-        address=_place(adapter.default_base_url),
+        address=_place(provider.default_base_url),
         key_env=key_env,
         has_key=bool(environ.get(key_env)) if key_env else None,
         # Its models need no name of an adapter, and thus no table.
@@ -403,13 +403,12 @@ async def _facts(
 
 
 def _not_configured(name: str, environ: Mapping[str, str]) -> ConfigError:
-    if name not in ADAPTERS:
+    if name not in PROVIDERS:
         return ConfigError(f"there is no adapter {name!r}: jumpseat adapters lists those that there are")
-    known = WELL_KNOWN.get(name) or KNOWN_BESIDE.get(name)
-    if known:
-        return ConfigError(
-            f"adapter {name!r} is not configured: set {known[0]} or {known[1]}, or name it in config.toml"
-        )
+    provider = PROVIDERS[name]
+    if provider.environment is not None:
+        variables = f"{provider.key_variable} or {provider.environment.base_url}"
+        return ConfigError(f"adapter {name!r} is not configured: set {variables}, or name it in config.toml")
     return ConfigError(f"adapter {name!r} is not configured: name it in config.toml")
 
 

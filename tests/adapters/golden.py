@@ -22,8 +22,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Adapter
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.errors import ProviderError
@@ -35,7 +35,7 @@ def recorded(*suffixes: str) -> list[tuple[str, str]]:
     """Adapter and file name of all recorded answers with these suffixes."""
     return [
         (adapter, path.name)
-        for adapter in sorted(ADAPTERS)
+        for adapter in sorted(PROVIDERS)
         for path in sorted((DATA / adapter).glob("*"))
         if path.suffix in suffixes
     ]

@@ -22,11 +22,12 @@ from typing import Any, cast
 
 import anyio
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint, PreparedCall
-from jumpseat.adapters.caller import Caller, WireCaller, signature
+from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.declared.catalogue import Catalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
+from jumpseat.adapters.models.wire_caller import WireCaller
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.model import ModelRequest
 from jumpseat.declared.env import EnvResolver
 from tests.adapters.golden import DATA
@@ -55,7 +56,7 @@ class Subject:
 
     def caller(self, base_url: str = BASE_URL) -> Caller:
         """What makes its calls, to ``base_url``."""
-        if self.name in ADAPTERS:
+        if self.name in PROVIDERS:
             endpoint = Endpoint(base_url, api_key=KEY, headers=HEADERS, user_agent="jumpseat/0")
             return WireCaller(load_adapter(self.name), endpoint)
         known = CATALOGUE.get(self.name)
@@ -87,7 +88,7 @@ class Subject:
 
 def resigned(value: Any, folder: str, subject: Subject) -> Any:
     """``value``, of blocks or their JSON, with what the adapter of ``folder`` signed as signed by ``subject``."""
-    maker = signature(load_adapter(folder)) if folder in ADAPTERS else folder
+    maker = load_adapter(folder).signature if folder in PROVIDERS else folder
     return _replaced(value, maker, subject.caller().signs_as)
 
 
@@ -109,13 +110,13 @@ def _replaced(value: Any, old: str, new: str) -> Any:
 def _read_by(name: str) -> tuple[str, ...]:
     """The folders of an adapter of the server: its own, and those of whom it inherits its reader from."""
     kind = type(load_adapter(name))
-    kinds = {other: type(load_adapter(other)) for other in ADAPTERS if other != name}
+    kinds = {other: type(load_adapter(other)) for other in PROVIDERS if other != name}
     return (name, *(o for o, base in kinds.items() if base in kind.__mro__ and kind.decoder is base.decoder))
 
 
 @cache
 def _subjects() -> list[Subject]:
-    packaged = [Subject(name, _read_by(name)) for name in ADAPTERS]
+    packaged = [Subject(name, _read_by(name)) for name in PROVIDERS]
     declared = [Subject(f"{OVER}{one.name}", one.folders, twin=one.name) for one in packaged]
     own: list[Subject] = []
     for path in sorted((DATA / "adapters").glob("*.*")):
@@ -126,5 +127,5 @@ def _subjects() -> list[Subject]:
     return [*packaged, *declared, *own]
 
 
-CATALOGUE = Catalogue({f"{OVER}{name}": {"extends": name} for name in ADAPTERS}, DATA)
+CATALOGUE = Catalogue({f"{OVER}{name}": {"extends": name} for name in PROVIDERS}, DATA)
 SUBJECTS = _subjects()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.http import HttpModel
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import HostedTool, ModelRequest
@@ -17,7 +17,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Options
 from jumpseat.config import Config
 
-HOSTING = [name for name in ADAPTERS if capabilities(load_adapter(name), "m").hosted_tools]
+HOSTING = [name for name in PROVIDERS if capabilities(load_adapter(name), "m").hosted_tools]
 
 
 def test_these_adapters_have_tools_that_providers_run() -> None:

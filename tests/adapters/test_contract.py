@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.model import Completed
 from jumpseat.errors import ConfigError, ProviderError
 from tests.adapters.conversations import REQUESTS
@@ -90,7 +90,7 @@ def test_a_recorded_whole_answer_decodes_to_what_is_expected(case: tuple[str, st
 
 
 @pytest.mark.parametrize("conversation", REQUESTS)
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_a_request_is_written_as_recorded(name: str, conversation: str) -> None:
     request = REQUESTS[conversation]
     before = copy.deepcopy(request)
@@ -102,7 +102,7 @@ def test_a_request_is_written_as_recorded(name: str, conversation: str) -> None:
     assert load_adapter(name).request(ENDPOINT, request) == written, "an adapter must be pure"
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_headers_of_the_request_win_over_the_endpoint_and_the_endpoint_over_the_adapter(name: str) -> None:
     request = REQUESTS["prompt"]
     written = load_adapter(name).request(
@@ -115,7 +115,7 @@ def test_headers_of_the_request_win_over_the_endpoint_and_the_endpoint_over_the_
     assert (headers["x-a"], headers["x-b"], headers["authorization"]) == ("2", "1", "mine")
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_no_key_is_written_where_there_is_none_and_none_shows_in_a_repr(name: str) -> None:
     adapter = load_adapter(name)
     bare = adapter.request(Endpoint("http://h"), REQUESTS["prompt"])
@@ -125,7 +125,7 @@ def test_no_key_is_written_where_there_is_none_and_none_shows_in_a_repr(name: st
     assert "top-secret" not in repr(keyed) + repr(adapter.request(keyed, REQUESTS["prompt"]))
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_an_adapter_knows_its_own_name_and_a_stream_that_says_nothing_fails(name: str) -> None:
     adapter = load_adapter(name)
 
@@ -134,7 +134,7 @@ def test_an_adapter_knows_its_own_name_and_a_stream_that_says_nothing_fails(name
         adapter.decoder(plain_request(stream=True)).finish()
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_form(name: str) -> None:
     """Odd values in every place of a recorded stream: the HTTP layer turns errors of form into provider errors."""
     chance = random.Random(7)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
 
@@ -69,7 +69,7 @@ def said(name: str, choice: ToolChoice) -> dict[str, Any]:
     return found if "tools" in body else {**found, "tools": None}
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_every_wire_says_the_choice_of_tools_in_its_own_words(name: str) -> None:
     assert {
         "auto": said(name, ToolChoice("auto")),

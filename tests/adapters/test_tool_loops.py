@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import (
     AssistantMessage,
     ImageBlock,

@@ -6,12 +6,16 @@ for all adapters. An adapter is stateless; everything that belongs to one answer
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model import ModelEvent, ModelRequest
+from jumpseat.agent.model import ModelEvent, ModelRequest, StructuredOutput
+from jumpseat.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,36 +147,108 @@ class PreparedCall:
     instead: Detached | None = None
 
 
-class Wire:
-    """What all wires of the server inherit.
+class Adapter(ABC):
+    """How to write requests to a provider and read its answers. Instances are shared by all sessions.
 
-    ``name`` says which wire it is. ``signs_as`` is the provider behind it, where that is not called as the wire is:
-    what its blocks carry in ``provider``. Only what carries it is given back as it came.
+    ``name`` is the type of the provider. ``signs_as`` is the name that the provider's blocks carry in ``provider``,
+    where it differs: a block goes back unchanged only to an adapter that signs with the same name.
     """
 
-    name: ClassVar[str]
-    signs_as: ClassVar[str | None] = None
+    name: str = ""
+    signs_as: str | None = None
+
+    hosted: Mapping[str, JsonObject] = MappingProxyType({})
+    """The tools that the provider runs itself, in the form of the wire, by the names that jumpseat has for them.
+
+    ``bash`` and ``text_editor`` are tools that a model was trained on and that run here.
+    """
+
+    cites_as: Literal["anthropic", "openai"] | None = None
+    """The provider whose form the citations have; ``None`` where there are no citations."""
+
+    default_options: Mapping[str, Any] = MappingProxyType({})
+    default_headers: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create the adapter of the provider type ``name``.
+
+        ``options`` are defaults of ``Endpoint.options``; ``headers`` go with every request.
+        """
+        self.name = name or self.name
+        self.default_options = options or self.default_options
+        self.default_headers = headers or self.default_headers
+
+    @abstractmethod
+    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+        """Write the request. Pure: the same input gives the same output."""
+
+    @abstractmethod
+    def decoder(self, request: ModelRequest) -> Decoder:
+        """Create a reader for one answer to ``request``."""
 
     @property
     def signature(self) -> str:
-        """What blocks of the provider behind this wire carry in ``provider``."""
+        """The name that blocks of this provider carry in ``provider``."""
         return self.signs_as or self.name
 
+    def signing_as(self, provider: str) -> Adapter:
+        """Return a copy whose blocks carry ``provider``: another server cannot read the blocks of this one."""
+        signed = copy.copy(self)
+        signed.signs_as = provider
+        return signed
 
-class Adapter(Protocol):
-    """One provider's wire. Instances are shared by all sessions and hold no state."""
+    def options(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        """Return the options of the endpoint over those of the provider."""
+        return {**self.default_options, **endpoint.options} if self.default_options else endpoint.options
 
-    name: ClassVar[str]
-    default_base_url: ClassVar[str | None]
-    key_env: ClassVar[str | None]
-    """The environment variable where this provider's users keep their key."""
+    def structured_output(self, model: str) -> StructuredOutput:
+        """Return when requests to ``model`` have a field for the schema of the answer."""
+        return "always"
 
-    # A class may also say what `adapters/capabilities.py` reads, and as which relative it `signs_as`.
+    def sees(self, model: str) -> bool:
+        """Return whether requests to ``model`` have room for images."""
+        return True
+
+
+class ForeignAdapter(Adapter):
+    """An object with ``name``, ``request`` and ``decoder`` that does not inherit :class:`Adapter`.
+
+    It has one name for its provider and its signature. Its capabilities are those it declares, if any.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner.name)
+        self._inner = inner
+        for member in ("hosted", "cites_as", "structured_output", "sees"):
+            if hasattr(inner, member):
+                setattr(self, member, getattr(inner, member))
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
-        """Write the request. Pure: same input, same output."""
-        ...
+        written: HttpRequest = self._inner.request(endpoint, request)
+        return written
 
     def decoder(self, request: ModelRequest) -> Decoder:
-        """Make a reader for one answer to ``request``."""
-        ...
+        decoder: Decoder = self._inner.decoder(request)
+        return decoder
+
+    def signing_as(self, provider: str) -> Adapter:
+        """Return a copy called ``provider``.
+
+        Raises:
+            ConfigError: the object does not let its name be changed.
+        """
+        inner = copy.copy(self._inner)
+        try:
+            inner.name = provider
+        except AttributeError:
+            raise ConfigError(
+                f"adapter {provider!r}: its wire {type(inner).__name__} must inherit"
+                " jumpseat.adapters.adapter.Adapter, or let its name be changed"
+            ) from None
+        return ForeignAdapter(inner)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Network, PreparedCall, Wire
-from jumpseat.adapters.capabilities import capabilities
+from jumpseat.adapters.adapter import Endpoint, Network, PreparedCall
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
 
@@ -66,78 +64,6 @@ class Caller(Protocol):
             TypeError, ValueError: the request cannot be written.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class WireCaller:
-    """Calls models by a wire alone.
-
-    ``token`` is asked before every call for the bearer token, which then goes instead of the endpoint's key and
-    token; else ``key`` for the key. With ``socket`` a request is a message on a WebSocket, as the Responses API
-    takes it.
-    """
-
-    wire: Adapter
-    endpoint: Endpoint
-    token: Callable[[], Awaitable[str]] | None = None
-    socket: bool = False
-    key: Callable[[], Awaitable[str]] | None = None
-
-    @property
-    def adapter_name(self) -> str:
-        return self.wire.name
-
-    @property
-    def wire_name(self) -> str:
-        return self.wire.name
-
-    @property
-    def signs_as(self) -> str:
-        return signature(self.wire)
-
-    def capabilities(self, model: str) -> Capabilities:
-        return capabilities(self.wire, model)
-
-    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
-        if self.token is None and self.key is not None:
-            return replace(self.endpoint, api_key=await self.key()), None
-        return self.endpoint, None
-
-    def for_text(self) -> Caller:
-        return self
-
-    async def begin(self, request: ModelRequest) -> PreparedCall:
-        endpoint = self.endpoint
-        if self.token is not None:
-            endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
-        elif self.key is not None:
-            endpoint = replace(endpoint, api_key=await self.key())
-        secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
-        if request.settings:
-            from jumpseat.adapters.declared_settings import written_with_settings
-
-            call = written_with_settings(self.wire, endpoint, request)
-        else:
-            call = self.wire.request(endpoint, request)
-        return PreparedCall(
-            replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
-        )
-
-
-def signature(wire: Adapter) -> str:
-    """What a wire's blocks carry in ``provider``: its name, unless it says that it signs otherwise."""
-    return wire.signature if isinstance(wire, Wire) else wire.name
-
-
-def signing_as(wire: Adapter, provider: str) -> Adapter:
-    """``wire`` as that of ``provider``: another server behind the same wire cannot read what this one signed."""
-    if signature(wire) == provider:
-        return wire
-    signed: Any = copy.copy(wire)
-    # One that does not tell its wire from its provider has the one name for both.
-    own = {"signs_as" if isinstance(wire, Wire) else "name": provider, "__slots__": ()}
-    signed.__class__ = type(type(wire).__name__, (type(wire),), own)
-    return cast("Adapter", signed)
 
 
 @dataclass(frozen=True, slots=True)

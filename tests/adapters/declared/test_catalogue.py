@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
-from jumpseat.adapters.adapter import Adapter
-from jumpseat.adapters.caller import signature, signing_as
+from jumpseat.adapters.adapter import ForeignAdapter
 from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.errors import ConfigError, InvalidRequestError
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +27,7 @@ def write(home: Path, name: str, text: str) -> None:
 
 
 def test_every_adapter_that_comes_with_the_server_is_found_with_its_wire() -> None:
-    for name in ADAPTERS:
+    for name in PROVIDERS:
         known = catalogue().get(name)
 
         assert known.declaration.name == name
@@ -55,7 +54,7 @@ def test_a_file_in_the_home_folder_needs_twenty_lines_at_most(tmp_path: Path) ->
     assert known.declaration.name == "work"
     assert known.declaration.env["base_url"] == "https://llm.example.com/v1"
     assert known.wire is not None
-    assert (signature(known.wire), known.wire.name, known.kind) == ("work", "openai", "openai")
+    assert (known.wire.signature, known.wire.name, known.kind) == ("work", "openai", "openai")
     assert known.origin == "home"
 
 
@@ -175,25 +174,25 @@ def test_a_declaration_that_is_wrong_is_not_kept() -> None:
     assert not found.has("new")
 
 
-@pytest.mark.parametrize("kind", ADAPTERS)
+@pytest.mark.parametrize("kind", PROVIDERS)
 def test_two_adapters_over_one_wire_sign_with_their_own_names_and_can_do_what_the_wire_can(kind: str) -> None:
     found = catalogue({"one": {"extends": kind}, "two": {"extends": kind}, "three": {"extends": "one"}})
 
     for name in ("one", "two", "three"):
         known = found.get(name)
         assert known.wire is not None
-        assert (signature(known.wire), known.wire.name, known.kind) == (name, kind, kind)
+        assert (known.wire.signature, known.wire.name, known.kind) == (name, kind, kind)
     assert load_adapter(kind).name == kind
-    assert getattr(load_adapter(kind), "signs_as", None) in (None, "anthropic")
+    assert load_adapter(kind).signs_as in (None, "anthropic")
 
 
 def test_a_wire_of_somebody_else_that_knows_one_name_only_gets_that_of_its_adapter() -> None:
     class Theirs:
         name = "theirs"
 
-    signed = signing_as(cast("Adapter", Theirs()), "work")
+    signed = ForeignAdapter(Theirs()).signing_as("work")
 
-    assert (signed.name, signature(signed), Theirs.name) == ("work", "work", "theirs")
+    assert (signed.name, signed.signature, Theirs.name) == ("work", "work", "theirs")
 
 
 @pytest.mark.parametrize(

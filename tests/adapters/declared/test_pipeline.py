@@ -10,10 +10,10 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint, PreparedCall
 from jumpseat.adapters.declared.declaration import Declaration, read_declaration
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
 from jumpseat.agent.blocks import (
     AssistantMessage,

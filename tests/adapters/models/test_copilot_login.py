@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from jumpseat.adapters.models.copilot_account import copilot_api_of, github_api_of
 from jumpseat.adapters.models.copilot_login import (
     AskedLogin,
     GivenLogin,
@@ -18,7 +19,6 @@ from jumpseat.adapters.models.copilot_login import (
     login_of_environment,
     login_of_gh,
 )
-from jumpseat.adapters.providers.copilot import copilot_api_of, github_api_of
 from jumpseat.cli import Options
 from jumpseat.errors import ClientCallError, ProviderAuthError
 from jumpseat_protocol.callbacks import GitHubTokenResult

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jumpseat.adapters.models.known_models import TABLE, KnownModels
+from jumpseat.adapters.models.known_models import KnownModels, fact_files
 from jumpseat.agent.model import ModelInfo, Price
 
 KNOWN = KnownModels()
@@ -64,7 +64,7 @@ def test_a_name_that_only_resembles_a_model_is_not_taken_for_it(name: str) -> No
 
 
 def test_every_entry_of_the_file_is_found_under_its_own_names_and_makes_sense() -> None:
-    vendors = tomllib.loads(TABLE.read_text())
+    vendors = tomllib.loads("\n".join(path.read_text() for path in fact_files()))
     names: list[str] = []
     for vendor, table in vendors.items():
         for name, entry in table["models"].items():

@@ -12,11 +12,10 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.models.listing import LISTINGS
 from jumpseat.adapters.models.model_lists import KEEP_S, PAUSE_S, Listed, ModelLists, Where
 from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.agent.settings import SessionSettings
@@ -27,6 +26,7 @@ from tests.support.model_server import ModelServer, Reply, SeenRequest, json_rep
 pytestmark = pytest.mark.anyio
 
 KEY = "sk-very-secret"
+LISTED = [name for name, info in PROVIDERS.items() if info.listing is not None]
 
 
 def data(*entries: dict[str, Any], **more: Any) -> Reply:
@@ -225,7 +225,7 @@ async def test_ollama_is_asked_about_every_model_it_has(transport: HttpTransport
     assert narrow[0].context_window == 8192
 
 
-@pytest.mark.parametrize("adapter", sorted(LISTINGS))
+@pytest.mark.parametrize("adapter", LISTED)
 async def test_a_list_of_nonsense_is_an_empty_one(
     adapter: str, server: ModelServer, transport: HttpTransport
 ) -> None:
@@ -238,8 +238,8 @@ async def test_a_list_of_nonsense_is_an_empty_one(
 
 
 def test_every_listing_is_that_of_an_adapter() -> None:
-    assert {*LISTINGS} < {*ADAPTERS}
-    for adapter in LISTINGS:
+    assert 0 < len(LISTED) < len(PROVIDERS)
+    for adapter in LISTED:
         assert load_adapter(adapter).name == adapter
 
 

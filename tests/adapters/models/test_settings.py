@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import WireCaller
 from jumpseat.adapters.declared.catalogue import Catalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.declared.schema import SchemaEntry, choices_of
-from jumpseat.adapters.declared_settings import check_settings, wire_declaration
-from jumpseat.adapters.models.settings import SETTINGS
+from jumpseat.adapters.declared.settings import check_settings, wire_declaration
+from jumpseat.adapters.models.wire_caller import WireCaller
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest
 from jumpseat.declared.env import EnvResolver
@@ -66,11 +65,11 @@ async def test_claude_is_told_how_to_sample_only_where_it_can_be(model: str, goe
             await caller.begin(wanted)
 
 
-def test_every_adapter_has_settings() -> None:
-    assert SETTINGS.keys() == ADAPTERS.keys()
+def test_every_provider_has_settings() -> None:
+    assert [name for name, info in PROVIDERS.items() if not info.settings] == []
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 async def test_all_that_can_be_set_goes_where_the_provider_wants_it(name: str) -> None:
     settings = all_of(name)
     call = (await WireCaller(load_adapter(name), ENDPOINT).begin(request(name, settings=settings))).request
@@ -78,7 +77,7 @@ async def test_all_that_can_be_set_goes_where_the_provider_wants_it(name: str) -
     check(DATA / name / "requests" / "settings.json", {"url": call.url, "headers": {}, "body": call.body})
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 async def test_an_adapter_that_extends_one_has_its_settings(name: str) -> None:
     known = Catalogue({"mine": {"extends": name}}).get("mine")
     given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
@@ -90,7 +89,7 @@ async def test_an_adapter_that_extends_one_has_its_settings(name: str) -> None:
     assert call.body == (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request.body
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 async def test_what_is_not_set_is_not_sent(name: str) -> None:
     known = Catalogue({"mine": {"extends": name}}).get("mine")
     given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
@@ -104,7 +103,7 @@ async def test_what_is_not_set_is_not_sent(name: str) -> None:
         assert (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request.body == written.body
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_values_of_a_wrong_kind_are_refused_by_name(name: str) -> None:
     declaration = wire_declaration(name)
     for key, entry in declaration.settings.items():
@@ -113,7 +112,7 @@ def test_values_of_a_wrong_kind_are_refused_by_name(name: str) -> None:
                 check_settings(declaration, "m", {key: {"neither": "nor"} if entry.type != "map" else []})
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 async def test_a_setting_wins_over_what_the_session_says(name: str) -> None:
     entries = wire_declaration(name).settings
     limit = next((key for key, one in entries.items() if one.mapping == "request.max_output_tokens"), None)

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from tests.adapters.golden import Outcome, decode_stream, decode_whole
 
 FOLDER: Final = os.environ.get("JUMPSEAT_RECORDINGS")
@@ -224,7 +224,7 @@ def test_a_recording_decodes_to_the_facts_that_are_known_of_it(fact: Fact) -> No
 
 def _decoded(fact: Fact) -> Iterator[Outcome]:
     """What comes of a recording, line by line and cut anywhere."""
-    if fact.adapter not in ADAPTERS:
+    if fact.adapter not in PROVIDERS:
         pytest.skip(f"there is no adapter {fact.adapter} yet")
     content = _content(fact.file)
     if content.startswith(b"{") and _is_one_object(content):

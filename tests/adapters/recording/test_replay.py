@@ -13,9 +13,9 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint, Timeouts
-from jumpseat.adapters.caller import WireCaller
+from jumpseat.adapters.models.wire_caller import WireCaller
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.recording.recorder import Recorder
 from jumpseat.adapters.recording.recordings import open_for_recording, read_folder
 from jumpseat.adapters.recording.replayer import Replayer

@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint, Timeouts
-from jumpseat.adapters.caller import WireCaller
+from jumpseat.adapters.models.wire_caller import WireCaller
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolCallDelta

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.chat import OpenAIAdapter
+from jumpseat.adapters.wires.chat import ChatAdapter
 from jumpseat.agent.blocks import AssistantMessage, Message, ReasoningBlock, TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
 from tests.adapters.conversations import REQUESTS
 
 
 def body(base_url: str = "http://local/v1", request: str = "reasoning_effort", **options: Any) -> dict[str, Any]:
-    return OpenAIAdapter().request(Endpoint(base_url, options=options), REQUESTS[request]).body
+    return ChatAdapter().request(Endpoint(base_url, options=options), REQUESTS[request]).body
 
 
 def test_openai_itself_is_asked_with_its_own_name_for_the_limit() -> None:
@@ -46,7 +46,7 @@ def test_plain_reasoning_goes_back_in_the_tool_loop_under_way_only() -> None:
 
     prompt = UserMessage([TextBlock("p")])
     messages: list[Message] = [prompt, answer("old"), prompt, answer("new")]
-    wire = OpenAIAdapter().messages(Endpoint("http://local"), ModelRequest("m", "", messages))
+    wire = ChatAdapter().messages(Endpoint("http://local"), ModelRequest("m", "", messages))
 
     assert [message.get("reasoning") for message in wire] == [None, None, None, "new"]
 
@@ -68,7 +68,7 @@ def test_options_bend_the_request(options: dict[str, Any], expected: dict[str, A
 
 
 def test_a_trailing_slash_of_the_base_url_is_not_doubled() -> None:
-    written = OpenAIAdapter().request(Endpoint("http://local/v1/"), REQUESTS["prompt"])
+    written = ChatAdapter().request(Endpoint("http://local/v1/"), REQUESTS["prompt"])
 
     assert written.url == "http://local/v1/chat/completions"
 
@@ -78,7 +78,7 @@ def test_ids_made_up_for_calls_without_differ_from_turn_to_turn() -> None:
     ids: set[str] = set()
     for turn in range(3):
         request = ModelRequest("m", "", [UserMessage([])] * turn, stream=False)
-        (done,) = OpenAIAdapter().decoder(request).whole(answer)
+        (done,) = ChatAdapter().decoder(request).whole(answer)
         assert isinstance(done, Completed)
         ids.update(use.id for use in done.message.tool_uses())
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.model import ModelRequest
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.golden import DATA

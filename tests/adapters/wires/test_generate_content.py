@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import WireCaller
+from jumpseat.adapters.models.wire_caller import WireCaller
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
-from jumpseat.adapters.wires.generate_content import GeminiAdapter
-from jumpseat.adapters.wires.interactions import GeminiInteractionsAdapter
+from jumpseat.adapters.wires.generate_content import GenerateContentAdapter
+from jumpseat.adapters.wires.interactions import InteractionsAdapter
 from jumpseat.agent.blocks import (
     AssistantMessage,
     HostedToolResultBlock,
@@ -41,11 +41,11 @@ KEY = "AIza-not-a-real-key-0123456789"
 
 
 def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
-    return GeminiAdapter().request(Endpoint("http://h/v1", options=options), request).body
+    return GenerateContentAdapter().request(Endpoint("http://h/v1", options=options), request).body
 
 
 def interaction(request: ModelRequest, **options: Any) -> dict[str, Any]:
-    return GeminiInteractionsAdapter().request(Endpoint("http://h/v1", options=options), request).body
+    return InteractionsAdapter().request(Endpoint("http://h/v1", options=options), request).body
 
 
 def answer(name: str, file: str) -> AssistantMessage:
@@ -72,7 +72,9 @@ def parts(*messages: Message, model: str = "gemini-3-flash") -> list[dict[str, A
     ],
 )
 def test_the_address_names_the_model_and_the_method(base: str, model: str, stream: bool, url: str) -> None:
-    written = GeminiAdapter().request(Endpoint(base, api_key=KEY), ModelRequest(model, "", [PROMPT], stream=stream))
+    written = GenerateContentAdapter().request(
+        Endpoint(base, api_key=KEY), ModelRequest(model, "", [PROMPT], stream=stream)
+    )
 
     assert written.url == url
     assert written.headers["x-goog-api-key"] == KEY

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.messages import AnthropicAdapter, messages_url
+from jumpseat.adapters.wires.messages import MessagesAdapter, messages_url
 from jumpseat.agent.blocks import (
     AssistantMessage,
     Message,
@@ -25,7 +25,7 @@ PROMPT = UserMessage([TextBlock("p")])
 
 
 def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
-    return AnthropicAdapter().request(Endpoint("http://h", options=options), request).body
+    return MessagesAdapter().request(Endpoint("http://h", options=options), request).body
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_v1_is_never_doubled(base: str) -> None:
 
 
 def test_a_bearer_token_goes_instead_of_a_key() -> None:
-    written = AnthropicAdapter().request(Endpoint("http://h", api_key="k", bearer_token="t"), REQUESTS["prompt"])
+    written = MessagesAdapter().request(Endpoint("http://h", api_key="k", bearer_token="t"), REQUESTS["prompt"])
 
     assert written.headers["Authorization"] == "Bearer t"
     assert "x-api-key" not in written.headers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.responses import ENCRYPTED, MAX_CALL_ID, OpenAIResponsesAdapter
+from jumpseat.adapters.wires.responses import ENCRYPTED, MAX_CALL_ID, ResponsesAdapter
 from jumpseat.agent.blocks import (
     AssistantMessage,
     Message,
@@ -26,7 +26,7 @@ PROMPT = UserMessage([TextBlock("p")])
 
 
 def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
-    return OpenAIResponsesAdapter().request(Endpoint("http://h", options=options), request).body
+    return ResponsesAdapter().request(Endpoint("http://h", options=options), request).body
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_answer_goes_back_in_the_order_it_came_in() -> None:
         {"id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": "Yg=="},
         {"id": "fc_1", "type": "function_call", "call_id": "c1", "name": "t", "arguments": '{"a":  1}'},
     ]
-    (done,) = OpenAIResponsesAdapter().decoder(plain_request(stream=False)).whole({"output": output})
+    (done,) = ResponsesAdapter().decoder(plain_request(stream=False)).whole({"output": output})
     assert isinstance(done, Completed)
     sent = body(ModelRequest("m", "", [PROMPT, done.message]))["input"][1:]
 
@@ -108,7 +108,7 @@ def test_an_answer_goes_back_in_the_order_it_came_in() -> None:
 
 
 def test_where_a_server_sends_thoughts_and_their_summary_one_of_them_is_told() -> None:
-    decoder = OpenAIResponsesAdapter().decoder(plain_request(stream=True))
+    decoder = ResponsesAdapter().decoder(plain_request(stream=True))
     at = {"item_id": "rs_1", "output_index": 0}
     said = [
         event
@@ -124,7 +124,7 @@ def test_ids_made_up_for_calls_without_differ_from_turn_to_turn() -> None:
     ids: set[str] = set()
     for turn in range(3):
         request = ModelRequest("m", "", [UserMessage([])] * turn, stream=False)
-        (done,) = OpenAIResponsesAdapter().decoder(request).whole(answer)
+        (done,) = ResponsesAdapter().decoder(request).whole(answer)
         assert isinstance(done, Completed)
         ids.update(use.id for use in done.message.tool_uses())
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolSpec
@@ -58,7 +58,7 @@ def schemas_of(value: Any) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize("kind", NASTY)
-@pytest.mark.parametrize("name", sorted(ADAPTERS))
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_every_adapter_gives_its_wire_one_object_with_properties(name: str, kind: str) -> None:
     tool = ToolSpec("s-t", "", tolerable(NASTY[kind]))
     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])

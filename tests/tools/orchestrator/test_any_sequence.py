@@ -24,8 +24,8 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, TextBlock, ToolUseBlock
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.model import (
@@ -260,7 +260,7 @@ def _check(made: MadeSession, whim: Whim, *, xml: bool) -> None:
 
     last = whim.asked[-1]
     assert "secret" not in repr(last.messages)
-    for name in ADAPTERS:
+    for name in PROVIDERS:
         body = load_adapter(name).request(ENDPOINT, replace(last, settings={})).body
         check_calls(name, body)
         assert not xml or {kind for kind, _ in steps(body)} == {"user", "assistant"}

@@ -27,19 +27,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
 
-from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
-from jumpseat.adapters.adapter import Adapter
-from jumpseat.adapters.caller import signing_as
+from jumpseat.adapters.adapter import Adapter, ForeignAdapter
 from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.known import WITHHELD, Known, leaves_key_behind, usual_key
 from jumpseat.adapters.declared.short_form import PROTOCOLS, written_out
-from jumpseat.adapters.models.settings import settings_of
+from jumpseat.adapters.providers import PROVIDERS, canonical_type, load_adapter
 from jumpseat.declared.files import (
     as_mapping,
     declaration_files,
@@ -131,14 +129,14 @@ class Catalogue:
                 *self._registered,
                 *self.configured,
                 *files,
-                *ADAPTERS,
+                *PROVIDERS,
                 *(point.name for point in entry_points(ENTRY_POINTS)),
             }
         )
 
     def has(self, name: str) -> bool:
         """Whether there is an adapter of that name."""
-        return any(layer(ALIASES.get(name, name)) is not None for layer in self._layers())
+        return any(layer(canonical_type(name)) is not None for layer in self._layers())
 
     def get(self, name: str) -> Known:
         """The adapter of that name.
@@ -146,7 +144,7 @@ class Catalogue:
         Raises:
             ConfigError: there is none, or its declaration is wrong.
         """
-        name = ALIASES.get(name, name)
+        name = canonical_type(name)
         self._forget_what_changed()
         if name not in self._known:
             self._known[name] = self._resolve(name, 0, ())
@@ -155,7 +153,7 @@ class Catalogue:
     def origin(self, name: str) -> str:
         """Where an adapter is declared, also one that is wrong; empty where it cannot even be read."""
         try:
-            found = (layer(ALIASES.get(name, name)) for layer in self._layers())
+            found = (layer(canonical_type(name)) for layer in self._layers())
             return next((one.origin for one in found if one is not None), "")
         except ConfigError:
             return ""
@@ -275,12 +273,12 @@ class Catalogue:
             raise ConfigError(f"{found.where}: expected extends or type, not both")
         below = number + 1
         if extends is not None:
-            extends = ALIASES.get(extends, extends)
+            extends = canonical_type(extends)
             return extends, below if extends == name else 0
         if kind is None and (found.origin != CONFIGURATION or found.raw.get("wire") is not None):
             return None, 0
         # As the short form has it: a table is of the type that it is called.
-        kind = ALIASES.get(str(kind or name), str(kind or name))
+        kind = canonical_type(str(kind or name))
         is_below = any(layer(kind) is not None for layer in self._layers()[below:])
         return kind, below if is_below or kind == name else 0
 
@@ -340,13 +338,13 @@ class Catalogue:
 
 
 def _from_package(name: str) -> Found | None:
-    if name not in ADAPTERS:
+    if name not in PROVIDERS:
         return None
-    adapter = load_adapter(name)
-    env: dict[str, Any] = {API_KEY: usual_key(adapter)}
-    if adapter.default_base_url is not None:
-        env["base_url"] = adapter.default_base_url
-    raw: dict[str, Any] = {"name": name, "env": env, "schema": settings_of(name), "wire": adapter}
+    info = PROVIDERS[name]
+    env: dict[str, Any] = {API_KEY: usual_key(name)}
+    if info.default_base_url is not None:
+        env["base_url"] = info.default_base_url
+    raw: dict[str, Any] = {"name": name, "env": env, "schema": info.settings_schema(), "wire": info.load()}
     return Found(raw, f"adapter {name!r}", BUILT_IN)
 
 
@@ -369,9 +367,10 @@ def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | Non
     if wire is None:
         found = base.wire if base is not None else None
     elif isinstance(wire, str):
-        if wire not in ADAPTERS:
-            raise ConfigError(f"{where}.wire: unknown wire {wire!r}, expected one of {', '.join(sorted(ADAPTERS))}")
+        if wire not in PROVIDERS:
+            raise ConfigError(f"{where}.wire: unknown wire {wire!r}, expected one of {', '.join(PROVIDERS)}")
         found = load_adapter(wire)
     else:
-        found = cast("Adapter", wire() if isinstance(wire, type) else wire)
-    return found if found is None else signing_as(found, name)
+        given: Any = wire() if isinstance(wire, type) else wire
+        found = given if isinstance(given, Adapter) else ForeignAdapter(given)
+    return found if found is None or found.signature == name else found.signing_as(name)

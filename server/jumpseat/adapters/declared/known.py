@@ -12,6 +12,7 @@ from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaratio
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
@@ -144,16 +145,17 @@ def _price(raw: Mapping[str, Any]) -> Price | None:
     return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
 
 
-def usual_key(adapter: Adapter) -> dict[str, Any]:
-    """Where the users of an adapter that comes with the server keep their key."""
-    return {"value": adapter.key_env or "", "variable": True, "optional": True}
+def usual_key(kind: str | None) -> dict[str, Any]:
+    """Return the entry of ``env`` for the variable in which users of a provider keep their key."""
+    variable = PROVIDERS[kind].key_variable if kind is not None and kind in PROVIDERS else None
+    return {"value": variable or "", "variable": True, "optional": True}
 
 
 def leaves_key_behind(own: Mapping[str, Any], base: Known) -> bool:
     """Whether ``own`` leads to another server than the one that the usual key of ``base`` is for."""
     env: Mapping[str, Any] = as_object(own.get("env"))
     key = base.declaration.env.get(API_KEY)
-    if API_KEY in env or base.wire is None or key != usual_key(base.wire):
+    if API_KEY in env or base.wire is None or key != usual_key(base.kind):
         return False
     for address in (own.get("url"), env.get(BASE_URL)):
         if address is None or (isinstance(address, str) and address.startswith(f"${{{BASE_URL}}}")):

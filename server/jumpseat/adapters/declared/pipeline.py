@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest, Network, Outcome, PreparedCall
-from jumpseat.adapters.caller import signature
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
 from jumpseat.adapters.declared.declaration import (
@@ -34,8 +33,8 @@ from jumpseat.adapters.declared.declaration import (
     timeouts_of,
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
+from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView
-from jumpseat.adapters.declared_settings import apply_settings
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
@@ -79,7 +78,7 @@ class DeclaredCaller:
     @property
     def signs_as(self) -> str:
         own = self.wire is None or self.declaration.handler("parse_chat") is not None
-        return self.declaration.name if own or self.wire is None else signature(self.wire)
+        return self.declaration.name if own or self.wire is None else self.wire.signature
 
     def capabilities(self, model: str) -> Capabilities:
         can = capabilities(self.wire, model) if self.wire is not None else Capabilities(structured_output="never")

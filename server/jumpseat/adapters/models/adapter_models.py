@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.models.configured import ConfiguredAdapters, plain_offer
+from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.config import GIVEN, KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, ModelConfig
+from jumpseat.config import GIVEN, AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Catalogue
-
-MODEL_VARIABLES: Final[Mapping[str, str]] = {
-    **{name: variables[2] for name, variables in {**WELL_KNOWN, **KNOWN_BESIDE}.items()},
-    GIVEN: "COPILOT_MODEL",
-}
-"""What says in the environment which model of an adapter is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +37,11 @@ class AdapterModels:
         Raises:
             ConfigError: there is no such adapter or model.
         """
-        name = ALIASES.get(name, name)
+        name = canonical_type(name)
         if cwd is not None and self.adapters.is_brought(name, cwd):
             return await self.brought(name, model, client_name, cwd)
         config = self.adapters.find(name)
-        if config is None and name not in ADAPTERS:
+        if config is None and name not in PROVIDERS:
             return await self._of_declaration(name, model, client_name)
         return await self.make(name, config or AdapterConfig(), model, client_name)
 
@@ -60,7 +55,7 @@ class AdapterModels:
         """
         if not self.adapters.is_plain(name, config):
             return await self._of_declaration(name, model, client_name)
-        kind = ALIASES.get(config.type or name, config.type or name)
+        kind = canonical_type(config.type or name)
         declared = self.adapters.models_of(name, config)
         if model is None and declared:
             model = declared[0].id
@@ -78,11 +73,11 @@ class AdapterModels:
         return ResolvedModel(self.connections.plain(kind, endpoint, signs_as=name), offer.wire_name, info)
 
     def _endpoint(self, name: str, kind: str, config: AdapterConfig, client_name: str | None) -> Endpoint:
-        adapter = load_adapter(kind)
-        base_url = config.base_url or adapter.default_base_url
+        provider = PROVIDERS[kind]
+        base_url = config.base_url or provider.default_base_url
         if not base_url:
             raise ConfigError(f"adapter {name!r} needs a base_url")
-        key_env = config.api_key_env or (None if config.base_url else adapter.key_env)
+        key_env = config.api_key_env or (None if config.base_url else provider.key_variable)
         api_key = self.environ.get(key_env) if key_env else None
         if config.api_key_env and api_key is None:
             raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
@@ -125,6 +120,6 @@ def offered(offers: list[Offer], name: str | None) -> Offer | None:
 
 
 def _no_models(name: str) -> ConfigError:
-    variable = MODEL_VARIABLES.get(name)
+    variable = "COPILOT_MODEL" if name == GIVEN else model_variable(name)
     how = f"{variable} or default_model" if variable else "default_model"
     return ConfigError(f"adapter {name!r} declares no models: name one, or set {how}")

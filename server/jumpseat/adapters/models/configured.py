@@ -20,13 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.config import (
     GIVEN,
-    KNOWN_BESIDE,
-    WELL_KNOWN,
     AdapterConfig,
     Config,
     ModelConfig,
@@ -77,9 +76,9 @@ class ConfiguredAdapters:
         self.main: Mapping[str, AdapterConfig] = {
             **provider_of_environ(environ),
             **configured,
-            **_of_environ(WELL_KNOWN, environ, configured),
+            **_of_environ(environ, configured, fallback=False),
         }
-        self.beside: Mapping[str, AdapterConfig] = _of_environ(KNOWN_BESIDE, environ, configured)
+        self.beside: Mapping[str, AdapterConfig] = _of_environ(environ, configured, fallback=True)
         self.registered: dict[str, AdapterConfig] = {}
 
     def find(self, name: str) -> AdapterConfig | None:
@@ -147,8 +146,8 @@ class ConfiguredAdapters:
         """Whether an adapter is one that comes with the server, called with nothing declared."""
         if config.declaration:
             return False
-        kind = ALIASES.get(config.type or name, config.type or name)
-        return (kind in ADAPTERS or kind == SCRIPTED) and kind not in self._files
+        kind = canonical_type(config.type or name)
+        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._files
 
     # --- models ---------------------------------------------------------------------------------------------------
 
@@ -160,15 +159,15 @@ class ConfiguredAdapters:
     def models_of(self, name: str, config: AdapterConfig) -> list[ModelConfig]:
         """The models that the table of an adapter names, else the one of its variable in the environment."""
         declared = config.model_list()
-        known = WELL_KNOWN.get(name) or KNOWN_BESIDE.get(name)
-        if not declared and known and (model := self._environ.get(known[2])):
+        variable = None if declared else model_variable(name)
+        if variable and (model := self._environ.get(variable)):
             return [ModelConfig(id=model)]
         return declared
 
     async def offered(self, name: str, config: AdapterConfig) -> Offered:
         """What an adapter offers; what is wrong with it is logged, for it must not hide the others."""
         if self.is_plain(name, config):
-            kind = ALIASES.get(config.type or name, config.type or name)
+            kind = canonical_type(config.type or name)
             models = [plain_offer(name, one) for one in self.models_of(name, config)]
             return Offered(kind, models, False if kind == SCRIPTED else config.list_models)
         try:
@@ -240,7 +239,7 @@ class ConfiguredAdapters:
         return {
             name: AdapterConfig()
             for name in sorted(self.catalogue.installed())
-            if name not in self.main and name not in ADAPTERS
+            if name not in self.main and name not in PROVIDERS
         }
 
     @cached_property
@@ -282,12 +281,23 @@ def nothing_configured(asked_for: str | None = None) -> ConfigError:
     )
 
 
+def model_variable(name: str) -> str | None:
+    """Return the environment variable that names the model of the adapter ``name``, if there is one."""
+    info = PROVIDERS.get(name)
+    return info.environment.model if info is not None and info.environment is not None else None
+
+
 def _of_environ(
-    known: Mapping[str, tuple[str, str, str]], environ: Mapping[str, str], configured: Mapping[str, AdapterConfig]
+    environ: Mapping[str, str], configured: Mapping[str, AdapterConfig], *, fallback: bool
 ) -> dict[str, AdapterConfig]:
-    """The adapters whose keys or addresses are in the environment and which are not configured."""
-    return {
-        name: AdapterConfig(base_url=environ.get(base_url) or None, api_key_env=key if environ.get(key) else None)
-        for name, (key, base_url, _) in known.items()
-        if name not in configured and (environ.get(key) or environ.get(base_url))
-    }
+    """Return the adapters whose key or address is in the environment and which are not configured."""
+    found: dict[str, AdapterConfig] = {}
+    for name, info in environment_providers(fallback=fallback).items():
+        variables, key_variable = info.environment, info.key_variable
+        if variables is None or name in configured:
+            continue
+        has_key = key_variable is not None and bool(environ.get(key_variable))
+        base_url = environ.get(variables.base_url) or None
+        if has_key or base_url:
+            found[name] = AdapterConfig(base_url=base_url, api_key_env=key_variable if has_key else None)
+    return found

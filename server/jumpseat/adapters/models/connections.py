@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from jumpseat.adapters import load_adapter
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.errors import InvalidRequestError, validation_problems
 from jumpseat_protocol.version import __version__
 
@@ -67,11 +67,11 @@ class Connections:
     ) -> Model:
         """A model behind an adapter that comes with the server. ``signs_as`` is who made what it signs, where that
         is not called as the adapter is."""
-        from jumpseat.adapters.caller import WireCaller, signing_as
+        from jumpseat.adapters.models.wire_caller import WireCaller
         from jumpseat.adapters.transport.http import HttpModel
 
         wire = load_adapter(adapter_name)
-        wire = signing_as(wire, signs_as) if signs_as is not None else wire
+        wire = wire.signing_as(signs_as) if signs_as not in (None, wire.signature) else wire
         return HttpModel(WireCaller(wire, endpoint, token, socket, key), self.transport())
 
     def declared(

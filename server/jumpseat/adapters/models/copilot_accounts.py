@@ -11,8 +11,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
+from jumpseat.adapters.models.copilot_account import CopilotAccount, github_api_of
 from jumpseat.adapters.models.copilot_login import OF_THE_API
-from jumpseat.adapters.providers.copilot import CopilotAccount, github_api_of
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.wire import as_object, as_text
 from jumpseat.agent.blocks import JsonObject

@@ -1,13 +1,32 @@
-"""What the world knows of well-known models, for where neither the user nor the client nor the provider says it.
+"""Facts about well-known models, for where neither the user nor the client nor the provider gives them.
 
-The facts stand in ``known_models.toml``, which says as of when they are and what each means. They fill gaps and
-inform, and govern no request: what a model is asked for is what was said of it, not what is known. A model that is
-not in the table stays as it is.
+They stand beside the providers, in ``adapters/providers/NAME.toml``. They fill gaps and inform; they govern no
+request. A model without an entry stays as it is. Facts that are not certain are left out.
 
-How a name is looked up: in lower case, as it is; then without what names a time of it (``-20250929``,
+A table ``[VENDOR]`` has ``prefixes``, the names of the vendor in front of a model's name (``openai/gpt-5``). A
+table ``[VENDOR.models."NAME"]`` describes a model under the name that it has at its vendor's own API, in lower case
+and without its date:
+
+==============  ================================================================================================
+``name``        the name for people
+``also``        other names of the same model
+``context``     tokens of prompt and answer together
+``input``       most tokens of a prompt, where that is less than the context leaves
+``output``      most tokens of an answer, reasoning included
+``vision``      whether the model takes images
+``tools``       whether it calls tools
+``reasoning``   whether it can reason before it answers
+``efforts``     the levels of reasoning effort at its vendor's API; without levels there are budgets or nothing
+``price``       US dollars per million tokens, at the vendor's list price for prompts of the shortest class:
+                ``input``, ``output``, ``cache_read``, ``cache_write``
+==============  ================================================================================================
+
+Models with open weights have neither an output limit nor a price: those depend on the host.
+
+A name is looked up in lower case, as it is; then without its date or version suffix (``-20250929``,
 ``-2025-08-07``, ``@20250929``, ``-preview-05-06``, ``-001``, ``-latest``, Ollama's ``:latest``). In front of it may
-stand the collection ``models/``, or what its vendor is called (``openai/gpt-5``), with anything before that.
-Nothing else is cut off or guessed: ``gpt-5`` is never taken for ``gpt-5-mini``, nor a vendor's model for another's.
+stand the collection ``models/``, or a prefix of its vendor (``openai/gpt-5``), with anything before that. Nothing
+else is cut off or guessed: ``gpt-5`` never matches ``gpt-5-mini``, nor one vendor's name another's model.
 """
 
 from __future__ import annotations
@@ -19,13 +38,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from jumpseat.adapters import providers
+from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_list, as_object, as_text
 from jumpseat.agent.model import ModelInfo, Price
-
-TABLE: Final = Path(__file__).with_name("known_models.toml")
-
-OWN_LIMITS: Final = frozenset({"githubmodels", "ollama"})
-"""Adapters of hosts that limit models in their own way: of theirs only abilities are known."""
 
 _COLLECTION: Final = "models"
 _TIME: Final = re.compile(
@@ -37,29 +53,34 @@ _ALSO: Final = re.compile(r"^also = \[(.*)\]$", re.MULTILINE)
 _BLANK_LINE: Final = "\n\n"
 
 
-class KnownModels:
-    """The table. Nothing is read before the first name is looked up, and of the file only what that name needs."""
+def fact_files() -> list[Path]:
+    """Return the files with facts, sorted by name."""
+    files = (path for folder in providers.__path__ for path in Path(folder).glob("*.toml"))
+    return sorted(files, key=lambda path: path.name)
 
-    def __init__(self, table: Path = TABLE) -> None:
-        self._path = table
+
+class KnownModels:
+    """The facts of all files. They are read at the first look-up, and only the entry of each name is parsed."""
+
+    def __init__(self) -> None:
         self._found: dict[str, ModelInfo | None] = {}
 
     def find(self, name: str) -> ModelInfo | None:
-        """What is known of the model that providers call ``name``; ``None`` where it is not in the table."""
+        """Return the facts about the model that providers call ``name``; ``None`` without an entry."""
         if name not in self._found:
             self._found[name] = self._find(name.strip().lower())
         return self._found[name]
 
     def complete(self, info: ModelInfo, name: str, adapter: str) -> ModelInfo:
-        """``info`` with its gaps filled. ``name`` is its provider's name of it, ``adapter`` what calls it."""
+        """Fill the gaps of ``info``. ``name`` is the model's name at its provider, whose type is ``adapter``."""
         known = self.find(name)
         if known is None:
             return info
-        if adapter in OWN_LIMITS:
+        if adapter in PROVIDERS and PROVIDERS[adapter].own_limits:
             known = replace(known, context_window=None, max_prompt_tokens=None, max_output_tokens=None, price=None)
         window = info.context_window
         if window is not None and window != known.context_window:
-            # Another window has other limits within.
+            # The limits belong to the known window.
             known = replace(known, max_prompt_tokens=None, max_output_tokens=None)
         return filled(info, known)
 
@@ -78,11 +99,12 @@ class KnownModels:
 
     @cached_property
     def _blocks(self) -> list[str]:
-        return self._path.read_text(encoding="utf-8").split(_BLANK_LINE)
+        texts = (path.read_text(encoding="utf-8") for path in fact_files())
+        return [block for text in texts for block in text.split(_BLANK_LINE)]
 
     @cached_property
     def _entries(self) -> Mapping[str, tuple[str, str]]:
-        """Vendor and text of every model, by name. To parse the whole file would take the first turn 10 ms."""
+        """Vendor and text of each model, by name. Parsing all files would cost the first turn 10 ms."""
         entries: dict[str, tuple[str, str]] = {}
         for block in self._blocks:
             if (head := _MODEL.match(block)) is None:
@@ -103,7 +125,7 @@ class KnownModels:
 
 
 def filled(info: ModelInfo, more: ModelInfo) -> ModelInfo:
-    """``info``, with what only ``more`` knows. Who it is and whether it can be used stays."""
+    """Fill the gaps of ``info`` from ``more``, except its identity and whether it is enabled."""
     return replace(
         info,
         vision=more.vision if info.vision is None else info.vision,

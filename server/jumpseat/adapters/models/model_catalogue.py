@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from jumpseat.adapters import SCRIPTED
 from jumpseat.adapters.models.adapter_models import AdapterModels, offered
 from jumpseat.adapters.models.configured import Offered, nothing_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.config import AdapterConfig, AliasConfig
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError
@@ -96,10 +97,8 @@ class ModelCatalogue:
         Raises:
             JumpseatError: it gives none.
         """
-        from jumpseat.adapters.models.listing import LISTINGS
-
         config = self.models.adapters.find(name)
-        if config is None or (kind := (await self.models.adapters.offered(name, config)).kind) not in LISTINGS:
+        if config is None or not _has_list(kind := (await self.models.adapters.offered(name, config)).kind):
             return []
         found = await self._asked().now(name, lambda: self._where(name, config))
         return [self._told(name, _listed_offer(name, one), kind) for one in found]
@@ -195,6 +194,8 @@ def _wants_list(told: Offered, *, counts: bool) -> bool:
         return told.list_models
     if told.offers or not counts:
         return False
-    from jumpseat.adapters.models.listing import LISTINGS
+    return _has_list(told.kind)
 
-    return told.kind in LISTINGS
+
+def _has_list(kind: str) -> bool:
+    return kind in PROVIDERS and PROVIDERS[kind].listing is not None

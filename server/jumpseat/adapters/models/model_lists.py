@@ -18,11 +18,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.adapters.adapter import Endpoint, Network
+from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.models.listing import Question
+    from jumpseat.adapters.listing import ListRequest
     from jumpseat.adapters.transport.http import HttpTransport
 
 log = logging.getLogger(__name__)
@@ -132,34 +133,31 @@ class ModelLists:
             done.set()
 
     async def _fetch(self, provider: Listed) -> dict[str, ModelInfo]:
-        from jumpseat.adapters.models.listing import LISTINGS
-
-        listing = LISTINGS.get(provider.adapter)
-        if listing is None:
+        info = PROVIDERS.get(provider.adapter)
+        listing = info.listing if info is not None else None
+        if info is None or listing is None:
             raise ProviderProtocolError(f"there is no list of models for the adapter {provider.adapter!r}")
-        found: dict[str, ModelInfo] = {}
+        adapter, found = info.load(), dict[str, ModelInfo]()
         after: str | None = None
         for _ in range(MAX_PAGES):
-            page = listing.read(
-                await self._answer(provider, listing.ask(provider.adapter, provider.endpoint, after))
-            )
+            page = listing.read(await self._answer(provider, listing.request(adapter, provider.endpoint, after)))
             for one in page.models:
                 found.setdefault(one.id, one)
             if page.after is None or page.after == after:
                 break
             after = page.after
-        if listing.detail is None:
+        if listing.details is None:
             return found
-        detail, limiter = listing.detail, anyio.CapacityLimiter(AT_ONCE)
+        details, limiter = listing.details, anyio.CapacityLimiter(AT_ONCE)
 
         async def look_up(info: ModelInfo) -> None:
             try:
                 async with limiter:
-                    answer = await self._answer(provider, detail.ask(provider.adapter, provider.endpoint, info.id))
+                    answer = await self._answer(provider, details.request(adapter, provider.endpoint, info.id))
             except ProviderError as error:
                 log.info("nothing more is known of model %r: %s", info.id, error)
                 return
-            told[info.id] = detail.read(info, answer, provider.endpoint)
+            told[info.id] = details.read(info, answer, provider.endpoint)
 
         told: dict[str, ModelInfo | None] = {**found}
         async with anyio.create_task_group() as tasks:
@@ -167,7 +165,7 @@ class ModelLists:
                 tasks.start_soon(look_up, info)
         return {name: one for name, one in told.items() if one is not None}
 
-    async def _answer(self, provider: Listed, question: Question) -> dict[str, object]:
+    async def _answer(self, provider: Listed, question: ListRequest) -> dict[str, object]:
         transport = self.transport()
         if provider.network is not None:
             transport = transport.with_network(provider.network)

@@ -16,14 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jumpseat.adapters import ADAPTERS, load_adapter
 from jumpseat.adapters.models.configured import ConfiguredAdapters, nothing_configured, plain_offer
 from jumpseat.adapters.models.connections import Connections
 from jumpseat.adapters.models.copilot_source import CopilotSource
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN, AdapterConfig, Config
+from jumpseat.config import AdapterConfig, Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
 from jumpseat_protocol.server import AuthStatusResult
 
@@ -236,7 +236,7 @@ class Models:
             raise InvalidRequestError("the session's model has no endpoint")
         endpoint, _ = await model.caller.whereabouts()
         wire = model.caller.wire_name
-        family = ADAPTERS[wire].family if wire in ADAPTERS else None
+        family = PROVIDERS[wire].family if wire in PROVIDERS else None
         if family is None:
             raise InvalidRequestError(
                 f"the session's model is behind the wire of {wire}, which is no endpoint for clients"
@@ -279,7 +279,7 @@ class Models:
         if alias is not None:
             config = adapters.main.get(alias.adapter) or adapters.beside.get(alias.adapter)
             if config is None:
-                key = {**WELL_KNOWN, **KNOWN_BESIDE}[alias.adapter][0]
+                key = PROVIDERS[alias.adapter].key_variable
                 raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
             return await self._from(alias.adapter, config, alias.model, settings)
         prefix, slash, model_id = name.partition("/")

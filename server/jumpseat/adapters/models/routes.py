@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jumpseat.adapters import ADAPTERS, ALIASES, load_adapter
 from jumpseat.adapters.models.configured import WEB_ADDRESS, ConfiguredAdapters
-from jumpseat.config import WELL_KNOWN, AdapterConfig
+from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
+from jumpseat.config import AdapterConfig
 from jumpseat.errors import InvalidRequestError
 
 
@@ -29,7 +29,7 @@ class Routes:
 
     def list(self) -> list[ProviderRoute]:
         """The providers that clients can send elsewhere: those that speak a protocol of which clients know."""
-        names = dict.fromkeys([*self._configured, *WELL_KNOWN, *self._adapters.main])
+        names = dict.fromkeys([*self._configured, *environment_providers(fallback=False), *self._adapters.main])
         return [route for name in names if (route := self._of(name)) is not None]
 
     def set(self, name: str, base_url: str, headers: Mapping[str, str]) -> None:
@@ -57,9 +57,9 @@ class Routes:
     def _of(self, name: str) -> ProviderRoute | None:
         adapter = self._adapters.main.get(name)
         known = adapter or self._configured.get(name) or AdapterConfig()
-        kind = ALIASES.get(known.type or name, known.type or name)
-        family = ADAPTERS[kind].family if kind in ADAPTERS else None
+        kind = canonical_type(known.type or name)
+        family = PROVIDERS[kind].family if kind in PROVIDERS else None
         if family is None or not self._adapters.is_plain(name, known):
             return None
-        base_url = adapter and (adapter.base_url or load_adapter(kind).default_base_url)
+        base_url = adapter and (adapter.base_url or PROVIDERS[kind].default_base_url)
         return ProviderRoute(name, family, base_url or None)

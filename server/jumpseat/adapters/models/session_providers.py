@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from jumpseat.adapters import ADAPTERS, ALIASES, SCRIPTED, load_adapter
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import AskedToken
 from jumpseat.adapters.models.adapter_models import offered
 from jumpseat.adapters.models.configured import WEB_ADDRESS, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
@@ -84,10 +85,10 @@ class SessionProviders:
         else:
             provider = settings.provider
         if provider is not None:
-            name = ALIASES.get(provider.type, provider.type)
+            name = canonical_type(provider.type)
             if provider.wire_api == "responses":
                 name = RESPONSES.get(name, name)
-            plain = name in ADAPTERS
+            plain = name in PROVIDERS
             model = settings.model or provider.model_id or provider.wire_model
         else:
             settled = self.adapters.settled(settings.model, settings.cwd, logged_in=logged_in)
@@ -95,10 +96,10 @@ class SessionProviders:
                 return
             prefix, config, model = settled
             plain = self.adapters.is_plain(prefix, config)
-            name = ALIASES.get(config.type or prefix, config.type or prefix) if plain else prefix
+            name = canonical_type(config.type or prefix) if plain else prefix
         if name == SCRIPTED:
             return
-        from jumpseat.adapters.declared_settings import check_settings, wire_declaration
+        from jumpseat.adapters.declared.settings import check_settings, wire_declaration
 
         if plain:
             check_settings(wire_declaration(name), model or None, wanted)
@@ -109,11 +110,11 @@ class SessionProviders:
             check_settings(known.declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str, cwd: Path) -> None:
-        kind = ALIASES.get(provider.type, provider.type)
+        kind = canonical_type(provider.type)
         if kind == SCRIPTED:
             self.connections.scripted(provider.script)
             return
-        if kind not in ADAPTERS:
+        if kind not in PROVIDERS:
             catalogue = self.adapters.catalogue_in(cwd)
             if not catalogue.has(kind):
                 names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
@@ -124,7 +125,7 @@ class SessionProviders:
             raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
         if provider.wire_api == "responses" and kind not in RESPONSES:
             raise InvalidRequestError(f"{where}.wireApi 'responses' is no wire of provider type {provider.type!r}")
-        if kind in ADAPTERS and not provider.base_url and load_adapter(kind).default_base_url is None:
+        if kind in PROVIDERS and not provider.base_url and PROVIDERS[kind].default_base_url is None:
             raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
 
     # --- finding --------------------------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ class SessionProviders:
         if provider.type == SCRIPTED:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
-        if ALIASES.get(provider.type, provider.type) not in (*ADAPTERS, SCRIPTED):
+        if canonical_type(provider.type) not in (*PROVIDERS, SCRIPTED):
             declared = await self.adapters.catalogue_in(settings.cwd).ready(provider.type)
             offer = offered(declared.offers(), wire_name or None)
             if offer is None and wire_name:
@@ -182,14 +183,14 @@ class SessionProviders:
         return found + [(_named_offer(one), wires[one.provider]) for one in settings.provider_models]
 
     def _wire_name(self, provider: ProviderConfig, cwd: Path) -> str:
-        kind = ALIASES.get(provider.type, provider.type)
-        return kind if kind in (*ADAPTERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
+        kind = canonical_type(provider.type)
+        return kind if kind in (*PROVIDERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
 
     async def model(
         self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None = None
     ) -> Model:
         """What calls the models of ``provider``, whose token is asked for as that of ``name``."""
-        kind = ALIASES.get(provider.type, provider.type)
+        kind = canonical_type(provider.type)
         if kind == SCRIPTED:
             return self.connections.scripted(provider.script)
         token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
@@ -203,10 +204,10 @@ class SessionProviders:
             user_agent=user_agent(settings.client_name),
             options={"api_version": provider.azure.api_version} if provider.azure else {},
         )
-        if kind in ADAPTERS:
+        if kind in PROVIDERS:
             if provider.wire_api == "responses":
                 kind = RESPONSES.get(kind, kind)
-            base_url = (provider.base_url or load_adapter(kind).default_base_url or "").rstrip("/")
+            base_url = (provider.base_url or PROVIDERS[kind].default_base_url or "").rstrip("/")
             # What one named provider has signed is not for another one behind the same wire.
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
             endpoint = replace(endpoint, base_url=base_url)

@@ -1,38 +1,25 @@
-"""DeepSeek: chat completions with a thinking switch.
-
-The models think unless told otherwise. An effort goes as it is, ``none`` turns thinking off; so does a choice of
-tool that makes the model call, which it refuses while it thinks. It reads text only. The options are those of the
-OpenAI wire.
-"""
+"""DeepSeek: chat completions with a switch for thinking."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
-from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.thinking_chat import OFF, ThinkingChatAdapter, must_call
-from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model import ModelRequest
+from jumpseat.adapters.listing import CHAT_LISTING
+from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.wires.settings import PENALTIES, SAMPLING, effort, max_tokens, stop
 
-_NEVER_THINKS: Final = "deepseek-chat"
-
-
-class DeepSeekAdapter(ThinkingChatAdapter):
-    """Chat completions at ``<base_url>/chat/completions``."""
-
-    name: ClassVar[str] = "deepseek"
-    default_base_url: ClassVar[str | None] = "https://api.deepseek.com"
-    key_env: ClassVar[str | None] = "DEEPSEEK_API_KEY"
-
-    def thinks(self, request: ModelRequest) -> bool:
-        return request.model != _NEVER_THINKS and request.reasoning_effort not in OFF and not must_call(request)
-
-    def sees(self, model: str) -> bool:
-        return False
-
-    def reasoning_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        if must_call(request) or request.reasoning_effort in OFF:
-            return {"thinking": {"type": "disabled"}}
-        if request.reasoning_effort is None:
-            return {}
-        return {"thinking": {"type": "enabled"}, "reasoning_effort": request.reasoning_effort}
+PROVIDER: Final = ProviderInfo(
+    type="deepseek",
+    adapter="deepseek_chat:DeepSeekAdapter",
+    default_base_url="https://api.deepseek.com",
+    key_variable="DEEPSEEK_API_KEY",
+    environment=EnvironmentVariables(base_url="DEEPSEEK_BASE_URL", model="DEEPSEEK_MODEL", rank=5),
+    listing=CHAT_LISTING,
+    settings={
+        "reasoning_effort": effort("none", "low", "medium", "high", "max"),
+        **SAMPLING,
+        "stop": stop(16),
+        "max_tokens": max_tokens(),
+        **PENALTIES,
+    },
+)

@@ -1,91 +1,103 @@
-"""OpenRouter: chat completions before the models of many providers.
+"""OpenRouter: chat completions in front of the models of many providers.
 
-Reasoning is asked for as an object and comes back in pieces that are kept and returned as they were
-(``reasoning_details``). Usage comes unasked and tells the cost in US dollars. Models of Anthropic are asked to
-cache the conversation. Requests of one session carry its id, so that they reach the same provider and its cache.
-
-Options of the endpoint, besides those of the OpenAI wire:
-
-=================== ============= ==========================================================
-option              default       meaning
-=================== ============= ==========================================================
-``title``           ``jumpseat``  the application's name, as OpenRouter's statistics show it
-``referer``         not sent      the application's address, likewise
-``categories``      not sent      the application's categories, likewise, separated by commas
-``web_search``      off           OpenRouter's web search: true, or an object of its parameters
-``web_fetch``       off           OpenRouter's fetching of web pages, likewise
-``prompt_caching``  true          whether models of Anthropic are asked to cache
-=================== ============= ==========================================================
+The list of models: https://openrouter.ai/docs/overview/models
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+import math
+from typing import Any, Final
 
-from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import as_object
-from jumpseat.adapters.wires.chat import OpenAIAdapter
-from jumpseat.agent.blocks import AssistantMessage, JsonObject
-from jumpseat.agent.model import ModelRequest
+from jumpseat.adapters.listing import ModelListing, ModelPage, chat_models_url, entries, model_name, strings
+from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.wire import as_limit, as_object
+from jumpseat.adapters.wires.settings import (
+    PENALTIES,
+    SAMPLING,
+    USER,
+    effort,
+    entry,
+    max_tokens,
+    min_p,
+    repetition_penalty,
+    seed,
+    stop,
+    top_k,
+)
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelInfo, Price
 
-_HEADERS: Final[Mapping[str, str]] = {
-    "title": "X-OpenRouter-Title",
-    "referer": "HTTP-Referer",
-    "categories": "X-OpenRouter-Categories",
-}
-_HOSTED_TOOLS: Final = ("web_search", "web_fetch")
-_LONGEST_SESSION_ID: Final = 256
+
+def read_models(answer: JsonObject) -> ModelPage:
+    """Read the list, which has prices and what each model takes and returns."""
+    models: list[ModelInfo] = []
+    for model in entries(answer, "data"):
+        kinds = as_object(model.get("architecture"))
+        writes, reads = strings(kinds.get("output_modalities")), strings(kinds.get("input_modalities"))
+        name = model_name(model.get("id"))
+        if not name or (writes is not None and "text" not in writes):
+            continue
+        parameters = strings(model.get("supported_parameters"))
+        host, price = as_object(model.get("top_provider")), as_object(model.get("pricing"))
+        thinking = as_object(model.get("reasoning"))
+        models.append(
+            ModelInfo(
+                id=name,
+                name=model_name(model.get("name")) or None,
+                vision=None if reads is None else "image" in reads,
+                tools=None if parameters is None else "tools" in parameters,
+                reasoning=None if parameters is None else "reasoning" in parameters,
+                context_window=as_limit(model.get("context_length")) or as_limit(host.get("context_length")),
+                max_output_tokens=as_limit(host.get("max_completion_tokens")),
+                reasoning_efforts=strings(thinking.get("supported_efforts")),
+                price=_price(price),
+            )
+        )
+    return ModelPage(models)
 
 
-class OpenRouterAdapter(OpenAIAdapter):
-    """Chat completions at ``<base_url>/chat/completions``."""
+def _price(price: JsonObject) -> Price | None:
+    prompt, completion = _per_million(price.get("prompt")), _per_million(price.get("completion"))
+    if prompt is None or completion is None:
+        return None
+    return Price(
+        prompt,
+        completion,
+        _per_million(price.get("input_cache_read")),
+        _per_million(price.get("input_cache_write")),
+    )
 
-    name: ClassVar[str] = "openrouter"
-    default_base_url: ClassVar[str | None] = "https://openrouter.ai/api/v1"
-    key_env: ClassVar[str | None] = "OPENROUTER_API_KEY"
-    hosted: ClassVar[Mapping[str, JsonObject]] = {
-        "web_search": {"type": "openrouter:web_search"},
-        "url_context": {"type": "openrouter:web_fetch"},
-    }
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "stream_usage": False,
-        "max_tokens_field": "max_completion_tokens",
-        "title": "jumpseat",
-    }
 
-    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-        options = self.options(endpoint)
-        return {header: str(options[name]) for name, header in _HEADERS.items() if options.get(name)}
+def _per_million(text: Any) -> float | None:
+    """Convert dollars per token, written as a string, to dollars per million tokens; a negative price varies."""
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return round(number * 1_000_000, 6) if math.isfinite(number) and number >= 0 else None
 
-    def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        wanted = {form["type"]: more for form, more in hosted(self.hosted, request)}
-        for name in _HOSTED_TOOLS:
-            if configured := self.options(endpoint).get(name):
-                wanted.setdefault(f"openrouter:{name}", as_object(configured))
-        own: list[JsonObject] = [
-            {"type": kind, **({"parameters": more} if more else {})} for kind, more in wanted.items()
-        ]
-        return [*super().tools(endpoint, request), *own]
 
-    def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
-        fields = super().reasoning_to_wire(message, current=current)
-        # The details say all of it, signatures included.
-        return {"reasoning_details": fields["reasoning_details"]} if "reasoning_details" in fields else fields
-
-    def reasoning_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        reasoning: JsonObject = {}
-        if request.reasoning_effort is not None:
-            reasoning["effort"] = request.reasoning_effort
-        if request.reasoning_summary is not None:
-            reasoning["summary"] = request.reasoning_summary
-        return {"reasoning": reasoning} if reasoning else {}
-
-    def extra_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        fields: JsonObject = {}
-        if request.session_id and len(request.session_id) <= _LONGEST_SESSION_ID:
-            fields["session_id"] = request.session_id
-        if "anthropic/" in request.model and self.options(endpoint).get("prompt_caching", True):
-            fields["cache_control"] = {"type": "ephemeral"}
-        return fields
+PROVIDER: Final = ProviderInfo(
+    type="openrouter",
+    adapter="openrouter_chat:OpenRouterAdapter",
+    default_base_url="https://openrouter.ai/api/v1",
+    key_variable="OPENROUTER_API_KEY",
+    environment=EnvironmentVariables(base_url="OPENROUTER_BASE_URL", model="OPENROUTER_MODEL", rank=4),
+    options={"stream_usage": False, "max_tokens_field": "max_completion_tokens", "title": "jumpseat"},
+    listing=ModelListing(chat_models_url, read_models),
+    settings={
+        "reasoning.effort": effort(),
+        **SAMPLING,
+        "top_k": top_k(),
+        "min_p": min_p(),
+        "stop": stop(4),
+        "max_tokens": max_tokens(),
+        **PENALTIES,
+        "repetition_penalty": repetition_penalty(),
+        "seed": seed(),
+        "models": entry("list", "Models to fall back on, in this order."),
+        "provider": entry("map", "Which providers may answer, and how one is chosen."),
+        "preset": entry("string", "A preset of the account."),
+        "user": USER,
+    },
+)

@@ -1,7 +1,7 @@
 """OpenAI chat completions, and everything that calls itself compatible with them.
 
 The request is strict, for the strictest servers; the decoder is tolerant, for the loosest. Adapters for relatives
-of this wire subclass :class:`OpenAIAdapter` and override what differs.
+of this wire subclass :class:`ChatAdapter` and override what differs.
 
 Options of the endpoint (``Endpoint.options``), for servers that need them:
 
@@ -20,12 +20,12 @@ option                 default               meaning
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.wire import (
     arguments_text,
     as_object,
@@ -58,14 +58,11 @@ _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
 
 
-class BearerAdapter(Wire, ABC):
+class BearerAdapter(Adapter):
     """What OpenAI's two wires share: one POST of JSON, the key as a bearer token. No key is fine too."""
 
-    name: ClassVar[str]
     path: ClassVar[str]
-    default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
-    key_env: ClassVar[str | None] = "OPENAI_API_KEY"
-    cites_as: ClassVar[str] = "openai"
+    cites_as = "openai"
     """Relatives give citations in this form too, whoever made them."""
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
@@ -86,9 +83,6 @@ class BearerAdapter(Wire, ABC):
         )
 
     @abstractmethod
-    def decoder(self, request: ModelRequest) -> Decoder: ...
-
-    @abstractmethod
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject: ...
 
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
@@ -98,18 +92,16 @@ class BearerAdapter(Wire, ABC):
         token = endpoint.bearer_token or endpoint.api_key
         return {"Authorization": f"Bearer {token}"} if token else {}
 
-    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-        """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
-        return {}
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
+        """Return the provider's own headers; those of the endpoint and of the request win over them."""
+        return self.default_headers
 
 
-class OpenAIAdapter(BearerAdapter):
+class ChatAdapter(BearerAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
-    name: ClassVar[str] = "openai"
+    name: str = "openai"
     path: ClassVar[str] = "/chat/completions"
-    defaults: ClassVar[Mapping[str, Any]] = {}
-    """Options that a relative of this wire has unless the endpoint says otherwise."""
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ChatDecoder(self.signature, request)
@@ -133,10 +125,6 @@ class OpenAIAdapter(BearerAdapter):
         body |= self.extra_fields(endpoint, request)
         body.update(as_object(options.get("body")))
         return body
-
-    def options(self, endpoint: Endpoint) -> Mapping[str, Any]:
-        """The options of the endpoint over those of the relative."""
-        return {**self.defaults, **endpoint.options} if self.defaults else endpoint.options
 
     def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
         return [tool_to_wire(tool) for tool in request.tools]

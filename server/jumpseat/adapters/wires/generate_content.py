@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import (
     as_count,
@@ -76,13 +76,11 @@ UNSIGNED: Final = "skip_thought_signature_validator"
 _NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
 
 
-class GeminiAdapter(Wire):
+class GenerateContentAdapter(Adapter):
     """``<base_url>/models/<model>:generateContent``. A key goes as ``x-goog-api-key``, never in the URL."""
 
-    name: ClassVar[str] = NAME
-    default_base_url: ClassVar[str | None] = "https://generativelanguage.googleapis.com/v1beta"
-    key_env: ClassVar[str | None] = "GEMINI_API_KEY"
-    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+    name: str = NAME
+    hosted: Mapping[str, JsonObject] = HOSTED
 
     def structured_output(self, model: str) -> StructuredOutput:
         return "always" if _NEW.search(model) else "without_tools"
@@ -93,7 +91,7 @@ class GeminiAdapter(Wire):
         model = request.model if "/" in request.model else f"models/{request.model}"
         return HttpRequest(
             url=f"{api_root(endpoint.base_url)}/{quote(model, safe='/:@')}:{method}",
-            headers=api_headers(endpoint, request),
+            headers=api_headers(endpoint, request, self.default_headers),
             body=self._body(endpoint, request),
         )
 
@@ -101,7 +99,7 @@ class GeminiAdapter(Wire):
         return GenerateContentDecoder(self.signature, request)
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        options = endpoint.options
+        options = self.options(endpoint)
         as_is = bool(options.get("json_schema"))
         body: JsonObject = {"contents": contents_to_wire(request, self.signature)}
         if request.system.strip():
@@ -144,8 +142,8 @@ def api_root(base_url: str) -> str:
     return base if urlsplit(base).path.strip("/") else f"{base}/v1beta"
 
 
-def api_headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-    """The headers of a call; a bearer token is one of Google's OAuth and wins over the key."""
+def api_headers(endpoint: Endpoint, request: ModelRequest, default_headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a call; a bearer token is one of Google's OAuth and wins over the key."""
     if endpoint.bearer_token:
         auth = {"Authorization": f"Bearer {endpoint.bearer_token}"}
     else:
@@ -157,6 +155,7 @@ def api_headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
             "User-Agent": endpoint.user_agent,
         },
         auth,
+        default_headers,
         endpoint.headers,
         request.headers,
     )

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2s
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -39,7 +39,6 @@ from jumpseat.adapters.wire import (
 from jumpseat.adapters.wires.gemini_schema import inlined
 from jumpseat.adapters.wires.gemini_thinking import thinking_level, thinks
 from jumpseat.adapters.wires.generate_content import (
-    GeminiAdapter,
     api_headers,
     api_root,
     arguments_to_wire,
@@ -100,18 +99,16 @@ HOSTED: Final[Mapping[str, JsonObject]] = {
 }
 
 
-class GeminiInteractionsAdapter(Wire):
+class InteractionsAdapter(Adapter):
     """``<base_url>/interactions``, with the keys of ``generateContent``."""
 
-    name: ClassVar[str] = NAME
-    default_base_url: ClassVar[str | None] = GeminiAdapter.default_base_url
-    key_env: ClassVar[str | None] = GeminiAdapter.key_env
-    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
+    name: str = NAME
+    hosted: Mapping[str, JsonObject] = HOSTED
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         return HttpRequest(
             url=f"{api_root(endpoint.base_url)}/interactions{'?alt=sse' if request.stream else ''}",
-            headers=api_headers(endpoint, request),
+            headers=api_headers(endpoint, request, self.default_headers),
             body=self._body(endpoint, request),
         )
 
@@ -119,7 +116,7 @@ class GeminiInteractionsAdapter(Wire):
         return InteractionDecoder(self.signature, request)
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        options = endpoint.options
+        options = self.options(endpoint)
         body: JsonObject = {"model": request.model, "input": steps_to_wire(request, self.signature)}
         if request.system.strip():
             body["system_instruction"] = request.system

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
-from jumpseat.adapters.adapter import Decoder, Endpoint, HttpRequest, Wire
+from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import (
     as_list,
@@ -109,14 +109,12 @@ _CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
-class AnthropicAdapter(Wire):
+class MessagesAdapter(Adapter):
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
-    name: ClassVar[str] = NAME
-    default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
-    key_env: ClassVar[str | None] = "ANTHROPIC_API_KEY"
-    hosted: ClassVar[Mapping[str, JsonObject]] = HOSTED
-    cites_as: ClassVar[str] = "anthropic"
+    name: str = NAME
+    hosted: Mapping[str, JsonObject] = HOSTED
+    cites_as = "anthropic"
 
     def structured_output(self, model: str) -> StructuredOutput:
         version = claude_version(model)
@@ -151,12 +149,12 @@ class AnthropicAdapter(Wire):
         wanted = frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native)
         return MessagesDecoder(self.signature, wanted)
 
-    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-        """Headers of a relative of this wire; those of the endpoint and of the request win over them."""
-        return {}
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
+        """Return the provider's own headers; those of the endpoint and of the request win over them."""
+        return self.default_headers
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        options = endpoint.options
+        options = self.options(endpoint)
         max_tokens, thinking = _thinking(request, options, self.signature)
         body: JsonObject = {"model": request.model, "max_tokens": max_tokens}
         if request.system.strip():

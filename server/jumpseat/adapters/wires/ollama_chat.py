@@ -73,13 +73,11 @@ _LEVELS: Final[Mapping[str, bool | str]] = {
 }
 
 
-class OllamaAdapter(BearerAdapter):
+class OllamaChatAdapter(BearerAdapter):
     """Chat at ``<base_url>/api/chat``. The key is for Ollama's cloud; a server of one's own needs none."""
 
-    name: ClassVar[str] = "ollama"
+    name: str = "ollama"
     path: ClassVar[str] = "/api/chat"
-    default_base_url: ClassVar[str | None] = "http://localhost:11434"
-    key_env: ClassVar[str | None] = "OLLAMA_API_KEY"
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return OllamaDecoder(self.signature, request)
@@ -87,8 +85,10 @@ class OllamaAdapter(BearerAdapter):
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         return f"{address(endpoint.base_url).removesuffix('/api')}{self.path}"
 
-    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-        return {"Accept": "application/x-ndjson"} if request.stream else {}
+    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
+        return (
+            {"Accept": "application/x-ndjson", **self.default_headers} if request.stream else self.default_headers
+        )
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         body: JsonObject = {"model": request.model, "messages": self.messages(request), "stream": request.stream}
@@ -103,14 +103,15 @@ class OllamaAdapter(BearerAdapter):
             body["think"] = _LEVELS.get(request.reasoning_effort, True)
         if (wanted := request.response_format) is not None:
             body["format"] = strict_schema(wanted.schema) if wanted.strict else wanted.schema
-        settings = {key: value for key, value in endpoint.options.items() if key not in _OWN_OPTIONS}
+        options = self.options(endpoint)
+        settings = {key: value for key, value in options.items() if key not in _OWN_OPTIONS}
         if request.max_output_tokens is not None:
             settings.setdefault("num_predict", request.max_output_tokens)
         if settings:
             body["options"] = settings
-        if (keep_alive := endpoint.options.get("keep_alive")) is not None:
+        if (keep_alive := options.get("keep_alive")) is not None:
             body["keep_alive"] = keep_alive
-        body.update(as_object(endpoint.options.get("body")))
+        body.update(as_object(options.get("body")))
         return body
 
     def messages(self, request: ModelRequest) -> list[JsonObject]:

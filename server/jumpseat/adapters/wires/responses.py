@@ -66,12 +66,12 @@ _REASONING_MODELS: Final = re.compile(
 )
 
 
-class OpenAIResponsesAdapter(BearerAdapter):
+class ResponsesAdapter(BearerAdapter):
     """Responses at ``<base_url>/responses``."""
 
-    name: ClassVar[str] = "openai_responses"
+    name: str = "openai_responses"
     path: ClassVar[str] = "/responses"
-    hosted: ClassVar[Mapping[str, JsonObject]] = {
+    hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "web_search"},
         "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
         "file_search": {"type": "file_search"},
@@ -81,7 +81,7 @@ class OpenAIResponsesAdapter(BearerAdapter):
         return ResponsesDecoder(self.signature, request)
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        options = endpoint.options
+        options = self.options(endpoint)
         role = options.get("system_role")
         body: JsonObject = {"model": request.model}
         if request.system and not role:

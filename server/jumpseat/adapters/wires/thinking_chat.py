@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.chat import OpenAIAdapter, tool_choice_to_wire
+from jumpseat.adapters.wires.chat import ChatAdapter, tool_choice_to_wire
 from jumpseat.adapters.wires.chat_quirks import (
     file_as_note,
     map_parts,
@@ -29,7 +29,7 @@ OFF: Final = frozenset({"none", "off", "disabled"})
 _NOTHING_THOUGHT: Final = " "
 
 
-class ThinkingChatAdapter(OpenAIAdapter):
+class ThinkingChatAdapter(ChatAdapter):
     """Text and images, roles that alternate, reasoning that goes back."""
 
     @abstractmethod

@@ -9,9 +9,11 @@ import anyio
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import WireCaller
-from jumpseat.adapters.providers.copilot import COPILOT_API_URL, CopilotAccount, CopilotAdapter, model_from_wire
+from jumpseat.adapters.models.copilot_account import CopilotAccount
+from jumpseat.adapters.models.wire_caller import WireCaller
+from jumpseat.adapters.providers.copilot import COPILOT_API_URL, model_from_wire
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
+from jumpseat.adapters.wires.copilot import CopilotChatAdapter
 from jumpseat.agent.blocks import (
     AssistantMessage,
     TextBlock,
@@ -42,7 +44,7 @@ def account(server: ModelServer, transport: HttpTransport, **more: Any) -> Copil
 
 
 def headers(request: ModelRequest, **options: Any) -> dict[str, str]:
-    written = CopilotAdapter().request(Endpoint("http://h", bearer_token=TOKEN, options=options), request)
+    written = CopilotChatAdapter().request(Endpoint("http://h", bearer_token=TOKEN, options=options), request)
     return {name.lower(): value for name, value in written.headers.items()}
 
 
@@ -240,7 +242,7 @@ async def test_a_chat_merges_all_choices_of_the_answer(transport: HttpTransport)
     async with ModelServer(json_reply({"choices": choices})) as server:
         endpoint = await account(server, transport, api_url=server.url).endpoint()
         with anyio.fail_after(5):
-            model = HttpModel(WireCaller(CopilotAdapter(), endpoint), transport)
+            model = HttpModel(WireCaller(CopilotChatAdapter(), endpoint), transport)
             async with model.stream(ModelRequest("m", "s", [PROMPT], stream=False)) as events:
                 (done,) = [event async for event in events]
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.providers.azure_openai import AzureOpenAIAdapter, AzureResponsesAdapter
+from jumpseat.adapters.wires.azure import AzureChatAdapter, AzureResponsesAdapter
 from jumpseat.adapters.wires.chat import is_openai
 from tests.adapters.conversations import REQUESTS
 
 HOST = "https://name.openai.azure.com"
 
 
-def url(adapter: AzureOpenAIAdapter | AzureResponsesAdapter, base_url: str, version: str | None) -> str:
+def url(adapter: AzureChatAdapter | AzureResponsesAdapter, base_url: str, version: str | None) -> str:
     endpoint = Endpoint(base_url, options={"api_version": version})
     return adapter.request(endpoint, REQUESTS["prompt"]).url.removeprefix(HOST)
 
@@ -53,12 +53,12 @@ def url(adapter: AzureOpenAIAdapter | AzureResponsesAdapter, base_url: str, vers
     ],
 )
 def test_the_route_follows_the_version(base_url: str, version: str | None, chat: str, responses: str) -> None:
-    assert url(AzureOpenAIAdapter(), base_url, version) == chat
+    assert url(AzureChatAdapter(), base_url, version) == chat
     assert url(AzureResponsesAdapter(), base_url, version) == responses
 
 
 def test_a_key_goes_in_its_own_header_and_a_bearer_token_instead_of_it() -> None:
-    for adapter in (AzureOpenAIAdapter(), AzureResponsesAdapter()):
+    for adapter in (AzureChatAdapter(), AzureResponsesAdapter()):
         keyed = adapter.request(Endpoint(HOST, api_key="k"), REQUESTS["prompt"]).headers
         signed = adapter.request(Endpoint(HOST, api_key="k", bearer_token="t"), REQUESTS["prompt"]).headers
 
@@ -79,7 +79,7 @@ def test_a_key_goes_in_its_own_header_and_a_bearer_token_instead_of_it() -> None
 def test_old_versions_are_not_asked_for_what_they_do_not_know(
     options: dict[str, Any], limit: str, usage: bool
 ) -> None:
-    written = AzureOpenAIAdapter().request(Endpoint(HOST, options=options), REQUESTS["reasoning_effort"]).body
+    written = AzureChatAdapter().request(Endpoint(HOST, options=options), REQUESTS["reasoning_effort"]).body
 
     assert written[limit] == 4000
     assert ("stream_options" in written) == usage

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.chat import BearerAdapter, OpenAIAdapter
-from jumpseat.adapters.wires.responses import OpenAIResponsesAdapter
+from jumpseat.adapters.wires.chat import BearerAdapter, ChatAdapter
+from jumpseat.adapters.wires.responses import ResponsesAdapter
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelRequest
 
@@ -27,12 +27,9 @@ _FIRST_MODERN: Final = "2024-09-01"
 class _AtAzure(BearerAdapter):
     """Addresses and keys of Azure. A bearer token is one of its directory and wins over the key."""
 
-    default_base_url: ClassVar[str | None] = None
-    key_env: ClassVar[str | None] = "AZURE_OPENAI_API_KEY"
-
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         base = endpoint.base_url.rstrip("/")
-        version = endpoint.options.get("api_version")
+        version = self.options(endpoint).get("api_version")
         query = f"?api-version={quote(str(version), safe='')}" if version else ""
         if base.endswith(_V1) or "/openai/deployments/" in base:
             return f"{base}{self.path}{query}"
@@ -49,26 +46,26 @@ class _AtAzure(BearerAdapter):
         return {"api-key": endpoint.api_key}
 
 
-class AzureOpenAIAdapter(_AtAzure, OpenAIAdapter):
+class AzureChatAdapter(_AtAzure, ChatAdapter):
     """Chat completions at Azure."""
 
-    name: ClassVar[str] = "azure"
+    name: str = "azure"
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        version = str(endpoint.options.get("api_version") or "")
+        version = str(self.options(endpoint).get("api_version") or "")
         modern = not re.match(r"\d{4}-", version) or version >= _FIRST_MODERN
         defaults: dict[str, Any] = {
             "max_tokens_field": "max_completion_tokens" if modern else "max_tokens",
             "stream_usage": modern,
             "replay_reasoning": False,
         }
-        return super().body(replace(endpoint, options={**defaults, **endpoint.options}), request)
+        return super().body(replace(endpoint, options={**defaults, **self.options(endpoint)}), request)
 
 
-class AzureResponsesAdapter(_AtAzure, OpenAIResponsesAdapter):
+class AzureResponsesAdapter(_AtAzure, ResponsesAdapter):
     """Responses at Azure, where the deployment is named in the body alone."""
 
-    name: ClassVar[str] = "azure_responses"
+    name: str = "azure_responses"
 
     def route(self, request: ModelRequest) -> str:
         return "/openai"

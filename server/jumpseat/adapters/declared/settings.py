@@ -10,7 +10,7 @@ from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
 from jumpseat.adapters.declared.declaration import Declaration, merged, read_declaration
 from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
-from jumpseat.adapters.models.settings import settings_of
+from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelRequest
 from jumpseat.declared.files import ENDING
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
@@ -62,7 +62,9 @@ def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
 
 def wire_declaration(adapter: str) -> Declaration:
     """What users can set of an adapter that comes with the server, and nothing else of it."""
-    return read_declaration({"name": adapter, "schema": settings_of(adapter)}, where=f"adapter {adapter!r}")
+    return read_declaration(
+        {"name": adapter, "schema": PROVIDERS[adapter].settings_schema()}, where=f"adapter {adapter!r}"
+    )
 
 
 def written_with_settings(wire: Adapter, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:

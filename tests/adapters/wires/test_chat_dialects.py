@@ -6,12 +6,11 @@ from typing import Any, Final
 
 import pytest
 
-from jumpseat.adapters import load_adapter
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.wires.ollama_chat import address
 from jumpseat.agent.blocks import ImageBlock, TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolChoice
-from jumpseat.config import KNOWN_BESIDE, WELL_KNOWN
 from tests.adapters.conversations import ADD, NOW
 
 SWITCHED_OFF: Final = {"thinking": {"type": "disabled"}}
@@ -221,21 +220,16 @@ def test_the_endpoints_options_win_over_those_of_the_relative() -> None:
     ],
 )
 def test_each_provider_is_called_at_its_documented_address(name: str, url: str) -> None:
-    adapter = load_adapter(name)
+    base_url = PROVIDERS[name].default_base_url
 
-    assert adapter.default_base_url is not None
-    assert adapter.request(Endpoint(adapter.default_base_url), ModelRequest("m", "", [])).url == url
-
-
-@pytest.mark.parametrize("name", [*WELL_KNOWN, *KNOWN_BESIDE])
-def test_the_environment_is_looked_up_for_the_key_that_the_adapter_names(name: str) -> None:
-    assert {**WELL_KNOWN, **KNOWN_BESIDE}[name][0] == load_adapter(name).key_env
+    assert base_url is not None
+    assert load_adapter(name).request(Endpoint(base_url), ModelRequest("m", "", [])).url == url
 
 
 def test_a_server_that_is_merely_compatible_has_no_address_and_no_key_to_guess() -> None:
-    adapter = load_adapter("openai_compatible")
+    provider = PROVIDERS["openai_compatible"]
 
-    assert (adapter.default_base_url, adapter.key_env) == (None, None)
+    assert (provider.default_base_url, provider.key_variable) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""Lists of models: how a provider is asked for its list, and how its answer is read. No I/O.
+
+``adapters/models/model_lists.py`` sends the requests; the modules of ``adapters/providers`` say which listing is
+theirs. A fact that an answer leaves out stays unknown. This module has the list of chat completions, which most
+providers share: https://platform.openai.com/docs/api-reference/models/list, with the fields that others add to it,
+``context_length`` (Moonshot), ``context_size`` (Novita), ``context_window`` (Groq) and ``max_model_len`` (vLLM).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from jumpseat.adapters.adapter import Adapter, Endpoint
+from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelInfo, ModelRequest
+
+MAX_NAME: Final = 256
+"""Names of more characters are left out."""
+
+_NOT_CHAT: Final = re.compile(
+    r"embed|whisper|moderation|dall-e|(?:^|[-/])(?:tts|realtime|audio|transcribe|image|sora|babbage|davinci)(?=[-.\d]|$)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ListRequest:
+    """One look-up: a GET, or a POST of the JSON ``body``."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: JsonObject | None = None
+
+
+@dataclass(frozen=True)
+class ModelPage:
+    """Some models, in the provider's order; ``after`` is the cursor of the next page, ``None`` on the last."""
+
+    models: list[ModelInfo]
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelDetails:
+    """A request about one model. ``read`` completes the model's facts, or returns ``None`` if it cannot chat."""
+
+    url: Callable[[Endpoint], str]
+    read: Callable[[ModelInfo, JsonObject, Endpoint], ModelInfo | None]
+
+    def request(self, adapter: Adapter, endpoint: Endpoint, model: str) -> ListRequest:
+        """Write the request for the details of ``model``."""
+        headers = merge_headers(_headers(adapter, endpoint), {"Content-Type": "application/json"})
+        return ListRequest(self.url(endpoint), headers, {"model": model})
+
+
+@dataclass(frozen=True)
+class ModelListing:
+    """One provider's list. ``url`` makes the URL of a page from the endpoint and the page's cursor."""
+
+    url: Callable[[Endpoint, str | None], str]
+    read: Callable[[JsonObject], ModelPage]
+    details: ModelDetails | None = None
+
+    def request(self, adapter: Adapter, endpoint: Endpoint, after: str | None = None) -> ListRequest:
+        """Write the request for the page at the cursor ``after``, the first without one."""
+        return ListRequest(self.url(endpoint, after), _headers(adapter, endpoint))
+
+
+def _headers(adapter: Adapter, endpoint: Endpoint) -> dict[str, str]:
+    # Whatever lets a model be called lets it be listed: keys, tokens, versions and the user's own headers.
+    request = adapter.request(endpoint, ModelRequest("", "", [], stream=False))
+    return {name: value for name, value in request.headers.items() if name.lower() != "content-type"}
+
+
+# --- the list of chat completions ---------------------------------------------------------------------------------
+
+
+def chat_models_url(endpoint: Endpoint, after: str | None) -> str:
+    """Return the URL of the list beside ``/chat/completions``. It has one page."""
+    return f"{endpoint.base_url.rstrip('/').removesuffix('/chat/completions')}/models"
+
+
+def read_chat_models(answer: JsonObject) -> ModelPage:
+    """Read the list of a server that speaks chat completions."""
+    models: list[ModelInfo] = []
+    for entry in entries(answer, "data"):
+        if (name := model_name(entry.get("id"))) and seems_to_chat(name):
+            windows = (
+                entry.get(key) for key in ("context_length", "context_size", "context_window", "max_model_len")
+            )
+            max_output = entry.get("max_output_tokens") or entry.get("max_completion_tokens")
+            models.append(
+                ModelInfo(
+                    id=name,
+                    name=model_name(entry.get("display_name")) or None,
+                    vision=as_flag(entry.get("supports_image_in")),
+                    reasoning=as_flag(entry.get("supports_reasoning")),
+                    context_window=next(filter(None, map(as_limit, windows)), None),
+                    max_output_tokens=as_limit(max_output),
+                )
+            )
+    return ModelPage(models)
+
+
+CHAT_LISTING: Final = ModelListing(chat_models_url, read_chat_models)
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+
+def entries(answer: JsonObject, key: str) -> list[JsonObject]:
+    """Return the objects in the array ``answer[key]``."""
+    return [as_object(entry) for entry in as_list(answer.get(key))]
+
+
+def model_name(value: Any) -> str:
+    """Return ``value`` if it is a name that is safe to print in a terminal, else an empty string."""
+    text = as_text(value)
+    return text if text.isprintable() and len(text) <= MAX_NAME else ""
+
+
+def seems_to_chat(name: str) -> bool:
+    """Decide by its name whether a model chats, for lists that do not say what their models do."""
+    return _NOT_CHAT.search(name) is None
+
+
+def strings(value: Any) -> tuple[str, ...] | None:
+    """Return the strings in an array, ``None`` for anything but an array."""
+    return tuple(item for item in as_list(value) if isinstance(item, str)) if isinstance(value, list) else None

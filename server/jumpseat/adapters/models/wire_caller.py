@@ -1,0 +1,67 @@
+"""Calls to models by the adapter of a provider, with nothing declared."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from jumpseat.adapters.adapter import Adapter, Endpoint, Network, PreparedCall
+from jumpseat.adapters.caller import Caller
+from jumpseat.adapters.capabilities import capabilities
+from jumpseat.agent.model import Capabilities, ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class WireCaller:
+    """Calls models by a wire alone.
+
+    ``token`` is asked before every call for the bearer token, which then goes instead of the endpoint's key and
+    token; else ``key`` for the key. With ``socket`` a request is a message on a WebSocket, as the Responses API
+    takes it.
+    """
+
+    wire: Adapter
+    endpoint: Endpoint
+    token: Callable[[], Awaitable[str]] | None = None
+    socket: bool = False
+    key: Callable[[], Awaitable[str]] | None = None
+
+    @property
+    def adapter_name(self) -> str:
+        return self.wire.name
+
+    @property
+    def wire_name(self) -> str:
+        return self.wire.name
+
+    @property
+    def signs_as(self) -> str:
+        return self.wire.signature
+
+    def capabilities(self, model: str) -> Capabilities:
+        return capabilities(self.wire, model)
+
+    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+        if self.token is None and self.key is not None:
+            return replace(self.endpoint, api_key=await self.key()), None
+        return self.endpoint, None
+
+    def for_text(self) -> Caller:
+        return self
+
+    async def begin(self, request: ModelRequest) -> PreparedCall:
+        endpoint = self.endpoint
+        if self.token is not None:
+            endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
+        elif self.key is not None:
+            endpoint = replace(endpoint, api_key=await self.key())
+        secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
+        if request.settings:
+            from jumpseat.adapters.declared.settings import written_with_settings
+
+            call = written_with_settings(self.wire, endpoint, request)
+        else:
+            call = self.wire.request(endpoint, request)
+        return PreparedCall(
+            replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
+        )
