@@ -355,7 +355,7 @@ def test_a_slash_command_is_run_and_what_it_says_is_shown(tmp_path: Path) -> Non
         nvim.lua("require('jumpseat').send('/model other')")
         nvim.until(f"winbar({CHAT}.transcript.buf):find('other', 1, true)")
         nvim.lua("require('jumpseat').send('/frobnicate')")
-        nvim.says("> ✗ there is no command '/frobnicate'; /help lists the commands")
+        nvim.says("> ✗ unknown command '/frobnicate'; /help lists the commands")
         assert nvim.text().count("## You") == 1
 
 

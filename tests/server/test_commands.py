@@ -137,9 +137,11 @@ async def test_nobody_waits_for_a_client_that_is_gone(tmp_path: Path) -> None:
             await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
             asked = await execute(one, session)
             await two.event("command.execute")
-        assert (await one.response(asked))["result"] == {"error": "the client that has this command is gone"}
+        assert (await one.response(asked))["result"] == {
+            "error": "the client that provides this command has disconnected"
+        }
         again = await execute(one, session)
-        assert (await one.response(again))["result"] == {"error": "there is no command '/deploy'"}
+        assert (await one.response(again))["result"] == {"error": "unknown command '/deploy'"}
 
 
 async def test_a_command_that_runs_ends_with_its_session(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ async def test_the_servers_own_commands_do_what_they_say(tmp_path: Path) -> None
         listed = await said("/HELP")
         assert "/deploy  Deploy the app" in listed
         assert "/model [name of a model]" in listed
-        assert await said("usage") == "No model was called yet."
+        assert await said("usage") == "No model has been called yet."
         assert "first" in await said("model")
         await server.wire.prompt(session)
         assert "1 calls" in await said("usage")
@@ -176,7 +178,7 @@ async def test_the_servers_own_commands_do_what_they_say(tmp_path: Path) -> None
         unknown = await server.wire.refused(
             "session.commands.invoke", {"sessionId": session, "name": "make coffee"}
         )
-        assert unknown["message"] == "there is no command '/make coffee'"
+        assert unknown["message"] == "unknown command '/make coffee'"
         bad: list[tuple[str, JsonObject]] = [
             ("invoke", {}),
             ("invoke", {"name": ""}),
@@ -272,7 +274,7 @@ async def test_a_queued_command_that_nobody_has_is_told_of_and_stops_nothing(tmp
         await enqueue(server.wire, session, "/coffee black")
         await enqueue(server.wire, session, "/model second")
         warned = await server.wire.event("session.warning", warningType="command")
-        assert warned["data"]["message"] == "/coffee black: there is no command '/coffee'"
+        assert warned["data"]["message"] == "/coffee black: unknown command '/coffee'"
         await server.wire.event("session.model_change", newModel="second")
         await server.wire.event("session.info", infoType="command")
         for text in ("coffee", "/", "", "/ x"):
@@ -353,7 +355,7 @@ async def test_skills_that_people_may_call_are_commands(tmp_path: Path) -> None:
         }
     ]
     assert answer == {"kind": "agent-prompt", "prompt": "/tea green", "displayPrompt": "/tea green"}
-    assert "there is no command" in hidden["message"]
+    assert "unknown command" in hidden["message"]
 
 
 async def test_a_skill_that_is_executed_is_sent_as_a_prompt(tmp_path: Path) -> None:

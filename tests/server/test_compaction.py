@@ -457,8 +457,8 @@ async def test_prompts_wait_for_a_summary_that_was_asked_for(tmp_path: Path) -> 
         gate.set()
         assert (await wire.response(asked))["result"]["success"] is True
         await wire.event("session.idle", since=since)
-    assert "being compacted already" in second["message"]
-    assert "a prompt runs" in busy["message"]
+    assert "already being compacted" in second["message"]
+    assert "while a prompt is running" in busy["message"]
     assert provider.asked[-1] == [compacted("one"), ("user", "two")]
 
 

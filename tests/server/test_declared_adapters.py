@@ -387,7 +387,7 @@ async def test_settings_that_the_next_model_does_not_have_are_taken_back_for_goo
 
     sent = [{key: one.json.get(key) for key in settings} for one in model.requests]
     assert sent == [settings, *[{"warmth": None, "temperature": 0.5}] * 2]
-    assert (warning["warningType"], "taken back: warmth." in warning["message"]) == ("portability", True)
+    assert (warning["warningType"], "dropped: warmth." in warning["message"]) == ("portability", True)
 
 
 async def test_a_client_can_draw_the_settings_of_an_adapter_that_comes_with_the_server(tmp_path: Path) -> None:

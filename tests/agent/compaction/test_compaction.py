@@ -23,7 +23,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.compaction.compaction import compact
-from jumpseat.agent.compaction.summary import LONGEST_TEXT, fitting
+from jumpseat.agent.compaction.summary import MAX_TEXT_CHARS, fit_messages
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.conversation import (
     MOST_PROMPT_CHARACTERS,
@@ -65,17 +65,17 @@ LONG: list[Message] = [says("first"), *called(1, "a" * 9000), *called(2, "b" * 9
 
 
 def test_what_fits_is_given_as_it_is() -> None:
-    assert fitting(LONG, estimate(LONG)) == LONG
+    assert fit_messages(LONG, estimate(LONG)) == LONG
 
 
 def test_the_oldest_outputs_are_cut_first() -> None:
-    short = fitting(LONG, estimate(LONG) - 1)
+    short = fit_messages(LONG, estimate(LONG) - 1)
     first, second = [one for one in short if isinstance(one, ToolMessage)]
     text = first.results[0].text
-    assert len(text) < LONGEST_TEXT + 50
+    assert len(text) < MAX_TEXT_CHARS + 50
     assert text.startswith("aaa")
     assert text.endswith("aaa")
-    assert f"[{9000 - LONGEST_TEXT} characters omitted]" in text
+    assert f"[{9000 - MAX_TEXT_CHARS} characters omitted]" in text
     assert second.results[0].text == "b" * 9000
     # The conversation itself is as it was.
     assert estimate(LONG) > estimate(short)
@@ -84,7 +84,7 @@ def test_the_oldest_outputs_are_cut_first() -> None:
 def test_pictures_that_tools_gave_go_with_long_outputs() -> None:
     seen = ToolMessage([ToolResultBlock("c1", "view", "a picture", images=[ImageBlock("AAAA", "image/png")])])
     messages: list[Message] = [says("?"), AssistantMessage([ToolUseBlock("c1", "view", "{}", {})]), seen, says("!")]
-    kept = fitting(messages, 100)
+    kept = fit_messages(messages, 100)
     assert estimate(kept) <= 100
     (results,) = [one.results for one in kept if isinstance(one, ToolMessage)]
     assert results == [ToolResultBlock("c1", "view", "a picture")]
@@ -103,26 +103,26 @@ ENDS: dict[str, list[Message]] = {
 @pytest.mark.parametrize("name", ENDS)
 def test_what_does_not_fit_goes_from_the_oldest_on_and_what_is_left_can_be_sent(name: str, room: int) -> None:
     whole = ENDS[name]
-    kept = fitting(whole, room)
+    kept = fit_messages(whole, room)
     last = len(whole) - (2 if isinstance(whole[-1], ToolMessage) else 1)
     assert [type(one) for one in kept[-(len(whole) - last) :]] == [type(one) for one in whole[last:]]
     assert isinstance(kept[0], UserMessage)
     for place, one in enumerate(kept):
         if isinstance(one, ToolMessage):
             assert isinstance(kept[place - 1], AssistantMessage)
-    assert estimate(kept) <= max(room, estimate(fitting(whole[last:], 0))) + 30
+    assert estimate(kept) <= max(room, estimate(fit_messages(whole[last:], 0))) + 30
 
 
 def test_the_summary_of_what_was_before_is_never_left_out() -> None:
     earlier = says(summary_text(["one"], "What was before. " * 300))
-    kept = fitting([earlier, *LONG], estimate([earlier]) + 10)
+    kept = fit_messages([earlier, *LONG], estimate([earlier]) + 10)
     assert kept[0] == earlier
     assert kept[-1] == LONG[-1]
 
 
 def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
     earlier = says(summary_text(["one"], "What was before. " * 3000))
-    kept = fitting([earlier, *LONG], 3000)
+    kept = fit_messages([earlier, *LONG], 3000)
     assert estimate(kept) <= 3000 + 500
     text = str(kept[0])
     assert "<user_message>\\none" in text
@@ -138,12 +138,12 @@ def test_long_prompts_and_arguments_are_cut_before_anything_is_left_out() -> Non
         ToolMessage([ToolResultBlock("c1", "create", "made")]),
         says("go on"),
     ]
-    kept = fitting(messages, 1200)
+    kept = fit_messages(messages, 1200)
     assert len(kept) == 4
     (written,) = [one.tool_uses()[0] for one in kept if isinstance(one, AssistantMessage)]
     assert written.arguments is not None
     assert written.arguments["path"] == "a.txt"
-    assert len(written.arguments["file_text"]) < LONGEST_TEXT + 50
+    assert len(written.arguments["file_text"]) < MAX_TEXT_CHARS + 50
     assert written.arguments_json.startswith('{"path":"a.txt","file_text":"xxx')
     assert len(arguments["file_text"]) == 9000
     assert estimate(kept) <= 1200
@@ -288,14 +288,14 @@ def test_a_session_says_of_the_thresholds_what_it_will() -> None:
 
 async def test_what_a_provider_counts_corrects_what_is_estimated(tasks: TaskGroup) -> None:
     compactor = Compactor(tasks)
-    assert compactor.corrected(1000) == 1000
-    compactor.learn(1000, 1500)
-    assert compactor.corrected(2000) == 3000
+    assert compactor.calibrated(1000) == 1000
+    compactor.calibrate(1000, 1500)
+    assert compactor.calibrated(2000) == 3000
     # Who does not count changes nothing, and nobody is believed everything.
-    compactor.learn(1000, 0)
-    assert compactor.corrected(2000) == 3000
-    compactor.learn(10, 1_000_000)
-    assert compactor.corrected(100) == 400
+    compactor.calibrate(1000, 0)
+    assert compactor.calibrated(2000) == 3000
+    compactor.calibrate(10, 1_000_000)
+    assert compactor.calibrated(100) == 400
 
 
 async def test_one_that_is_begun_while_another_ends_is_not_taken_for_it(tasks: TaskGroup) -> None:
@@ -375,7 +375,7 @@ async def test_how_much_it_has_to_grow_is_a_matter_of_the_model_that_is_called(t
     made = make_session(tasks, script=ScriptedModel(script), known=small)
     await made.ask("one")
     # As after a compaction while a model with a large window was called.
-    made.session.compactor.size_then = 20_000
+    made.session.compactor.last_size = 20_000
     await made.ask("word " * 27_000)
     await made.ask("two")
     assert len(made.client.payloads(events.SessionCompactionStart)) == 1

@@ -1,8 +1,8 @@
-"""Making room: what was said so far becomes a summary, which the session's own model writes.
+"""Compact a conversation: replace it by a summary that the session's own model writes.
 
-Functions over a session. The session works on while a summary is made, and waits for it only where there is no room
-left, or where its user asked for it. It ends in ``session.compaction_complete``; what the conversation is from then
-on is worked out in ``conversation.py``.
+Functions over a session. The session works on while a summary is made, and waits for it only if the context is full
+or the user requested it. A compaction ends with ``session.compaction_complete``; ``conversation.py`` derives the
+new conversation from that event.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from jumpseat_protocol import events
 log = logging.getLogger(__name__)
 
 REQUESTED_TRIGGERS: Final = ("manual", "model_switch")
-"""Those of compactions that somebody waits for: prompts wait for them too."""
+"""The triggers of compactions that a client requested. Prompts wait for these."""
 
-FEWEST_STEPS: Final = 3
-"""Prompts and answers that a conversation has to have to be compacted unasked: the first prompt is not enough."""
+MIN_MESSAGES: Final = 3
+"""The minimum number of prompts and answers for an automatic compaction: the first prompt is not enough."""
 
-GROWTH: Final = 0.1
-"""The share of what the model can be given that a conversation has to grow by to be compacted again unasked."""
+MIN_GROWTH: Final = 0.1
+"""The share of the prompt limit by which a conversation must grow before the next automatic compaction."""
 
 _TITLE: Final = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
 
@@ -52,53 +52,53 @@ UNTITLED: Final = "Conversation so far"
 # --- when -------------------------------------------------------------------------------------------------------
 
 
-async def make_room(
+async def compact_if_needed(
     session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
 ) -> bool:
-    """Begin a compaction where ``request`` fills the context, and wait for it where there is no room left.
+    """Start a compaction if ``request`` fills the context, and wait for it if the context is full.
 
     Returns:
-        Whether the conversation has become another one, so that the request is to be built anew.
+        Whether the conversation changed, so that the request has to be built again.
     """
     compactor, policy = session.compactor, session.compaction_policy
     limit = resolved.known.prompt_limit
-    used = compactor.corrected(estimate.total)
-    least = 0 if compactor.size_then is None else compactor.size_then + GROWTH * limit
+    used = compactor.calibrated(estimate.total)
+    min_size = 0 if compactor.last_size is None else compactor.last_size + MIN_GROWTH * limit
     if (
         policy.enabled
         and compactor.trigger is None
         and used >= policy.background * limit
-        and len(session.conversation) >= FEWEST_STEPS
+        and len(session.conversation) >= MIN_MESSAGES
         and session.conversation.has_answers
-        and estimate.conversation >= least
+        and estimate.conversation >= min_size
     ):
-        _begin(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.window))
+        _start(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.window))
     full = used >= policy.exhaustion * limit
     if compactor.trigger is None or not (full or compactor.trigger in REQUESTED_TRIGGERS):
         return False
     before = session.conversation.compactions
-    await compactor.over()
+    await compactor.settled()
     return session.conversation.compactions != before
 
 
-async def make_room_for(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:
-    """Compact the conversation because the provider says that ``request`` is too long.
+async def compact_after_refusal(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:
+    """Compact the conversation after the provider refused ``request`` as too long.
 
     Returns:
-        Whether the conversation is another one now.
+        Whether the conversation changed.
     """
-    if not session.compaction_policy.enabled or not _would_help(session, resolved, request):
+    if not session.compaction_policy.enabled or not _can_shrink(session, resolved, request):
         return False
     before = session.conversation.compactions
     if session.compactor.trigger is None:
         estimate = tokens.of_request(request)
-        _begin(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
-    await session.compactor.over()
+        _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
+    await session.compactor.settled()
     return session.conversation.compactions != before
 
 
-def _would_help(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:
-    """Whether there is something to sum up, or prompts that never had an answer and can be made short."""
+def _can_shrink(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:
+    """Return whether a compaction would help: there are answers to summarize, or long unanswered prompts to cut."""
     conversation = session.conversation
     if conversation.has_answers:
         return True
@@ -109,25 +109,27 @@ def _would_help(session: Session, resolved: ResolvedModel, request: ModelRequest
 async def compact(
     session: Session, trigger: str = "manual", instructions: str | None = None, limit: int | None = None
 ) -> events.SessionCompactionComplete:
-    """Compact the conversation because somebody asks for it. ``instructions`` are what they want of the summary.
+    """Compact the conversation on request, and wait for it. ``instructions`` are added to the summary prompt.
+
+    ``limit`` replaces the context window of the model, in tokens.
 
     Raises:
-        InvalidRequestError: a prompt runs, or there is nothing to compact.
-        JumpseatError: the session is closed, has used up its limits, or its model cannot be had.
+        InvalidRequestError: a prompt or another compaction is running, or there is nothing to compact.
+        JumpseatError: the session is closed, has used up its limits, or its model is not available.
     """
-    _check(session)
+    _check_can_compact(session)
     resolved = await find_model(session)
     system = await system_message(session)
-    _check(session)
+    _check_can_compact(session)
     request = build_request(session, Prompt(""), system, resolved)
-    # The user's own counts, and not one that has begun by itself.
+    # A requested compaction replaces an automatic one.
     session.compactor.cancel()
     window = limit or resolved.known.window
-    outcome = _begin(
+    outcome = _start(
         session, SummaryTask(trigger, resolved, request, tokens.of_request(request), window, instructions)
     )
     try:
-        await session.compactor.over()
+        await session.compactor.settled()
     except anyio.get_cancelled_exc_class():
         if not outcome:
             session.compactor.cancel()
@@ -135,23 +137,23 @@ async def compact(
     return outcome[0]
 
 
-def _check(session: Session) -> None:
+def _check_can_compact(session: Session) -> None:
     if session.queue.closed:
         raise SessionNotFoundError(session.id)
     if session.queue.prompting:
-        raise InvalidRequestError("a prompt runs: wait for it, or abort it, before the conversation is compacted")
+        raise InvalidRequestError("cannot compact while a prompt is running: wait for the prompt, or abort it")
     if session.compactor.trigger in REQUESTED_TRIGGERS:
-        raise InvalidRequestError("the conversation is being compacted already")
+        raise InvalidRequestError("the conversation is already being compacted")
     if not session.conversation.has_answers:
         raise InvalidRequestError("there is nothing to compact yet")
     limits.check(session)
 
 
 async def summarize_for_handoff(session: Session) -> str:
-    """A summary of the conversation as it is, for somebody else to go on with; empty where there is none.
+    """Return a summary of the conversation for another agent or person; empty if there is no conversation.
 
     Raises:
-        JumpseatError: the model gave none.
+        JumpseatError: the model gave no summary.
     """
     if not len(session.conversation):
         return ""
@@ -165,15 +167,15 @@ async def summarize_for_handoff(session: Session) -> str:
 # --- one compaction ---------------------------------------------------------------------------------------------
 
 
-def _begin(session: Session, task: SummaryTask) -> list[events.SessionCompactionComplete]:
-    """Say that a compaction begins, and have it made. Its outcome is put into the list that is returned.
+def _start(session: Session, task: SummaryTask) -> list[events.SessionCompactionComplete]:
+    """Publish the start of a compaction and start it. Its outcome is added to the returned list.
 
     Raises:
-        StoreError: its beginning cannot be written down.
+        StoreError: the start cannot be written to the log.
     """
     outcome: list[events.SessionCompactionComplete] = []
     estimate = task.estimate
-    # Nothing may come between the building of the request and this event: it marks what the summary is about.
+    # Nothing may be published between building the request and this event, which marks the end of the summary.
     session.emit(
         events.SessionCompactionStart(
             trigger=task.trigger,
@@ -196,14 +198,14 @@ def _begin(session: Session, task: SummaryTask) -> list[events.SessionCompaction
 async def _run(session: Session, task: SummaryTask, outcome: list[events.SessionCompactionComplete]) -> None:
     try:
         summary = await make_summary(session, task)
-        # A cancellation may come when the answer is there and has not been looked at.
+        # A cancellation may arrive after the answer, but before it was used.
         await anyio.lowlevel.checkpoint_if_cancelled()
         _succeed(session, task, outcome, summary)
     except JumpseatError as error:
-        log.warning("session %s: it was not compacted: %s", session.id, error)
+        log.warning("session %s: compaction failed: %s", session.id, error)
         _fail(session, task, outcome, str(error), error.status if isinstance(error, ProviderError) else None)
     except Exception:
-        log.exception("session %s: a compaction failed", session.id)
+        log.exception("session %s: compaction failed", session.id)
         _fail(session, task, outcome, "internal error")
 
 
@@ -213,7 +215,7 @@ def _succeed(
     text = session.services.secrets(summary)
     title = found.group(1).strip() if (found := _TITLE.search(text)) else UNTITLED
     conversation = session.conversation
-    # With what has come since it was begun: that stays.
+    # Including messages added since the start, which stay.
     before = tokens.of_request(replace(task.request, messages=conversation.messages()))
     after = tokens.of_request(replace(task.request, messages=conversation.after_compaction(text, task.limit)))
     number, path = session.services.keep_checkpoint(session, title, text)
@@ -237,7 +239,7 @@ def _succeed(
     )
     session.emit(payload)
     outcome.append(payload)
-    session.compactor.size_then = after.conversation
+    session.compactor.last_size = after.conversation
     session.emit(
         events.SessionUsageInfo(
             current_tokens=after.total,
@@ -258,7 +260,7 @@ def _fail(
     status: int | None = None,
 ) -> None:
     if outcome:
-        # It has ended already: cancelled, or well.
+        # The compaction has already ended: cancelled, or successfully.
         return
     payload = events.SessionCompactionComplete(
         success=False,
@@ -273,8 +275,8 @@ def _fail(
     )
     outcome.append(payload)
     if error != events.COMPACTION_CANCELLED:
-        session.compactor.size_then = task.estimate.conversation
+        session.compactor.last_size = task.estimate.conversation
     try:
         session.emit(payload)
     except StoreError as refused:
-        log.error("session %s: the end of a compaction is not in the log: %s", session.id, refused)
+        log.error("session %s: cannot write the end of a compaction to the log: %s", session.id, refused)

@@ -1,4 +1,4 @@
-"""The summary of a conversation: what the model is asked for, of how much, and whether its answer is one."""
+"""The summary of a conversation: the prompt, the messages that are sent with it, and the check of the answer."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ from jumpseat.errors import ProviderContextError, ProviderError
 from jumpseat_protocol import events
 
 TOO_LONG: Final = "context_limit_retry"
-"""The trigger of a compaction that a provider's refusal has begun."""
+"""The trigger of a compaction after the provider refused a request as too long."""
 
 AUTOMATIC_TRIGGERS: Final = ("threshold", TOO_LONG)
-"""The triggers of compactions that begin by themselves."""
+"""The triggers of compactions that start automatically."""
 
 SHARES: Final = (1.0, 0.6, 0.3)
-"""How much of what fits the model is asked to sum up, where it says that more is too long."""
+"""The shares of the available tokens that are tried in turn while the provider refuses the request as too long."""
 
 ANSWER_TOKENS: Final = 8_000
-"""Room for the summary itself, where a model's window has that."""
+"""Tokens that are reserved for the summary itself, if the prompt limit allows."""
 
-LONGEST_TEXT: Final = 1500
-"""Characters of an output, an argument or a prompt, where all of them do not fit."""
+MAX_TEXT_CHARS: Final = 1500
+"""Characters of a tool output, an argument or a prompt that is shortened."""
 
-ASKED: Final = f"""\
-{SUMMARY_REQUEST}: the summary and the user's own messages are all that is left of it then, and the work goes on \
+SUMMARY_PROMPT: Final = f"""\
+{SUMMARY_REQUEST}: afterwards, only the summary and the user's own messages are left of it, and the work continues \
 from them.
 
-Answer with the summary alone, as text. Do not call tools, and do not go on with the work now.
-Whoever reads it knows nothing else, so name files, commands, values and decisions exactly. Leave out what did not \
-matter in the end, and never write down passwords or keys. Use these sections, in this order:
+Answer with the summary alone, as text. Do not call tools, and do not continue the work now.
+The reader knows nothing else, so name files, commands, values and decisions exactly. Leave out what turned out \
+not to matter, and never include passwords or keys. Use these sections, in this order:
 
 <overview>
-What the user wants in the end, and what for.
+The user's overall goal, and its purpose.
 </overview>
 
 <history>
-What happened, in order: what was asked, what was done about it, what came of it, what the user corrected.
+The events in order: what was asked, what was done about it, the result, and the user's corrections.
 </history>
 
 <work_done>
-What is finished, with the files it is in, and what is begun and not finished.
+What is finished, with the files involved, and what was started but not finished.
 </work_done>
 
 <technical_details>
-What was found out and decided: how things work here, what did not work and why, what the user and the project \
-want kept to.
+Findings and decisions: how things work here, what did not work and why, and the rules that the user and the \
+project expect to be followed.
 </technical_details>
 
 <important_files>
-The files that matter, each with what is in it and what was changed.
+The files that matter, each with its content and the changes to it.
 </important_files>
 
 <next_steps>
-What is to be done next; for work that was interrupted, where exactly it stands.
+What has to be done next; for interrupted work, exactly where it stands.
 </next_steps>
 
 <checkpoint_title>Two to six words for this summary</checkpoint_title>"""
@@ -71,10 +71,10 @@ What is to be done next; for work that was interrupted, where exactly it stands.
 
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """A summary that is to be made: why (the trigger on the wire), of what, and by whom.
+    """A summary to make: its trigger on the wire, the model, and the request whose conversation is summarized.
 
-    ``limit`` is the model's context window, ``instructions`` are what a user wants of it, and ``used`` is what all
-    calls for it have taken so far.
+    ``limit`` is the model's context window in tokens, ``instructions`` are the user's for the summary, and ``used``
+    counts the tokens of all calls for it so far.
     """
 
     trigger: str
@@ -88,30 +88,34 @@ class SummaryTask:
     )
 
     @property
-    def unasked(self) -> bool:
-        """Whether nobody but the server wants it."""
+    def automatic(self) -> bool:
+        """Return whether the server started the compaction."""
         return self.trigger in AUTOMATIC_TRIGGERS
 
     @property
     def too_long(self) -> bool:
-        """Whether the provider has refused the request."""
+        """Return whether the provider refused the request as too long."""
         return self.trigger == TOO_LONG
 
 
 async def make_summary(session: Session, task: SummaryTask) -> str:
-    """Have the model sum up the request it would get; of one that is too long, as much of it as it can be given.
+    """Ask the model to summarize the conversation of a request, or as much of it as the model accepts.
 
     Raises:
-        JumpseatError: it gave no summary.
+        JumpseatError: the model gave no summary.
     """
-    asked = f"{ASKED}\n\nThe user wants of this summary: {task.instructions}" if task.instructions else ASKED
-    question = UserMessage([TextBlock(asked)])
-    room = _room(session, task, question)
+    text = (
+        f"{SUMMARY_PROMPT}\n\nThe user's instructions for this summary: {task.instructions}"
+        if task.instructions
+        else SUMMARY_PROMPT
+    )
+    question = UserMessage([TextBlock(text)])
+    available = _available_tokens(session, task, question)
     refused: ProviderContextError | None = None
     messages: list[Message] = []
     for share in SHARES:
-        tried, messages = messages, [*fitting(task.request.messages, round(share * room)), question]
-        if messages == tried:
+        previous, messages = messages, [*fit_messages(task.request.messages, round(share * available)), question]
+        if messages == previous:
             continue
         request = replace(
             task.request,
@@ -119,7 +123,7 @@ async def make_summary(session: Session, task: SummaryTask) -> str:
             tool_choice=None,
             response_format=None,
             hosted_tools=[],
-            unasked=task.unasked,
+            unasked=task.automatic,
         )
         try:
             return await _ask(session, task, request)
@@ -128,23 +132,23 @@ async def make_summary(session: Session, task: SummaryTask) -> str:
     raise refused or AssertionError("there is at least one share")
 
 
-def _room(session: Session, task: SummaryTask, question: Message) -> int:
-    """How much of the conversation the model can be given beside all else, in estimated tokens."""
+def _available_tokens(session: Session, task: SummaryTask, question: Message) -> int:
+    """Return the tokens available for the conversation next to the rest of the request, in estimated tokens."""
     estimate, limit = task.estimate, task.resolved.known.prompt_limit
-    # In estimated tokens, as all else here.
-    window = limit * estimate.total // max(1, session.compactor.corrected(estimate.total))
-    beside = estimate.system + estimate.tools + tokens.of_message(question) + min(ANSWER_TOKENS, limit // 4)
-    room = min(window - beside, estimate.conversation)
+    # The provider's limit, converted to estimated tokens.
+    window = limit * estimate.total // max(1, session.compactor.calibrated(estimate.total))
+    other = estimate.system + estimate.tools + tokens.of_message(question) + min(ANSWER_TOKENS, limit // 4)
+    room = min(window - other, estimate.conversation)
     if not task.too_long and room > 0:
         return room
-    # It does not fit, whatever is known of the model.
+    # The provider refused the request, or the known limit leaves no room: the limit is not reliable.
     return round(SHARES[1] * (room if room > 0 else estimate.conversation))
 
 
 async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> str:
-    """Ask for the summary; once more where the model goes on with its work instead, or does not come to an end.
+    """Ask for the summary; a second time if the model continues its work instead, or does not finish.
 
-    The first request has no choice of tools, because with one some providers do not use what they have cached.
+    The first request has no tool choice, because a tool choice makes some providers ignore their cache.
     """
     for choice in (None, ToolChoice("none")):
         limits.check(session)
@@ -158,7 +162,7 @@ async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> st
 
 
 def _is_summary(text: str, completed: Completed, *, strict: bool) -> bool:
-    """Whether an answer can stand for the conversation; what is asked for ``strict``-ly has all its sections."""
+    """Return whether an answer is a usable summary; with ``strict``, it must begin with the requested sections."""
     if not text or completed.stop_reason in ("refusal", "content_filter"):
         return False
     if completed.stop_reason == "max_tokens" and "</history>" not in text:
@@ -187,67 +191,68 @@ def _count(
     task.used.add(call)
 
 
-def fitting(messages: Sequence[Message], room: int) -> list[Message]:
-    """As much of ``messages`` as fits into ``room`` tokens; all as they are where they fit.
+def fit_messages(messages: Sequence[Message], limit: int) -> list[Message]:
+    """Shorten ``messages`` to ``limit`` tokens; returns them unchanged if they fit.
 
-    Long texts and pictures are cut first, the oldest first; then whole exchanges go, from the oldest on. The last
-    one stays, and so does the summary of what was before, which loses its middle where it does not fit by itself.
+    First, long texts are shortened and pictures removed, from the oldest message on. Then whole exchanges are
+    removed, from the oldest on. The last exchange stays, and so does the summary of an earlier compaction, which
+    loses its middle if it does not fit by itself.
     """
     kept = list(messages)
-    over = sum(map(tokens.of_message, kept)) - room
-    begin = 1 if kept and _is_compacted(kept[0]) else 0
+    excess = sum(map(tokens.of_message, kept)) - limit
+    begin = 1 if kept and _is_summary_message(kept[0]) else 0
     for place in range(begin, len(kept)):
-        if over <= 0:
+        if excess <= 0:
             return kept
-        lighter = _cut(kept[place])
-        over -= tokens.of_message(kept[place]) - tokens.of_message(lighter)
-        kept[place] = lighter
+        shorter = _shorten(kept[place])
+        excess -= tokens.of_message(kept[place]) - tokens.of_message(shorter)
+        kept[place] = shorter
     end = begin
-    while over > 0:
-        # Results go with their calls.
+    while excess > 0:
+        # Tool results are removed together with their calls.
         following = next((at for at in range(end + 1, len(kept)) if not isinstance(kept[at], ToolMessage)), None)
         if following is None:
             break
-        over -= sum(map(tokens.of_message, kept[end:following]))
+        excess -= sum(map(tokens.of_message, kept[end:following]))
         end = following
-    if over > 0 and begin:
-        most = tokens.of_message(kept[0]) - over
-        kept[0] = _cut(kept[0], max(LONGEST_TEXT, 4 * most))
-    left_out = [UserMessage([TextBlock("[What was said here is left out, because it is too long.]")])]
-    return [*kept[:begin], *(left_out if end > begin else []), *kept[end:]]
+    if excess > 0 and begin:
+        most = tokens.of_message(kept[0]) - excess
+        kept[0] = _shorten(kept[0], max(MAX_TEXT_CHARS, 4 * most))
+    placeholder = [UserMessage([TextBlock("[Earlier messages are left out here, because they are too long.]")])]
+    return [*kept[:begin], *(placeholder if end > begin else []), *kept[end:]]
 
 
-def _is_compacted(message: Message) -> bool:
+def _is_summary_message(message: Message) -> bool:
     return isinstance(message, UserMessage) and any(
         isinstance(block, TextBlock) and block.text.startswith(SUMMARISED) for block in message.blocks
     )
 
 
-def _cut(message: Message, longest: int = LONGEST_TEXT) -> Message:
-    """``message`` with its long texts cut, and without its pictures and files."""
+def _shorten(message: Message, max_chars: int = MAX_TEXT_CHARS) -> Message:
+    """Return ``message`` with long texts shortened, and without pictures and files."""
     match message:
         case ToolMessage():
             return ToolMessage(
-                [replace(one, text=shortened(one.text, longest), images=[]) for one in message.results]
+                [replace(one, text=shortened(one.text, max_chars), images=[]) for one in message.results]
             )
         case UserMessage():
-            said = [
-                replace(block, text=shortened(block.text, longest)) if isinstance(block, TextBlock) else _GONE
+            blocks = [
+                replace(block, text=shortened(block.text, max_chars)) if isinstance(block, TextBlock) else _OMITTED
                 for block in message.blocks
             ]
-            return UserMessage([*said])
+            return UserMessage([*blocks])
         case AssistantMessage():
             return AssistantMessage(
-                [_cut_call(one) if isinstance(one, ToolUseBlock) else one for one in message.blocks]
+                [_shorten_call(one) if isinstance(one, ToolUseBlock) else one for one in message.blocks]
             )
 
 
-_GONE: Final = TextBlock("[A picture or a file is left out here.]")
+_OMITTED: Final = TextBlock("[A picture or a file is left out here.]")
 
 
-def _cut_call(call: ToolUseBlock) -> ToolUseBlock:
+def _shorten_call(call: ToolUseBlock) -> ToolUseBlock:
     arguments = {
-        name: shortened(value, LONGEST_TEXT) if isinstance(value, str) else value
+        name: shortened(value, MAX_TEXT_CHARS) if isinstance(value, str) else value
         for name, value in (call.arguments or {}).items()
     }
     if call.arguments is None or arguments == call.arguments:

@@ -331,7 +331,7 @@ class Permissions:
 
     @property
     def approve_all(self) -> bool:
-        """Whether calls are allowed unless a rule denies them or requires a person to decide."""
+        """Return whether calls are allowed unless a rule denies them or requires a person to decide."""
         return self.mode == "allow-all"
 
     def set_mode(self, mode: Mode, model: str | None = None) -> None:
@@ -352,7 +352,7 @@ class Permissions:
 
     @property
     def can_judge(self) -> bool:
-        """Whether the session has a judge."""
+        """Return whether the session has a judge."""
         return self._judge is not None
 
     @property

@@ -1,4 +1,4 @@
-"""One question to the people behind the clients of a session, of which one answers."""
+"""Put one question to the people behind a session's clients, and take one answer."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ async def first_answer(
     clients: Clients,
     requests: PendingRequests[str, A],
     pending: Pending[str, A],
-    who: Callable[[], Client | None],
+    find_client: Callable[[], Client | None],
     ask: Callable[[Client], Awaitable[A]],
     *,
     has_listeners: Callable[[], bool] = lambda: False,
 ) -> A:
-    """What the client that can be asked answers, or what somebody else does before it, by the id of the event.
+    """Return the first answer to ``pending``: from the client that is asked, or from any client by the event's id.
 
-    Where nobody can be asked any more, it is waited for as long as somebody ``has_listeners``: whoever knows that
-    they do not any more has to settle the question.
+    ``find_client`` returns the client to ask next, or ``None``. If a client fails, the next one is asked. If no
+    client is left, the answer is waited for as long as ``has_listeners`` is true; whoever knows that it no longer
+    is has to settle the question.
 
     Raises:
-        ClientCallError: nobody is left, or the one that was asked failed.
+        ClientCallError: no client is left, or the client that was asked failed.
     """
     failed: list[ClientCallError] = []
     async with anyio.create_task_group() as tasks:
 
         async def ask_one_by_one() -> None:
-            while (client := who()) is not None:
+            while (client := find_client()) is not None:
                 try:
                     answer = await ask(client)
                 except ClientCallError as error:

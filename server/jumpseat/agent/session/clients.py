@@ -1,6 +1,7 @@
-"""The clients that are attached to a session: what each brought, and what they have been asked.
+"""The clients that are attached to a session: what each provides, and the open requests to them.
 
-Several may be attached at once. Where one of them must be chosen, it is the one that came last of those that can.
+Several clients may be attached at once. If a request needs one of them, the client that attached last is chosen, of
+those that can handle the request.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ AUTO_MODE_SWITCH: Final = "auto_mode_switch.requested"
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """A client's command that runs there."""
+    """A command that runs in the client that provides it."""
 
     client: Client
     name: str
 
 
 class Clients:
-    """Those of one session. ``emit`` publishes an event to all of them, ``tell`` gives one to one of them only."""
+    """The clients of one session. ``emit`` publishes an event to all clients, ``tell`` sends one to one client."""
 
     def __init__(
         self,
@@ -51,14 +52,14 @@ class Clients:
         self._tell = tell
         self._attached: dict[Client, Attachment] = {}
         self._interests: dict[str, tuple[Client, str]] = {}
-        # Called when a client has taken an interest back, or is gone.
+        # Called when a client withdraws an interest, or detaches.
         self.on_fewer_interests: list[Callable[[], None]] = []
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
         self.user_inputs = PendingRequests[str, UserInputResponse]()
         self.plans = PendingRequests[str, ExitPlanModeResponse]()
         self.auto_mode_switches = PendingRequests[str, AutoModeSwitchAnswer]()
         self.elicitations = PendingRequests[str, ElicitationResult]()
-        # Answered with what went wrong, if anything.
+        # Answered with an error message, or `None`.
         self.command_calls = PendingRequests[CommandCall, str | None]()
         self.queued_commands = PendingRequests[str, QueuedCommandResult]()
 
@@ -72,15 +73,15 @@ class Clients:
         return client in self._attached
 
     def get(self, client: Client) -> Attachment | None:
-        """What a client brought; ``None`` where it is not attached."""
+        """Return what a client provides; ``None`` if it is not attached."""
         return self._attached.get(client)
 
     def any_speaks_protocol_2(self) -> bool:
-        """Whether one speaks protocol 2."""
+        """Return whether a client of protocol 2 is attached."""
         return any(one.protocol == 2 for one in self._attached.values())
 
     def attach(self, attachment: Attachment) -> None:
-        """Let a client take part; attaching again replaces what it brought before.
+        """Attach a client; attaching again replaces what it provided before.
 
         Raises:
             InvalidRequestError: a tool has the name of another client's tool.
@@ -97,7 +98,7 @@ class Clients:
         self._tell_commands(commands)
 
     def detach(self, client: Client) -> None:
-        """Let a client leave. What it was asked stays open for whoever resumes the session."""
+        """Detach a client. Requests to it stay open for a client that resumes the session."""
         could, commands = self.can_elicit(), self.commands()
         self._attached.pop(client, None)
         self._interests = {
@@ -108,30 +109,30 @@ class Clients:
         self._tell_commands(commands)
 
     def can_elicit(self) -> bool:
-        """Whether an attached client can show a form."""
+        """Return whether an attached client can show a form."""
         return any(one.handles_elicitation for one in self._attached.values())
 
     def set_handles_permissions(self, client: Client, handles: bool) -> None:
-        """Count an attached client among those that answer permission requests, or no longer."""
+        """Set whether an attached client answers permission requests."""
         if (attachment := self._attached.get(client)) is not None:
             attachment.handles_permissions = handles
 
     def can_ask_permission(self) -> bool:
-        """Whether an attached client answers permission requests."""
+        """Return whether an attached client answers permission requests."""
         return any(one.handles_permissions for one in self._attached.values())
 
     def tools(self) -> dict[str, ClientTool]:
-        """The tools of all attached clients."""
+        """Return the tools of all attached clients by name."""
         return {name: tool for one in self._attached.values() for name, tool in one.tools.items()}
 
     def commands(self) -> dict[str, ClientCommand]:
-        """The commands of all attached clients; of two with one name, that of the client that came last."""
+        """Return the commands of all attached clients by name; the client that attached last wins."""
         return {name: command for one in self._attached.values() for name, command in one.commands.items()}
 
     def ask_command(self, name: str, args: str) -> Pending[CommandCall, str | None] | None:
-        """Have the client that brought a command run it; ``None`` where no attached one has.
+        """Ask the client that provides a command to run it; returns ``None`` if no attached client does.
 
-        Whoever asks must close the question.
+        The caller must close the request.
         """
         client = next((one.client for one in self._latest_first() if name in one.commands), None)
         if client is None:
@@ -142,13 +143,13 @@ class Clients:
         return pending
 
     def add_interest(self, client: Client, event_type: str) -> str:
-        """Note that a client answers events of a type; returns a handle to take that back with."""
+        """Register that a client answers events of a type; returns a handle for :meth:`remove_interest`."""
         handle = str(uuid.uuid4())
         self._interests[handle] = (client, event_type)
         return handle
 
     def remove_interest(self, handle: str, event_type: str | None = None) -> bool:
-        """Take it back; ``False`` where there is no such handle (any more), or it is for another type."""
+        """Remove an interest; returns ``False`` if the handle is unknown, or for another type of event."""
         if handle not in self._interests or event_type not in (None, self._interests[handle][1]):
             return False
         del self._interests[handle]
@@ -156,36 +157,39 @@ class Clients:
         return True
 
     def has_interest(self, event_type: str) -> bool:
-        """Whether a client answers events of a type."""
-        return any(wanted == event_type for _, wanted in self._interests.values())
+        """Return whether a client answers events of a type."""
+        return any(interest == event_type for _, interest in self._interests.values())
 
     async def ask_token(self, provider_name: str) -> str:
-        """Have a client give the bearer token of a provider: the one that came last of those with callbacks.
+        """Ask a client for the bearer token of a provider: the last attached one of those that provide tokens.
 
         Raises:
-            ClientCallError: there is none, or it failed.
+            ClientCallError: no client provides tokens, or the client failed.
         """
         client = next((one.client for one in self._latest_first() if one.has_tokens), None)
         if client is None:
-            raise ClientCallError("no attached client gives tokens")
+            raise ClientCallError("no attached client provides tokens")
         return await client.provider_token(self._session_id, provider_name)
 
     def set_provides_tokens(self, client: Client) -> None:
-        """Count an attached client among those that give the tokens of providers."""
+        """Register that an attached client provides tokens of providers."""
         if (attachment := self._attached.get(client)) is not None:
             attachment.has_tokens = True
 
     def user_input_client(self) -> Client | None:
-        """Who can put a question to a person: the client that came last of those that can."""
+        """Return the client that asks its user questions, if any."""
         return next((one.client for one in self._latest_first() if one.handles_user_input), None)
 
     def plan_client(self) -> Client | None:
-        """Who can put a plan to a person, likewise."""
+        """Return the client that shows plans to its user, if any."""
         return next((one.client for one in self._latest_first() if one.handles_plans), None)
 
     def auto_mode_client(self) -> Client | None:
-        """Who can ask a person whether to go on with another model, likewise; not one that answers the event."""
-        direct = {client for client, wanted in self._interests.values() if wanted == AUTO_MODE_SWITCH}
+        """Return the client that asks its user whether to switch to auto mode, if any.
+
+        Clients that answer the event are left out.
+        """
+        direct = {client for client, interest in self._interests.values() if interest == AUTO_MODE_SWITCH}
         return next(
             (
                 one.client
@@ -196,28 +200,28 @@ class Clients:
         )
 
     def can_ask_for_auto_mode(self) -> bool:
-        """Whether somebody can be asked that, or answers the event."""
+        """Return whether a client can be asked about auto mode, or answers the event."""
         return self.has_interest(AUTO_MODE_SWITCH) or self.auto_mode_client() is not None
 
     def hook_client(self) -> Client | None:
-        """Who runs hooks: the client that came last of those that have any."""
+        """Return the client that runs hooks, if any."""
         return next((one.client for one in self._latest_first() if one.has_hooks), None)
 
     def transform_client(self) -> Client | None:
-        """Who rewrites sections of the system message: the client that came last of those that said they do."""
+        """Return the client that rewrites sections of the system message, if any."""
         return next((one.client for one in self._latest_first() if one.has_transforms), None)
 
     def files(self) -> EditorFiles | None:
-        """Whose texts the file tools work on: those of the client that came last of those that lend them."""
+        """Return the editor files that file tools work on, if a client provides them."""
         return next((one.files for one in self._latest_first() if one.files is not None), None)
 
     def terminals(self) -> EditorTerminals | None:
-        """In whose terminals commands run, likewise."""
+        """Return the editor terminals that commands run in, if a client provides them."""
         return next((one.terminals for one in self._latest_first() if one.terminals is not None), None)
 
     def _tell_capabilities(self, could_elicit: bool) -> None:
         can = self.can_elicit()
-        # A client that is alone knows what it brought from the answer to its request.
+        # A single client knows its own capabilities from the response to its request.
         if can != could_elicit and (len(self._attached) > 1 or could_elicit):
             self._emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
         if not can:
@@ -225,20 +229,20 @@ class Clients:
 
     def _tell_commands(self, before: dict[str, ClientCommand]) -> None:
         now = self.commands()
-        # A client that is alone knows what it brought.
+        # A single client knows its own commands.
         if now != before and (len(self._attached) > 1 or before) and self._attached:
             infos = [events.CommandInfo(name=one.name, description=one.description) for one in now.values()]
             self._emit(events.CommandsChanged(commands=infos))
 
     def _release_commands(self, client: Client) -> None:
-        """Let nobody wait for what a client that has gone was to run."""
+        """End the command calls to a client that detached."""
         for pending in self.command_calls.open():
             if pending.question.client is client:
-                self.command_calls.answer(pending.id, "the client that has this command is gone")
+                self.command_calls.answer(pending.id, "the client that provides this command has disconnected")
         self._release_questions()
 
     def _release_questions(self) -> None:
-        """Let nobody wait for answers to events that no client answers any more."""
+        """Settle the questions whose events no attached client answers any more."""
         if not self.has_interest("command.queued"):
             self.queued_commands.close_all(QueuedCommandResult(handled=False))
         if not self.can_ask_for_auto_mode():
@@ -250,7 +254,7 @@ class Clients:
         return reversed(list(self._attached.values()))
 
     def close(self) -> None:
-        """Let nobody wait for an answer any more."""
+        """Settle all open questions that clients no longer answer when the session closes."""
         self.elicitations.close_all(ElicitationResult(action="cancel"))
         self.auto_mode_switches.close_all("no")
         self.command_calls.close_all("the session was closed")

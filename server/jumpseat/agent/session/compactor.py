@@ -1,6 +1,6 @@
-"""When a session is compacted, and that it is at most once at a time, in a task of its own.
+"""Schedule compactions of a session: when they start, and one at a time, in a task of their own.
 
-What a compaction does is not known here.
+:mod:`jumpseat.agent.compaction.compaction` does the work.
 """
 
 from __future__ import annotations
@@ -14,65 +14,70 @@ from anyio.abc import TaskGroup
 
 from jumpseat_protocol.sessions import InfiniteSessionConfig
 
-LEAST_CORRECTION: Final = 0.5
-MOST_CORRECTION: Final = 4.0
+MIN_CORRECTION: Final = 0.5
+MAX_CORRECTION: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPolicy:
-    """When a conversation is compacted by itself: thresholds are shares of what the model can be given."""
+    """When a conversation is compacted automatically. Thresholds are shares of the model's prompt limit.
+
+    From ``background`` on, a summary is made while the session works on; from ``exhaustion`` on, the session waits
+    for it.
+    """
 
     enabled: bool = True
     background: float = 0.8
     exhaustion: float = 0.95
 
     def overridden_by(self, config: InfiniteSessionConfig | None) -> CompactionPolicy:
-        """This, but for what a session says otherwise."""
+        """Return the policy with the values that a session configures."""
         if config is None:
             return self
-        said = {
+        configured = {
             "enabled": config.enabled,
             "background": config.background_compaction_threshold,
             "exhaustion": config.buffer_exhaustion_threshold,
         }
-        return replace(self, **{name: value for name, value in said.items() if value is not None})
+        return replace(self, **{name: value for name, value in configured.items() if value is not None})
 
 
 class Compactor:
-    """``trigger`` tells why one runs; ``None`` while none does.
+    """Runs the compactions of one session, and calibrates token estimates.
 
-    ``size_then`` is how large the conversation was when the last one had ended, in estimated tokens.
+    ``trigger`` is the trigger of the running compaction, as on the wire; ``None`` if none runs. ``last_size`` is
+    the size of the conversation after the last compaction, in estimated tokens.
     """
 
     def __init__(self, tasks: TaskGroup) -> None:
         self.trigger: str | None = None
-        self.size_then: int | None = None
+        self.last_size: int | None = None
         self._tasks = tasks
         self._correction = 1.0
         self._scope = anyio.CancelScope()
-        self._over = anyio.Event()
-        self._over.set()
-        self._finished = self._over
+        self._settled = anyio.Event()
+        self._settled.set()
+        self._finished = self._settled
         self._on_cancel: Callable[[], None] | None = None
 
     def start(self, trigger: str, work: Callable[[], Awaitable[None]], on_cancel: Callable[[], None]) -> None:
-        """Run ``work``, which raises nothing but cancellation; ``on_cancel`` says so where it is cancelled."""
+        """Start ``work``, which raises nothing but cancellation. ``on_cancel`` is called if it is cancelled."""
         self.trigger = trigger
         self._on_cancel = on_cancel
         self._scope = anyio.CancelScope()
-        self._over, self._finished = anyio.Event(), anyio.Event()
-        self._tasks.start_soon(self._run, work, self._scope, self._over, self._finished)
+        self._settled, self._finished = anyio.Event(), anyio.Event()
+        self._tasks.start_soon(self._run, work, self._scope, self._settled, self._finished)
 
-    async def over(self) -> None:
-        """Wait until none runs, or it was cancelled."""
-        await self._over.wait()
+    async def settled(self) -> None:
+        """Wait until no compaction runs: it has ended, or was cancelled."""
+        await self._settled.wait()
 
     async def finished(self) -> None:
-        """Wait until nothing of one is left."""
+        """Wait until the task of the last compaction has ended."""
         await self._finished.wait()
 
     def cancel(self) -> bool:
-        """Stop the one that runs; returns whether one did."""
+        """Cancel the running compaction; returns whether one was running."""
         if self.trigger is None:
             return False
         self.trigger = None
@@ -80,31 +85,31 @@ class Compactor:
         on_cancel, self._on_cancel = self._on_cancel, None
         if on_cancel is not None:
             on_cancel()
-        self._over.set()
+        self._settled.set()
         return True
 
-    def learn(self, estimated: int, counted: int) -> None:
-        """Take note of how many tokens a provider has counted in what was estimated; zero where it does not."""
+    def calibrate(self, estimated: int, counted: int) -> None:
+        """Adjust later estimates to a provider's count of the same tokens. A count of zero is ignored."""
         if estimated > 0 and counted > 0:
-            self._correction = min(max(counted / estimated, LEAST_CORRECTION), MOST_CORRECTION)
+            self._correction = min(max(counted / estimated, MIN_CORRECTION), MAX_CORRECTION)
 
-    def corrected(self, estimated: int) -> int:
-        """An estimate as the provider would probably count it."""
+    def calibrated(self, estimated: int) -> int:
+        """Return an estimate as the provider would probably count it."""
         return round(estimated * self._correction)
 
     async def _run(
         self,
         work: Callable[[], Awaitable[None]],
         scope: anyio.CancelScope,
-        over: anyio.Event,
+        settled: anyio.Event,
         finished: anyio.Event,
     ) -> None:
         try:
             with scope:
                 await work()
         finally:
-            # Another one may run by now, where this one was cancelled.
+            # After a cancellation, another compaction may run by now.
             if self._scope is scope:
                 self.trigger = self._on_cancel = None
-            over.set()
+            settled.set()
             finished.set()

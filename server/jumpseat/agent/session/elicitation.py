@@ -1,4 +1,4 @@
-"""Putting a form to the person behind a client: asked of all that can show one, the first answer counts."""
+"""Show a form to users. All clients that can show forms get it; the first answer counts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jumpseat_protocol.callbacks import ElicitationResult
 async def elicit(
     session: Session, message: str, schema: dict[str, Any], *, source: str | None = None, url: str | None = None
 ) -> ElicitationResult:
-    """Show the form and wait for the answer, as long as it takes and somebody is there who can show it.
+    """Show a form and wait for the answer, as long as a client that can show forms is attached.
 
-    ``source`` is who asks, where it is not the session itself; a ``url`` is opened in place of a form.
+    ``source`` names who asks, if not the session itself. A ``url`` is opened instead of a form.
 
     Raises:
         InvalidRequestError: no attached client can show a form.
@@ -38,7 +38,7 @@ async def elicit(
         result = await pending.answer()
     finally:
         session.clients.elicitations.close(pending)
-        # Also where nobody waits for the answer any more: clients that show the form take it away.
+        # Also after a cancellation, so that clients remove the form.
         session.emit(
             events.ElicitationCompleted(request_id=pending.id, action=result.action, content=result.content)
         )

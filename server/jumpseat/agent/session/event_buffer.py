@@ -1,7 +1,7 @@
-"""The latest events of a session in memory, for clients that poll instead of listening.
+"""The latest events of a session in memory, for clients that poll.
 
-The log has the persisted events only; the feed has all, in the order they were announced. It begins with the first
-poll of a session, so that sessions nobody polls pay nothing for it.
+The log holds persisted events only; the buffer holds all events, in the order of their announcement. It starts with
+the first poll of a session, so that sessions without polling clients have no cost.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ SIZE: Final = 1000
 
 
 class EventBuffer:
-    """``end`` is the number of the next event; events are numbered from the beginning of the feed."""
+    """A bounded buffer of events, numbered from its start. ``end`` is the number of the next event."""
 
     def __init__(self) -> None:
         self.end = 0
         self.closed = False
         self._entries: deque[tuple[int, Event]] = deque(maxlen=SIZE)
-        self._news = anyio.Event()
+        self._changed = anyio.Event()
 
     def add(self, event: Event, written: int) -> None:
-        """Take an event; ``written`` is how many persisted events the session has, this one included."""
+        """Add an event. ``written`` is the number of persisted events of the session, including this one."""
         self._entries.append((written, event))
         self.end += 1
         self._wake()
 
     def since(self, number: int, written: int, total: int) -> list[tuple[int, Event]] | None:
-        """The events from ``number`` on with their ``written``; ``None`` where not all of them are here.
+        """Return the events from ``number`` on, each with its ``written``; ``None`` if some are no longer buffered.
 
-        ``written`` is how many persisted events came before, as a check that the number is one of this feed;
-        ``total`` is how many there are now.
+        ``written`` is the number of persisted events before ``number``; it proves that the number belongs to this
+        buffer. ``total`` is the current number of persisted events.
         """
         start = self.end - len(self._entries)
         if not start <= number <= self.end:
@@ -44,21 +44,21 @@ class EventBuffer:
         before = entries[0][0] - entries[0][1].persisted if entries else total
         return entries if before == written else None
 
-    def forget(self) -> None:
-        """The history was changed: no earlier number holds any more."""
+    def invalidate(self) -> None:
+        """Drop all events and invalidate all numbers, because the history was changed."""
         self._entries.clear()
         self.end += 1
         self._wake()
 
     def close(self) -> None:
-        """Let everybody who waits go."""
+        """Wake all waiting clients for the last time."""
         self.closed = True
         self._wake()
 
     async def wait(self) -> None:
-        """Wait for the next event, or the end."""
-        await self._news.wait()
+        """Wait for the next event, or for :meth:`close`."""
+        await self._changed.wait()
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = anyio.Event()
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -1,9 +1,8 @@
-"""Hooks: what a client may say at fixed points of a session.
+"""Hooks: calls to a client at fixed points of a session, whose answers change what happens.
 
-A hook that fails, takes too long or answers nonsense has no opinion: it never stops a session, and never lets
-anything through that would not have run without it. Nonsense in one field takes nothing from the others: a denial
-whose reason cannot be read is a denial. Where no attached client has hooks, nothing is asked and nothing is
-published.
+A hook that fails, times out or answers with an invalid value has no effect: it never stops a session, and never
+allows a call that would not run without it. An invalid field does not affect the others: a denial with an invalid
+reason is still a denial. If no attached client has hooks, no hook is called and no event is published.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HOOK_TIMEOUT_S: Final = 60.0
-"""How long one hook may take, where the configuration says nothing else."""
+"""The default time limit of one hook."""
 
 EndReason: TypeAlias = Literal["complete", "error", "abort", "timeout", "user_exit"]
 
@@ -38,7 +37,7 @@ O = TypeVar("O", bound=WireModel)  # noqa: E741 - the usual letter for an output
 
 
 class Hooks:
-    """The hooks of one session. ``find_client`` gives the client that has them, if there is one."""
+    """The hooks of one session. ``find_client`` returns the client that runs them, if any."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class Hooks:
 
     @property
     def present(self) -> bool:
-        """Whether anybody would be asked."""
+        """Return whether a client runs hooks."""
         return self._find_client() is not None
 
     async def session_start(self, source: str, initial_prompt: str) -> callbacks.SessionStartOutput:
@@ -81,7 +80,7 @@ class Hooks:
     async def post_tool_use(
         self, tool_name: str, args: JsonObject, result: JsonObject
     ) -> callbacks.PostToolUseOutput:
-        """``result`` is in the form of ``ToolResultObject``."""
+        """Report a tool result, in the form of ``ToolResultObject``."""
         return await self._ask(
             callbacks.PostToolUseOutput, "postToolUse", toolName=tool_name, toolArgs=args, toolResult=result
         )
@@ -106,7 +105,7 @@ class Hooks:
         )
 
     async def agent_stop(self, transcript_path: str, *, again: bool) -> callbacks.AgentStopOutput:
-        """``again``: a hook has kept this run going before."""
+        """Ask whether the run may end. ``again`` means that a hook has already made this run continue."""
         return await self._ask(
             callbacks.AgentStopOutput,
             "agentStop",
@@ -125,11 +124,11 @@ class Hooks:
         )
 
     async def session_end(self, reason: EndReason, client: Client | None = None) -> None:
-        """``client`` is the one that leaves, where not the whole session ends. Never fails: an end is an end."""
+        """Report the end of the session, or that ``client`` leaves it. Store errors are logged, not raised."""
         try:
             await self._ask(callbacks.SessionEndOutput, "sessionEnd", client, reason=reason)
         except StoreError as error:
-            log.error("session %s: its end cannot be written down: %s", self._session_id, error)
+            log.error("session %s: cannot write the end of the session to the log: %s", self._session_id, error)
 
     async def _ask(self, output: type[O], hook_type: str, client: Client | None = None, **fields: Any) -> O:
         client = client or self._find_client()
@@ -137,31 +136,31 @@ class Hooks:
             return output()
         invocation = str(uuid.uuid4())
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
-        asked = {
+        hook_input = {
             "sessionId": self._session_id,
             "timestamp": int(time.time() * 1000),
             "cwd": str(self._settings.cwd),
             **fields,
         }
-        problem: str | None = "the hook took too long"
+        problem: str | None = "the hook timed out"
         answer: JsonObject = {}
         try:
             with anyio.move_on_after(self.timeout_s):
-                answer = await client.invoke_hook(self._session_id, hook_type, asked) or {}
+                answer = await client.invoke_hook(self._session_id, hook_type, hook_input) or {}
                 problem = None
         except ClientCallError:
             problem = "the hook failed"
         except anyio.get_cancelled_exc_class():
             with contextlib.suppress(StoreError):
-                self._end(invocation, hook_type, "the hook was not waited for")
+                self._end(invocation, hook_type, "the hook was cancelled")
             raise
-        said, unread = _read(output, answer)
-        if unread:
-            problem = f"the hook answered in a form that could not be read: {', '.join(unread)}"
+        parsed, invalid = _parse_output(output, answer)
+        if invalid:
+            problem = f"the hook answered with invalid fields: {', '.join(invalid)}"
         if problem is not None:
             log.warning("session %s: %s hook: %s", self._session_id, hook_type, problem)
         self._end(invocation, hook_type, problem)
-        return said
+        return parsed
 
     def _end(self, invocation: str, hook_type: str, problem: str | None) -> None:
         error = events.HookError(message=problem) if problem is not None else None
@@ -170,13 +169,14 @@ class Hooks:
         )
 
 
-def _read(output: type[O], answer: JsonObject) -> tuple[O, list[str]]:
-    """What an answer says, and the names of the fields that could not be read."""
+def _parse_output(output: type[O], answer: JsonObject) -> tuple[O, list[str]]:
+    """Parse the answer of a hook without its invalid fields; also returns the names of these."""
     try:
         return output.model_validate(answer), []
     except ValidationError as error:
-        unread = sorted({str(problem["loc"][0]) for problem in error.errors() if problem["loc"]})
+        invalid = sorted({str(problem["loc"][0]) for problem in error.errors() if problem["loc"]})
     try:
-        return output.model_validate({name: value for name, value in answer.items() if name not in unread}), unread
+        valid = {name: value for name, value in answer.items() if name not in invalid}
+        return output.model_validate(valid), invalid
     except ValidationError:
-        return output(), unread
+        return output(), invalid

@@ -1,57 +1,57 @@
-"""What a session may use up, and what is left of it.
+"""The credit limit of a session, and the credits that remain.
 
-Credits are counted where the Copilot API tells what a call took, from the opening of the session in this process.
-The model is told of the rest with each prompt; with nothing left it is not called any more.
+Credits are counted from the usage that the Copilot API reports, since the session was opened in this process. The
+model is told the remaining credits with each prompt. Without credits it is no longer called.
 """
 
 from __future__ import annotations
 
 from jumpseat.agent.model import NANO
-from jumpseat.agent.session.session import LIMITS, Session
+from jumpseat.agent.session.session import LIMITS_SOURCE, Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderQuotaError
 from jumpseat_protocol.events import SessionLimits
 
 
 def limits_of(settings: SessionSettings) -> SessionLimits | None:
-    """The limits as events tell them."""
+    """Return the limits in the form of events."""
     config = settings.session_limits
     return SessionLimits(max_ai_credits=config.max_ai_credits) if config else None
 
 
-def tell(session: Session) -> None:
-    """Tell the model what is left, where it has not been told just that."""
-    left = _left(session)
+def add_status(session: Session) -> None:
+    """Tell the model the remaining credits, unless it was last told the same."""
+    left = _credits_left(session)
     if left is None:
         return
     status = (
-        f"<session_limits_status>\nRemaining session limits: {_shown(left)} AI credits. Later session_limits_status"
-        " messages supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls."
-        "\n</session_limits_status>"
+        f"<session_limits_status>\nRemaining session limits: {_formatted(left)} AI credits. Later"
+        " session_limits_status messages supersede earlier ones. Be frugal; avoid optional exploration and"
+        " unnecessary tool calls.\n</session_limits_status>"
     )
-    if status != session.limits_told:
-        session.add_context(status, LIMITS)
+    if status != session.last_limits_status:
+        session.add_context(status, LIMITS_SOURCE)
 
 
 def check(session: Session) -> None:
-    """See whether the model may be called.
+    """Check that the session has credits left.
 
     Raises:
-        ProviderQuotaError: nothing is left.
+        ProviderQuotaError: the credits are used up.
     """
-    left = _left(session)
+    left = _credits_left(session)
     if left is not None and left <= 0:
         config = session.settings.session_limits
-        limit = _shown(config.max_ai_credits or 0) if config else "0"
+        limit = _formatted(config.max_ai_credits or 0) if config else "0"
         raise ProviderQuotaError(f"the session's limit of {limit} AI credits is used up")
 
 
-def _left(session: Session) -> float | None:
+def _credits_left(session: Session) -> float | None:
     config = session.settings.session_limits
     if config is None or config.max_ai_credits is None:
         return None
     return max(0.0, config.max_ai_credits - session.metrics.nano_aiu / NANO)
 
 
-def _shown(credits_left: float) -> str:
+def _formatted(credits_left: float) -> str:
     return f"{credits_left:.2f}".rstrip("0").rstrip(".")

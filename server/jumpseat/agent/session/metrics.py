@@ -1,4 +1,4 @@
-"""What a session has used and changed, counted from its events."""
+"""Usage and code changes of a session, counted from its events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jumpseat_protocol import events
 
 @dataclass(slots=True)
 class ModelUsage:
-    """Calls of one model, in tokens."""
+    """The calls of one model, and their tokens."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -20,7 +20,7 @@ class ModelUsage:
     reasoning_tokens: int = 0
 
     def add(self, call: events.AssistantUsage | events.CompactionTokensUsed) -> None:
-        """Count one call; its reasoning is not counted here."""
+        """Count one call, without its reasoning tokens."""
         self.calls += 1
         self.input_tokens += call.input_tokens
         self.output_tokens += call.output_tokens
@@ -42,8 +42,10 @@ class ModelUsage:
 
 @dataclass(slots=True)
 class Metrics:
-    """Fed with every event. Usage events are not in the log, so that usage counts from the opening of the session
-    in this process; diffs are, so that code changes count from its beginning.
+    """Counters that are updated with every event of a session.
+
+    Usage events are not in the log, so usage counts from the opening of the session in this process. Diffs are in
+    the log, so code changes count from the start of the session.
     """
 
     user_requests: int = 0
@@ -57,7 +59,7 @@ class Metrics:
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
 
     def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Take one event into account."""
+        """Update the counters with one event."""
         match payload:
             case events.AssistantUsage():
                 self._count_call(payload)
@@ -70,7 +72,7 @@ class Metrics:
         return {name: usage.wire() for name, usage in self.models.items()}
 
     def count_compaction(self, used: events.CompactionTokensUsed) -> None:
-        """Count a call for a summary, which no usage event tells of."""
+        """Count a call for a summary, which has no usage event."""
         self.api_ms += used.duration or 0
         self.nano_aiu += used.copilot_usage.total_nano_aiu if used.copilot_usage else 0
         self._of_model(used.model or "").add(used)
@@ -88,7 +90,7 @@ class Metrics:
         self.models[call.model].reasoning_tokens += call.reasoning_tokens or 0
 
     def _count_diff(self, diff: str) -> None:
-        """Count a unified diff of one file; other texts are none of ours."""
+        """Count the changes in a unified diff of one file; other texts are ignored."""
         before, _, rest = diff.partition("\n")
         after, _, hunks = rest.partition("\n")
         if not before.startswith("--- ") or not after.startswith("+++ b/"):

@@ -1,6 +1,6 @@
-"""What waits for its turn in a session: prompts and slash commands, and what became of them.
+"""The queue of a session: prompts and slash commands, and their outcomes.
 
-They run one after the other, in one task; what running one means is not decided here.
+Items run one after the other, in one task. The queue calls :class:`Callbacks` to run them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, T
 
 @dataclass(slots=True)
 class Run:
-    """What became of a prompt or a command; complete when ``done`` is set.
+    """The outcome of a prompt or a command; complete when ``done`` is set.
 
-    What was slipped into a prompt shares its end.
+    ``steered_by`` are the runs of the prompts that steered this one; they end with the same outcome.
     """
 
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -34,19 +34,19 @@ class Run:
     steered_by: list[Run] = field(default_factory=lambda: list[Run]())
 
     def end(self) -> None:
-        """Tell all who wait for it; nothing changes from here on."""
-        for one in self.steered_by:
-            one.aborted, one.error, one.answer, one.idle = self.aborted, self.error, self.answer, self.idle
-            one.done.set()
+        """Copy the outcome to the steering runs, and set ``done`` on all of them."""
+        for run in self.steered_by:
+            run.aborted, run.error, run.answer, run.idle = self.aborted, self.error, self.answer, self.idle
+            run.done.set()
         self.done.set()
 
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt on its way through the queue. ``headers`` go to the provider with this prompt's calls only.
+    """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
 
-    ``adapter_settings`` win, one by one, over those of the session. ``called`` tells that the model has been called
-    for it, ``repaired`` that it was told once what was wrong with the form of its answer.
+    ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
+    call, ``repaired`` once the model was asked to correct the format of its answer.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Prompt:
 
 @dataclass(slots=True)
 class QueuedCommand:
-    """A slash command on its way through the queue, with its slash; ``display_text`` is shown for it."""
+    """A queued slash command. ``text`` begins with the slash; ``display_text`` is shown to users."""
 
     text: str
     display_text: str
@@ -80,38 +80,41 @@ QueueItem: TypeAlias = Prompt | QueuedCommand
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What a queue calls: for a prompt, for a command (which tells whether the commands behind it are to wait for
-    something new), when what waits has changed, and at the end of a run, for the event that says so. The last is
-    told whether the run was aborted."""
+    """Functions that a queue calls.
 
-    prompt: Callable[[Prompt], Awaitable[None]]
-    command: Callable[[QueuedCommand], Awaitable[bool]]
-    changed: Callable[[], object]
-    ended: Callable[[bool], events.Event]
+    ``run_command`` returns whether the commands queued behind it have to wait until something else is queued.
+    ``on_change`` is called when the waiting items change. ``end_run`` publishes the end of a run, which was aborted
+    if its argument is true, and returns that event.
+    """
+
+    run_prompt: Callable[[Prompt], Awaitable[None]]
+    run_command: Callable[[QueuedCommand], Awaitable[bool]]
+    on_change: Callable[[], object]
+    end_run: Callable[[bool], events.Event]
 
 
 class Queue:
-    """The prompts and commands of one session. A *run* goes on until nothing waits any more."""
+    """The prompts and commands of one session. A *run* of the queue ends when no item is left to run."""
 
     def __init__(self, session_id: str, tasks: TaskGroup, callbacks: Callbacks) -> None:
         self._session_id = session_id
         self._tasks = tasks
-        self._call = callbacks
+        self._callbacks = callbacks
         self.closed = False
-        """Whether all has ended, for good."""
+        """Set by :meth:`close`: no item can be added any more."""
         self.abort_reason = "user_initiated"
-        """Why what runs was stopped last."""
+        """The reason of the last abort."""
         self._waiting: deque[QueueItem] = deque()
-        # Set where commands are to wait until something new is asked for.
-        self._commands_wait = False
+        # Commands at the head of the queue wait until another item is added.
+        self._commands_paused = False
         self._steering: list[Prompt] = []
-        # The scope of what runs; made before its task starts, so that an early abort is not lost.
+        # The scope of the running item; created before its task starts, so that an early abort is not lost.
         self._scope = anyio.CancelScope()
         self._current: QueueItem | None = None
         self._stopped = anyio.Event()
         self._stopped.set()
 
-    # --- what runs ----------------------------------------------------------------------------------------------
+    # --- the running item ---------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
@@ -119,24 +122,24 @@ class Queue:
 
     @property
     def prompting(self) -> bool:
-        """Whether a prompt runs, or is about to; a command may run where none does."""
+        """Return whether a prompt runs or is about to; false while a command runs."""
         return self.running and not isinstance(self._current, QueuedCommand)
 
     @property
     def prompt(self) -> Prompt | None:
-        """The prompt that runs."""
+        """Return the running prompt, if any."""
         return self._current if isinstance(self._current, Prompt) else None
 
     def abort(self, reason: str) -> Awaitable[None]:
-        """Stop what runs and forget what waits, at once: a prompt sent after this call is not touched.
+        """Abort the run and drop the waiting items. Items added after this call are not affected.
 
         Returns:
-            What to await for all to be quiet. When idle, nothing is stopped.
+            An awaitable that ends when the run has ended; at once if none is running.
         """
         if self.running:
             if not self._scope.cancel_called:
                 self.abort_reason = reason
-            # A run that has not begun yet has its first prompt still in the queue: it ends as any aborted one.
+            # If the run has not started yet, its first item is still in the queue and ends as aborted.
             first = [self._waiting.popleft()] if self._current is None else []
             self._drop_waiting()
             self._waiting.extend(first)
@@ -144,35 +147,35 @@ class Queue:
         return self._stopped.wait()
 
     def close(self) -> Awaitable[None]:
-        """Abort, for good."""
+        """Abort the run and accept no more items."""
         self.closed = True
         return self.abort("user_initiated")
 
-    # --- what waits ---------------------------------------------------------------------------------------------
+    # --- the waiting items --------------------------------------------------------------------------------------
 
     def add(self, item: QueueItem) -> None:
-        """Have a prompt or a command run when all that was added before it is done.
+        """Add a prompt or a command at the end of the queue.
 
         Raises:
             SessionNotFoundError: the queue is closed.
         """
-        self._admit(item)
+        self._prepare(item)
         self._waiting.append(item)
-        self._commands_wait = False
-        self._go_on()
+        self._commands_paused = False
+        self._start_if_idle()
 
     def add_next(self, prompt: Prompt) -> None:
-        """Have a prompt run before all that waits.
+        """Add a prompt at the head of the queue.
 
         Raises:
             SessionNotFoundError: the queue is closed.
         """
-        self._admit(prompt)
+        self._prepare(prompt)
         self._waiting.appendleft(prompt)
-        self._go_on()
+        self._start_if_idle()
 
     def steer(self, prompt: Prompt) -> None:
-        """Have a prompt go with the next model call of the one that runs; where none does, it is added.
+        """Add a prompt to the next model call of the running prompt. If none is running, add it to the queue.
 
         Raises:
             SessionNotFoundError: the queue is closed.
@@ -182,10 +185,10 @@ class Queue:
             return
         prompt.delivery = "steering"
         self._steering.append(prompt)
-        self._call.changed()
+        self._callbacks.on_change()
 
     def take_steering(self) -> list[Prompt]:
-        """The prompts to slip in before the next model call."""
+        """Remove and return the steering prompts for the next model call."""
         taken, self._steering = self._steering, []
         return taken
 
@@ -193,59 +196,59 @@ class Queue:
         return bool(self._steering)
 
     def waiting(self) -> tuple[list[QueueItem], list[Prompt]]:
-        """What waits for its turn, and the prompts that will be slipped into the one that runs."""
+        """Return the waiting items, and the steering prompts for the next model call."""
         return list(self._waiting), list(self._steering)
 
     def remove_latest(self) -> bool:
-        """Forget the prompt or command that was queued last; ``False`` where none waits."""
+        """Drop the item that was queued last; returns ``False`` if none is waiting."""
         source = self._waiting or self._steering
         if not source:
             return False
-        _forget([source.pop()])
-        self._call.changed()
+        _end_as_aborted([source.pop()])
+        self._callbacks.on_change()
         return True
 
     def withdraw(self, prompt: Prompt) -> Awaitable[None]:
-        """Forget a prompt that waits, or stop it where it runs; what else waits is not touched.
+        """Drop a waiting prompt, or abort it if it is running. Other items are not affected.
 
         Returns:
-            What to await for it to have ended.
+            An awaitable that ends when the prompt has ended.
         """
         if prompt in self._waiting:
             self._waiting.remove(prompt)
-            _forget([prompt])
-            self._call.changed()
+            _end_as_aborted([prompt])
+            self._callbacks.on_change()
         elif self._current is prompt and not self._scope.cancel_called:
             self.abort_reason = "user_initiated"
             self._scope.cancel()
         return prompt.run.done.wait()
 
     def clear_waiting(self) -> None:
-        """Forget all that waits; the one that runs goes on."""
+        """Drop all waiting items and steering prompts. The running item goes on."""
         if self._waiting or self._steering:
             self._drop_waiting()
-            self._call.changed()
+            self._callbacks.on_change()
 
-    def _admit(self, item: QueueItem) -> None:
+    def _prepare(self, item: QueueItem) -> None:
         if self.closed:
             raise SessionNotFoundError(self._session_id)
         if isinstance(item, Prompt):
             item.delivery = "queued" if self.running else "idle"
 
-    def _go_on(self) -> None:
+    def _start_if_idle(self) -> None:
         if not self.running:
             self._start()
-        self._call.changed()
+        self._callbacks.on_change()
 
     def _drop_waiting(self) -> None:
         waiting, self._waiting = self._waiting, deque()
-        _forget(waiting)
+        _end_as_aborted(waiting)
         self._drop_steering()
 
     def _drop_steering(self) -> None:
-        _forget(self.take_steering())
+        _end_as_aborted(self.take_steering())
 
-    # --- running it ---------------------------------------------------------------------------------------------
+    # --- running ------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         self._stopped = anyio.Event()
@@ -253,48 +256,48 @@ class Queue:
         self._tasks.start_soon(self._run)
 
     async def _run(self) -> None:
-        """Run what is queued until nothing is left, then say so. Nothing that goes wrong in one stops the next.
+        """Run the queued items until none is left, then publish the end of the run.
 
-        An abort ends the run; prompts that were sent after it are run in another one.
+        An abort ends the run; items that were added after it are run in the next one.
         """
         aborted = False
         last: QueueItem | None = None
         try:
-            while self._due():
+            while self._has_runnable_item():
                 item = last = self._current = self._waiting.popleft()
                 with self._scope:
                     if isinstance(item, Prompt):
-                        await self._call.prompt(item)
+                        await self._callbacks.run_prompt(item)
                     else:
-                        self._commands_wait = await self._call.command(item)
+                        self._commands_paused = await self._callbacks.run_command(item)
                 aborted = item.run.aborted = self._scope.cancelled_caught
                 if self._scope.cancel_called:
                     break
-                # What was to be slipped into a run that has failed gets a run of its own.
+                # Steering prompts that came too late for the prompt run next, by themselves.
                 for late in reversed(self.take_steering()):
                     late.delivery = "queued"
                     self._waiting.appendleft(late)
-                if self._due():
+                if self._has_runnable_item():
                     item.run.end()
                     self._scope = anyio.CancelScope()
         finally:
             self._current = None
             self._drop_steering()
             self._stopped.set()
-            idle = self._call.ended(aborted)
+            idle = self._callbacks.end_run(aborted)
             if last is not None:
                 last.run.idle = idle
                 last.run.end()
-        if self._due():
+        if self._has_runnable_item():
             self._start()
 
-    def _due(self) -> bool:
-        """Whether something is to be run now."""
-        return bool(self._waiting) and not (self._commands_wait and isinstance(self._waiting[0], QueuedCommand))
+    def _has_runnable_item(self) -> bool:
+        """Return whether the first waiting item may run now."""
+        return bool(self._waiting) and not (self._commands_paused and isinstance(self._waiting[0], QueuedCommand))
 
 
-def _forget(items: Iterable[QueueItem]) -> None:
-    """End the runs of what will not be run."""
+def _end_as_aborted(items: Iterable[QueueItem]) -> None:
+    """End the runs of items that were dropped."""
     for item in items:
         item.run.aborted = True
         item.run.end()

@@ -1,7 +1,7 @@
-"""One session: its settings, its events, its clients, and the prompts that wait for their turn.
+"""One session: its settings, events, clients and queued prompts.
 
-A session outlives connections. It publishes every event in one place (:meth:`Session.emit`): persisted ones are
-written to the log first and announced second. What running a prompt means is the loop's business.
+A session outlives connections. All events are published by :meth:`Session.emit`, which writes persisted events to
+the log before it announces them. Prompts are run by :mod:`jumpseat.agent.turns.loop`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
 
-LIMITS: Final = "session_limits"
-"""Where a message comes from that tells the model what it may still use up."""
+LIMITS_SOURCE: Final = "session_limits"
+"""The source of messages that tell the model the remaining credits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,8 @@ class SessionServices:
 
 
 class Session:
+    """One session, live in this process. ``started_at`` is an ISO 8601 timestamp."""
+
     def __init__(
         self,
         session_id: str,
@@ -94,7 +96,7 @@ class Session:
         self.conversation = Conversation()
         self.clients = Clients(session_id, self.emit, self._tell)
         self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, services.hook_timeout_s)
-        # What the `sessionStart` hook is told before the first prompt; `None` once it has fired.
+        # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"
         self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
         folder = event_log.path.parent
@@ -123,29 +125,29 @@ class Session:
             session_id,
             services.tasks,
             Callbacks(
-                prompt=lambda prompt: services.run_prompt(self, prompt),
-                command=lambda command: services.run_command(self, command),
-                changed=lambda: self.emit(events.PendingMessagesModified()),
-                ended=self._idle,
+                run_prompt=lambda prompt: services.run_prompt(self, prompt),
+                run_command=lambda command: services.run_command(self, command),
+                on_change=lambda: self.emit(events.PendingMessagesModified()),
+                end_run=self._end_run,
             ),
         )
-        # The provider of the last call, and what it could not be given as it was; the client has been told.
+        # The provider of the last call, and the content it could not be sent unchanged; the client has been warned.
         self.portability: tuple[str, Portability] = ("", Portability())
-        # The tools that its provider does not have; the client has been told.
+        # The hosted tools that the provider does not have; the client has been warned.
         self.hosted_tools_missing: list[str] = []
-        # What it was last asked for that it is known not to do; the client has been told.
+        # The last warning about a capability that the model is known to lack.
         self.capability = ""
-        # Why the custom agent cannot have its model; the client has been told.
+        # Why the model of the custom agent is not available; the client has been warned.
         self.agent_model_missing = ""
         self._event_buffer: EventBuffer | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
-        # The tools and groups that prompts have mentioned so far.
+        # The tools and groups of tools that prompts have mentioned.
         self.mentions: set[str] = set()
-        # The tools that were called, or found by a search.
+        # The tools that were called, or activated by a tool search.
         self.tools_in_use: set[str] = set()
-        # What the model was told last of the limits.
-        self.limits_told: str | None = None
+        # The last message to the model about remaining credits.
+        self.last_limits_status: str | None = None
         self.last_event_id: str | None = None
         self._log = event_log
         self._changed = False
@@ -153,12 +155,12 @@ class Session:
     # --- events -------------------------------------------------------------------------------------------------
 
     def emit(self, payload: events.EventPayload, *, ephemeral: bool = False) -> events.Event:
-        """Publish an event: number it, write it down if it is persisted, then tell every attached client.
+        """Publish an event: number it, write it to the log if it is persisted, then announce it to all clients.
 
-        ``ephemeral`` keeps out of the log what is persisted otherwise.
+        ``ephemeral`` keeps an event out of the log that would be persisted otherwise.
 
         Raises:
-            StoreError: a persisted event could not be written; nobody was told of it.
+            StoreError: a persisted event could not be written, and was not announced.
         """
         payload = self.services.secrets.mask(payload) if self.services.secrets else payload
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
@@ -177,27 +179,27 @@ class Session:
         return event
 
     def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Take a persisted event into account; live ones come from :meth:`emit`, old ones from the log."""
+        """Update the state of the session with a persisted event, from :meth:`emit` or from the log."""
         self.metrics.apply(payload)
         self._advance(event_id, payload)
 
     def rewind(self, history: Iterable[tuple[str | None, events.EventPayload | events.UnknownPayload]]) -> None:
-        """Go back to where the log was cut to ``history``. Settings, metrics and what is written elsewhere stay."""
-        self.compactor.size_then = None
+        """Rebuild the conversation from ``history`` after the log was truncated. Settings and metrics stay."""
+        self.compactor.last_size = None
         self.conversation = Conversation()
         self.event_count = 0
         self.last_event_id = None
-        self.limits_told = None
+        self.last_limits_status = None
         self.mentions.clear()
         self.tools_in_use.clear()
         for event_id, payload in history:
             self._advance(event_id, payload)
         if self._event_buffer is not None:
-            self._event_buffer.forget()
+            self._event_buffer.invalidate()
 
     @property
     def event_buffer(self) -> EventBuffer:
-        """The latest events, for clients that poll; they are kept from the first look on."""
+        """Return the buffer of events for clients that poll; it starts with the first access."""
         if self._event_buffer is None:
             self._event_buffer = EventBuffer()
         return self._event_buffer
@@ -209,11 +211,11 @@ class Session:
             self.first_prompt = payload.content
         if isinstance(payload, events.UserMessage) and payload.source is None:
             self.latest_prompts.append(payload.content)
-        if isinstance(payload, events.UserMessage) and payload.source == LIMITS:
-            self.limits_told = payload.content
+        if isinstance(payload, events.UserMessage) and payload.source == LIMITS_SOURCE:
+            self.last_limits_status = payload.content
         if isinstance(payload, events.SessionCompactionComplete) and payload.success:
-            # It is not in the summary.
-            self.limits_told = None
+            # The summary does not contain the message.
+            self.last_limits_status = None
         if isinstance(payload, events.UserMessage) and payload.source is None:
             self.mentions.update(mentions(payload.content))
         if isinstance(payload, events.ToolExecutionStart):
@@ -233,25 +235,25 @@ class Session:
         self.services.on_change(self)
 
     async def drained(self) -> None:
-        """Wait for the attached clients to keep up."""
+        """Wait until the attached clients have caught up with the events sent to them."""
         for client in self.clients:
             await client.drained()
 
     @property
     def transcript_path(self) -> str:
-        """The file of the session's log."""
+        """Return the path of the session's log."""
         return str(self._log.path)
 
     def use_model(
         self, model: str, source: str | None, *, reasoning_effort: str | None = None, cause: str | None = None
     ) -> None:
-        """Call another model from the next call on; the log says so, for who resumes the session.
+        """Switch to another model from the next call on. The log records it for resumed sessions.
 
-        Settings of the adapter that the new one does not take are taken back, and the client is told.
+        Adapter settings that the new model does not accept are dropped, with a warning.
         """
         settings = self.settings
         previous, settings.model = settings.model, model
-        self.compactor.size_then = None
+        self.compactor.last_size = None
         settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
         self.emit(
             events.SessionModelChange(
@@ -265,20 +267,20 @@ class Session:
         self.drop_unsupported_settings()
 
     def drop_unsupported_settings(self) -> None:
-        """Settings of the adapter that the model does not take are gone from now on, and the client is told."""
+        """Drop the adapter settings that the model does not accept, and warn the client."""
         settings = self.settings
         if settings.adapter_settings and (unfit := self.services.models.unfit_settings(settings)):
             kept = {key: value for key, value in settings.adapter_settings.items() if key not in unfit}
             settings.adapter_settings = kept
-            gone = ", ".join(unfit)
-            text = f"{settings.model} cannot be given these adapterSettings, which are taken back: {gone}."
+            dropped = ", ".join(unfit)
+            text = f"{settings.model} does not accept these adapterSettings, which are dropped: {dropped}."
             self.emit(events.SessionWarning(warning_type="portability", message=text))
             self.services.keep_options(self)
 
     def agent_changed(self, before: str | None) -> None:
-        """Say that the session works as another agent than ``before``, where it does.
+        """Publish that the custom agent differs from ``before``, if it does.
 
-        One that is gone from its settings is no longer worked as.
+        An agent that is no longer in the settings is deselected.
         """
         agent = self.settings.custom_agent
         self.settings.agent = None if agent is None else agent.name
@@ -298,26 +300,27 @@ class Session:
     # --- clients ------------------------------------------------------------------------------------------------
 
     def attach(self, attachment: Attachment) -> None:
-        """Let a client take part; attaching again replaces what it brought before.
+        """Attach a client; attaching again replaces what it provided before.
 
         Raises:
-            InvalidRequestError: a tool has the name of another client's tool, or of a built-in one without saying
-                that it replaces it.
+            InvalidRequestError: a tool has the name of another client's tool, or the name of a built-in tool
+            without
+                declaring that it replaces it.
         """
         self.tools.check(attachment.tools)
         self.clients.attach(attachment)
 
     async def detach(self, attachment: Attachment) -> None:
-        """Let a client leave that has said so; its hook is told while it is still there to be asked."""
+        """Detach a client that asked to leave, after its ``sessionEnd`` hook was called."""
         if attachment.has_hooks and not attachment.leaving:
             attachment.leaving = True
             await self.hooks.session_end("complete", attachment.client)
-        # It may have come back in the meantime.
+        # The client may have attached again in the meantime.
         if self.clients.get(attachment.client) is attachment:
             self.clients.detach(attachment.client)
 
     def tool_question(self, request_id: str, call: ToolUseBlock) -> events.ExternalToolRequested:
-        """What clients are asked when one of their tools is called."""
+        """Build the event that asks clients to run one of their tools."""
         return events.ExternalToolRequested(
             request_id=request_id,
             session_id=self.id,
@@ -328,11 +331,11 @@ class Session:
         )
 
     def waits_for_absent_client(self) -> bool:
-        """Whether a run waits for a client that is gone."""
+        """Return whether a run waits for an answer although no client is attached."""
         return not len(self.clients) and bool(self.open_questions())
 
     def open_questions(self) -> list[events.ExternalToolRequested | events.PermissionRequested]:
-        """What clients were asked to run and to permit, and nobody has answered yet."""
+        """Return the tool calls and permission requests that no client has answered yet."""
         calls = [self.tool_question(one.id, one.question) for one in self.clients.external_calls.open()]
         return [
             *calls,
@@ -340,13 +343,13 @@ class Session:
         ]
 
     def _may_run_unasked(self) -> bool:
-        """Whether the operator allows what no attached client can be asked about."""
+        """Return whether the operator allows calls that no attached client can be asked about."""
         return self.services.allow_unasked or (
             self.services.allow_old_clients and self.clients.any_speaks_protocol_2()
         )
 
     def add_context(self, text: str, source: str = "hook") -> None:
-        """Tell the model something that is not from the user; it comes in as a message of its own."""
+        """Add a message for the model that is not from the user. ``source`` names where it comes from."""
         self.emit(
             events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source=source)
         )
@@ -355,17 +358,17 @@ class Session:
 
     @property
     def compaction_policy(self) -> CompactionPolicy:
-        """When the conversation is compacted by itself."""
+        """Return when the conversation is compacted automatically."""
         return self.services.compaction.overridden_by(self.settings.infinite_sessions)
 
     @property
     def agent_mode(self) -> events.AgentMode:
-        """How the prompt that runs is to be worked on: as it says itself, else as the session does."""
+        """Return the mode of the running prompt, or else that of the session."""
         prompt = self.queue.prompt
         return (prompt.agent_mode if prompt is not None else None) or self.settings.mode
 
     def change_mode(self, mode: events.SessionMode) -> None:
-        """Work on in another mode, the prompt that runs included."""
+        """Set the mode of the session and of the running prompt."""
         if self.queue.prompt is not None:
             self.queue.prompt.agent_mode = mode
         previous, self.settings.mode = self.settings.mode, mode
@@ -373,7 +376,7 @@ class Session:
             self.emit(events.SessionModeChanged(new_mode=mode, previous_mode=previous))
 
     def send(self, prompt: Prompt, mode: Literal["enqueue", "immediate"] = "enqueue") -> None:
-        """Queue a prompt and return at once. ``immediate`` slips it into the prompt that runs now.
+        """Queue a prompt and return at once. ``immediate`` steers the running prompt with it.
 
         Raises:
             SessionNotFoundError: the session is closed.
@@ -384,31 +387,31 @@ class Session:
             self.queue.add(prompt)
 
     def abort(self, reason: str) -> Awaitable[None]:
-        """Stop what runs, a compaction too, and forget what waits: a prompt sent after this call is not touched.
+        """Abort the run and any compaction, and drop the queue. Prompts sent after this call are not affected.
 
         Returns:
-            What to await for all to be quiet.
+            An awaitable that ends when nothing runs any more.
         """
         stopped = self.queue.abort(reason)
-        # Behind what may wait for it, which is not to go on now.
+        # After the queue: a prompt that waits for the compaction must not continue.
         self.compactor.cancel()
         return stopped
 
     def flush(self) -> None:
-        """Have the log brought to the disk."""
+        """Schedule an ``fsync`` of the log."""
         self._log.sync_soon()
 
     async def close(self, grace_s: float | None = None) -> None:
-        """End the session's work; its log stays. Nothing can be sent to it any more.
+        """End all work of the session; its log stays. No prompt can be sent to it afterwards.
 
-        ``grace_s`` is how long commands may take to end by themselves, where it is not to be the usual time.
+        ``grace_s`` is the time in seconds that running commands have to end by themselves; ``None`` is the default.
         """
         stopped = self.queue.close()
         self.compactor.cancel()
-        # Before the run has ended, because it may wait for just these commands.
+        # Before the run has ended, because it may wait for these commands.
         await self.tools.close(grace_s)
         await stopped
-        # A run may have begun one just when it was stopped.
+        # The run may have started a compaction just before it was stopped.
         self.compactor.cancel()
         await self.compactor.finished()
         self.permissions.questions.pending.close_all(CANCELLED)
@@ -417,8 +420,8 @@ class Session:
         if self._event_buffer is not None:
             self._event_buffer.close()
 
-    def _idle(self, aborted: bool) -> events.Event:
-        """The end of a run: `session.idle` is its last word."""
+    def _end_run(self, aborted: bool) -> events.Event:
+        """Publish the end of a run; ``session.idle`` is its last event."""
         if self._changed:
             self._report_change()
         flag = True if aborted else None
@@ -437,14 +440,14 @@ class Session:
         return event
 
     def record_abort(self) -> None:
-        """Write down that the user stopped the run. Called by the loop on its way out."""
+        """Publish that the user aborted the run. Called when a run is cancelled."""
         self.emit(events.Abort(reason=self.queue.abort_reason))
         self.emit(events.PendingMessagesModified())
 
     def fail(self, payload: events.SessionError) -> events.Event:
-        """Publish a final error; one that cannot be written down is announced all the same."""
+        """Publish the error that ends a prompt. If it cannot be written to the log, it is announced anyway."""
         try:
             return self.emit(payload)
         except StoreError as error:
-            log.error("session %s: its error is not in the log: %s", self.id, error)
+            log.error("session %s: cannot write an error to the log: %s", self.id, error)
             return self._announce_ephemeral(payload)

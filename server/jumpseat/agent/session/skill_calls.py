@@ -1,4 +1,4 @@
-"""Calling a skill: by a person with a slash command, or by a model."""
+"""Invoke skills: by a user's slash command, or by the model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jumpseat_protocol.events import SkillInvoked
 
 
 def user_invocable_skills(session: Session) -> list[Skill]:
-    """The skills of a session that people may call by a slash command."""
+    """Return the enabled skills that users may invoke by slash command."""
     skills = session.services.skills(session)
     return [one for one in skills.all() if one.user_invocable and skills.is_enabled(one.name)]
 
 
 def invoked_skill(session: Session, prompt: str) -> Skill | None:
-    """The skill whose slash command a prompt begins with."""
-    # Few prompts do, and the skills may have to be looked for.
+    """Return the skill whose slash command a prompt begins with, if any."""
+    # Checked first, because listing the skills may read files.
     if not prompt.lstrip().startswith("/"):
         return None
     name = prompt.split(maxsplit=1)[0][1:].casefold()
@@ -27,10 +27,10 @@ def invoked_skill(session: Session, prompt: str) -> Skill | None:
 def load_skill(
     session: Session, skill: Skill, trigger: Literal["user-invoked", "agent-invoked"]
 ) -> tuple[str, str]:
-    """Read a skill, and tell clients of it; returns where what it says comes from, and that as the model gets it.
+    """Read a skill and publish that it was invoked; returns the source and the text of the message for the model.
 
     Raises:
-        StoreError: it cannot be read, or the log cannot be written.
+        StoreError: the skill cannot be read, or the log cannot be written.
     """
     body = session.services.skills(session).body(skill)
     session.emit(
@@ -50,7 +50,7 @@ def load_skill(
 
 
 def skill_context(skill: Skill, body: str) -> str:
-    """What a skill says, as a model gets it."""
+    """Return the text of a skill in the form that models get."""
     return (
         f'<skill-context name="{skill.name}">\nBase directory for this skill: {skill.folder}\n\n{body}\n\n'
         "</skill-context>"

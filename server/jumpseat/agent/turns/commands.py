@@ -1,7 +1,7 @@
-"""Slash commands of a session: the few the server has itself, those that clients bring, and skills.
+"""Slash commands of a session: built-in commands, commands of clients, and skills.
 
-Of commands with one name a client's counts first, then the server's. These two are never read from prompts: who
-offers them to users calls the methods for them. A skill's is a prompt, whoever sends it.
+If names clash, a client's command comes first, then the built-in one. Neither is recognized in prompts: clients
+that offer them call the methods for commands. The slash command of a skill is recognized in any prompt.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """``run`` gets the text behind the name and returns what to show. ``hint`` tells what that text may be,
-    ``while_prompting`` whether it can be called while a prompt runs.
+    """A built-in command. ``run`` takes the text after the name and returns the text to show.
+
+    ``hint`` describes the text after the name; ``while_prompting`` allows the command while a prompt runs.
     """
 
     description: str
@@ -38,29 +39,29 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class AgentPrompt:
-    """A command that is done by sending its ``text`` as a prompt."""
+    """The result of a command that is carried out by sending ``text`` as a prompt."""
 
     text: str
 
 
 async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | None:
-    """Run a command; returns what there is to show, ``None`` where that is the client's business.
+    """Run a command, given without its slash; returns the text to show, or ``None`` after a client's command.
 
     Raises:
-        InvalidRequestError: there is no such command, or it failed.
+        InvalidRequestError: the command is unknown, or failed.
     """
-    brought = session.clients.commands()
-    own = next((one for one in brought if one.casefold() == name.casefold()), None)
-    if own is None:
+    of_clients = session.clients.commands()
+    client_command = next((one for one in of_clients if one.casefold() == name.casefold()), None)
+    if client_command is None:
         builtin = BUILTINS.get(name.casefold())
         if builtin is not None:
             return await builtin.run(session, args)
         if (skill := invoked_skill(session, f"/{name}")) is not None:
             return AgentPrompt(f"/{skill.name} {args}".rstrip())
-        raise InvalidRequestError(f"there is no command {f'/{name}'!r}")
-    pending = session.clients.ask_command(own, args)
+        raise InvalidRequestError(f"unknown command {f'/{name}'!r}")
+    pending = session.clients.ask_command(client_command, args)
     if pending is None:
-        raise InvalidRequestError(f"the client that has {f'/{name}'!r} is gone")
+        raise InvalidRequestError(f"the client that provides {f'/{name}'!r} has disconnected")
     try:
         error = await pending.answer()
     finally:
@@ -71,14 +72,15 @@ async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | 
 
 
 async def run_queued(session: Session, command: QueuedCommand) -> bool:
-    """Run a command whose turn has come; returns whether the commands behind it are to wait for a new request.
+    """Run a queued command; returns whether the commands behind it have to wait until something else is queued.
 
-    A client that has shown interest in such commands is asked. Raises nothing but cancellation.
+    If a client registered an interest in ``command.queued``, it runs the command. Errors become warnings; nothing
+    but cancellation is raised.
     """
     try:
         session.emit(events.PendingMessagesModified())
         if session.clients.has_interest("command.queued"):
-            return await _offer(session, command)
+            return await _offer_to_client(session, command)
         shown = await invoke(session, *split(command.text))
         if isinstance(shown, AgentPrompt):
             session.queue.add_next(Prompt(shown.text))
@@ -96,24 +98,24 @@ async def run_queued(session: Session, command: QueuedCommand) -> bool:
 
 
 def split(text: str) -> tuple[str, str]:
-    """A command line as name and the rest.
+    """Split a command line into the name without its slash, and the rest.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: the line does not begin with a slash and a name.
     """
     name, _, args = text.strip().partition(" ")
     if not name.startswith("/") or len(name) < 2:
-        raise InvalidRequestError(f"{text[:100]!r} is no command: expected a slash and a name")
+        raise InvalidRequestError(f"invalid command {text[:100]!r}: expected a slash and a name")
     return name[1:], args.strip()
 
 
 def available(
     session: Session, *, builtins: bool = True, clients: bool = True, skills: bool = True
 ) -> list[SlashCommandInfo]:
-    """The commands there are, by name."""
-    brought = session.clients.commands()
-    found = [_info(name, one.description or "", "client") for name, one in brought.items()] if clients else []
-    hidden = {name.casefold() for name in brought}
+    """Return the available commands, sorted by name."""
+    of_clients = session.clients.commands()
+    found = [_info(name, one.description or "", "client") for name, one in of_clients.items()] if clients else []
+    hidden = {name.casefold() for name in of_clients}
     if builtins:
         found += [
             _info(name, one.description, "builtin", one.hint, while_prompting=one.while_prompting)
@@ -139,7 +141,7 @@ def _info(
     )
 
 
-async def _offer(session: Session, command: QueuedCommand) -> bool:
+async def _offer_to_client(session: Session, command: QueuedCommand) -> bool:
     pending = session.clients.queued_commands.ask(command.text)
     try:
         session.emit(events.CommandQueued(request_id=pending.id, command=command.text))
@@ -154,7 +156,7 @@ def _warn(session: Session, message: str) -> None:
     try:
         session.emit(events.SessionWarning(warning_type="command", message=message))
     except JumpseatError as error:
-        log.error("session %s: a warning is not in the log: %s", session.id, error)
+        log.error("session %s: cannot write a warning to the log: %s", session.id, error)
 
 
 async def _help(session: Session, _args: str) -> str:
@@ -187,17 +189,17 @@ async def _usage(session: Session, _args: str) -> str:
         f"{name}: {used.calls} calls, {used.input_tokens} tokens in, {used.output_tokens} out"
         for name, used in models.items()
     ]
-    return "\n".join(lines) or "No model was called yet."
+    return "\n".join(lines) or "No model has been called yet."
 
 
 BUILTINS: Final = {
     "compact": Builtin(
-        "Sum up the conversation to free up context",
+        "Summarize the conversation to free up context",
         _compact,
-        "what the summary is to keep",
+        "what the summary should keep",
         while_prompting=False,
     ),
     "help": Builtin("List the commands", _help),
-    "model": Builtin("Tell the model, or use another one", _model, "name of a model"),
-    "usage": Builtin("Tell what this session has used since it was opened", _usage),
+    "model": Builtin("Show or change the model", _model, "name of a model"),
+    "usage": Builtin("Show the usage of this session since it was opened", _usage),
 }

@@ -1,8 +1,8 @@
-"""Running one prompt: model call, tool calls, model call, until the model has nothing more to ask for.
+"""Run one prompt: model call, tool calls, model call, until the model calls no more tools.
 
-Functions over a session; all they do shows in its events. A prompt ends in one of three ways: the model is done
-(or a tool call was rejected), a model call failed for good (``session.error``), or the run was cancelled
-(``abort``). The session says ``session.idle`` after each.
+Functions over a session, whose effects are all events. A prompt ends in one of three ways: the model is done or a
+tool call was rejected, a model call failed for good (``session.error``), or the run was cancelled (``abort``).
+``session.idle`` follows at the end of the queue's run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.compaction.compaction import make_room, make_room_for
+from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.portability import check_capability, check_portability
@@ -39,41 +39,41 @@ log = logging.getLogger(__name__)
 
 
 async def run_prompt(session: Session, prompt: Prompt) -> None:
-    """Run ``prompt`` to its end. Raises nothing but cancellation; what goes wrong becomes ``session.error``."""
+    """Run ``prompt`` to its end. Errors become ``session.error``; nothing but cancellation is raised."""
     open_turn: str | None = None
     try:
         session.emit(events.PendingMessagesModified())
-        await _say(session, prompt, turn_id=None)
+        await _add_user_message(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
         stopped_before = False
         turn = 0
         while True:
-            # A model that answers at once and tools that fail at once would leave no moment for anybody else.
+            # Where the model and the tools never block, other tasks still have to run, an abort above all.
             await anyio.lowlevel.checkpoint()
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
                 for steering in session.queue.take_steering():
-                    await _say(session, steering, turn_id=turn_id)
-                    _join(prompt, steering)
+                    await _add_user_message(session, steering, turn_id=turn_id)
+                    _merge_steering(prompt, steering)
             if agent is not (agent := session.settings.custom_agent):
-                # Another one was selected while the prompt runs: from here on it is that one's.
+                # Another agent was selected while the prompt runs.
                 system = await system_message(session)
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
             if outcome == "done" and not session.queue.has_steering():
-                said = await session.hooks.agent_stop(session.transcript_path, again=stopped_before)
-                if said.decision == "block":
+                answer = await session.hooks.agent_stop(session.transcript_path, again=stopped_before)
+                if answer.decision == "block":
                     stopped_before = True
-                    session.add_context(said.reason or "Go on.")
+                    session.add_context(answer.reason or "Go on.")
                 elif not session.queue.has_steering():
                     return
-            elif outcome == "refused" and not session.queue.has_steering():
+            elif outcome == "rejected" and not session.queue.has_steering():
                 return
             turn += 1
-            # Where model and tools answer at once, nobody else would ever run, not even who wants to abort this.
+            # As above.
             await anyio.lowlevel.checkpoint()
     except anyio.get_cancelled_exc_class():
         try:
@@ -81,14 +81,14 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             if open_turn is not None:
                 session.emit(events.TurnEnd(turn_id=open_turn))
         except StoreError as error:
-            log.error("session %s: its abort is not in the log: %s", session.id, error)
+            log.error("session %s: cannot write an abort to the log: %s", session.id, error)
         raise
     except Exception as exc:
-        _fail(session, prompt, open_turn, exc)
+        _report_failure(session, prompt, open_turn, exc)
 
 
-def _join(prompt: Prompt, steering: Prompt) -> None:
-    """Let ``prompt`` go on as the one that was slipped in wants it, and end for both."""
+def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
+    """Merge a steering prompt into the running one: its options apply from now on, and both end together."""
     prompt.headers = {**prompt.headers, **steering.headers}
     if steering.response_format is not None:
         prompt.response_format, prompt.repaired = steering.response_format, False
@@ -99,8 +99,8 @@ def _join(prompt: Prompt, steering: Prompt) -> None:
     prompt.run.steered_by.append(steering.run)
 
 
-async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
-    """Put a prompt into the conversation, as the hooks would have it."""
+async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | None) -> None:
+    """Add a prompt to the conversation, with the changes and the context of hooks."""
     await session.tools.look(prompt.text)
     attachments = await complete_attachments(prompt.attachments, session.settings.cwd)
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
@@ -133,11 +133,11 @@ async def _say(session: Session, prompt: Prompt, turn_id: str | None) -> None:
         )
     )
     _add_invoked_skill(session, prompt.text)
-    limits.tell(session)
+    limits.add_status(session)
 
 
 def _add_invoked_skill(session: Session, prompt: str) -> None:
-    """Tell the model what the skill says whose slash command a prompt begins with."""
+    """Add the text of the skill whose slash command a prompt begins with, if any."""
     skill = invoked_skill(session, prompt)
     if skill is None:
         return
@@ -150,28 +150,35 @@ def _add_invoked_skill(session: Session, prompt: str) -> None:
         session.add_context(context, source)
 
 
-TurnOutcome: TypeAlias = Literal["again", "done", "refused"]
-"""After a turn: the model is to be called again, has nothing more to ask for, or was refused a call."""
+TurnOutcome: TypeAlias = Literal["again", "done", "rejected"]
+"""The result of a turn: call the model again, the model is done, or a tool call was rejected."""
 
 
 async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
-    """One model call and the tool calls of its answer."""
-    resolved, request, estimate, answer = await _answered(session, prompt, system, turn_id)
+    """Run one turn: one model call, and the tool calls of the answer."""
+    resolved, request, estimate, answer = await _call_model(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
         if answer.completed.stop_reason == "pause_turn":
             return "again"
-        return "done" if _fits(session, prompt, request, answer.completed) else "again"
-    return "refused" if await session.tools.run(calls, turn_id) else "again"
+        return "done" if _check_response_format(session, prompt, request, answer.completed) else "again"
+    return "rejected" if await session.tools.run(calls, turn_id) else "again"
 
 
-async def _answered(
+async def _call_model(
     session: Session, prompt: Prompt, system: str, turn_id: str
 ) -> tuple[ResolvedModel, ModelRequest, tokens.TokenEstimate, Answer]:
-    """The answer of the model, which may become another one on the way, and the request that it was given."""
-    too_long = False
+    """Call the model until it answers; compactions and a switch to auto mode may change the request and the model.
+
+    Returns:
+        The model that answered, its request, the estimated tokens of the request, and the answer.
+
+    Raises:
+        JumpseatError: the call failed for good.
+    """
+    shortened = False
     while True:
         limits.check(session)
         try:
@@ -180,44 +187,44 @@ async def _answered(
         except JumpseatError as error:
             await report_error(session, error, recoverable=False)
             raise
-        # An abort may have come just when the model was found.
+        # An abort may have arrived while the model was resolved.
         await anyio.lowlevel.checkpoint_if_cancelled()
         request = build_request(session, prompt, system, resolved)
         if turn_id != "0" and session.conversation.ends_in_summary:
             request = replace(request, unasked=True)
         estimate = tokens.of_request(request)
-        if await make_room(session, resolved, request, estimate):
+        if await compact_if_needed(session, resolved, request, estimate):
             continue
         compactions = session.conversation.compactions
-        _tell_portability(session, resolved, request)
+        _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request.hosted_tools)
-        _tell_capability(session, resolved, request)
+        _warn_about_capability(session, resolved, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
             session.use_model(switch.model, None, cause=CAUSE)
         except ProviderContextError:
-            # Meanwhile it may have become another conversation already.
+            # A compaction may have changed the conversation during the call.
             if session.conversation.compactions != compactions:
                 continue
             request = build_request(session, prompt, system, resolved)
-            if too_long or not await make_room_for(session, resolved, request):
+            if shortened or not await compact_after_refusal(session, resolved, request):
                 raise
-            too_long = True
+            shortened = True
         else:
             prompt.called = True
             if answer.completed.usage is not None:
-                session.compactor.learn(estimate.total, answer.completed.usage.input_tokens)
+                session.compactor.calibrate(estimate.total, answer.completed.usage.input_tokens)
             if session.conversation.compactions != compactions:
                 estimate = tokens.of_request(replace(request, messages=session.conversation.messages()))
             return resolved, request, estimate, answer
 
 
-def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
-    """Whether the last answer has the form that was asked for; the model is told once where it has not.
+def _check_response_format(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
+    """Return whether the answer matches the requested schema; if not, ask the model once to correct it.
 
     Raises:
-        ResponseFormatError: it was told already, or refused.
+        ResponseFormatError: the corrected answer does not match either, or the model refused to answer.
     """
     if request.response_format is None:
         return True
@@ -225,37 +232,42 @@ def _fits(session: Session, prompt: Prompt, request: ModelRequest, completed: Co
     if not problems:
         return True
     if completed.stop_reason == "refusal":
-        raise ResponseFormatError("the model refused to answer in the form that was asked for")
+        raise ResponseFormatError("the model refused to answer in the requested format")
     if completed.stop_reason == "content_filter":
-        raise ResponseFormatError("a filter of the provider ended the answer before it had the form asked for")
+        raise ResponseFormatError(
+            "a content filter of the provider ended the answer before it matched the requested format"
+        )
     if prompt.repaired:
-        raise ResponseFormatError(f"the answer does not fit the schema that was asked for: {'; '.join(problems)}")
+        raise ResponseFormatError(f"the answer does not match the requested schema: {'; '.join(problems)}")
     prompt.repaired = True
     session.add_context(repair_request(problems), source=RESPONSE_FORMAT)
     return False
 
 
-def _tell_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
-    """Tell the user what the model cannot be given as it was, where that is new."""
+def _warn_about_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Warn the user about content that cannot be sent to the model unchanged, once in a row."""
     family = resolved.model.signs_as
     found = check_portability(request.messages, family, vision=request.vision)
-    # Another provider that is given as little is news too.
+    # The same limits of another provider are worth a warning too.
     if found and (family, found) != session.portability:
         text = found.sentence(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
     session.portability = family, found
 
 
-def _tell_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
-    """Tell the user what the model is asked for that it is known not to do, where that is new. It is asked all the
-    same: what is known may be old."""
+def _warn_about_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Warn the user about capabilities that the request needs and the model is known to lack, once in a row.
+
+    The request is sent anyway, because the known capabilities may be out of date.
+    """
     found = check_capability(request, resolved.known)
     if found and found != session.capability:
         session.emit(events.SessionWarning(warning_type="capability", message=found))
     session.capability = found
 
 
-def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:
+def _report_failure(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:
+    """End the open turn and publish the error that ends the prompt."""
     if isinstance(exc, ProviderError):
         text = f"Execution failed: {exc}"
         if exc.attempts > 1:
@@ -273,5 +285,5 @@ def _fail(session: Session, prompt: Prompt, open_turn: str | None, exc: Exceptio
         if open_turn is not None:
             session.emit(events.TurnEnd(turn_id=open_turn))
     except JumpseatError:
-        log.debug("session %s: the end of a failed turn could not be written", session.id)
+        log.debug("session %s: cannot write the end of a failed turn to the log", session.id)
     prompt.run.error = session.fail(payload)
