@@ -103,8 +103,8 @@ async def test_a_pipe_that_nobody_writes_to_and_a_file_without_an_end_have_no_va
     found = await values({"pipe": pipe, "zeros": "file:/dev/zero", "nothing": "file:/dev/null"})
 
     assert {name: one.reason for name, one in found.missing.items()} == {
-        "pipe": f"the file '{tmp_path}/pipe' gave nothing within 0.05 s",
-        "zeros": "the file '/dev/zero' cannot be read: it holds too much",
+        "pipe": f"reading the file '{tmp_path}/pipe' took longer than 0.05 s",
+        "zeros": "the file '/dev/zero' cannot be read: the file is too large",
         "nothing": "the file '/dev/null' is empty",
     }
 

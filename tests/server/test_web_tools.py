@@ -85,7 +85,8 @@ async def test_what_nobody_permits_and_what_is_private_is_not_fetched(tmp_path: 
         assert denied == ["Permission denied and could not request permission from user"]
         refused = await outcomes(server.wire, await allowed(server.wire, script))
         assert refused == [
-            "The host '127.0.0.1' is not on the public internet, so it is not visited. The operator can allow it."
+            "The host '127.0.0.1' is not on the public internet, so it cannot be fetched. "
+            "The operator can allow it."
         ]
         assert site.requests == []
 

@@ -62,7 +62,7 @@ def test_what_is_public_is_taken_for_it(address: str) -> None:
     "host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "::1", "0", "localhost."]
 )
 async def test_a_private_host_is_refused_however_it_is_written(host: str) -> None:
-    with pytest.raises(WebError, match=r"is not on the public internet, so it is not visited|cannot be found"):
+    with pytest.raises(WebError, match=r"is not on the public internet, so it cannot be fetched|cannot be found"):
         await Guard().addresses(host, 80)
     with pytest.raises(WebError, match="is not on the public internet"):
         await Guard().check_name(host, 80)

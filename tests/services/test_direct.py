@@ -124,7 +124,7 @@ async def test_a_redirect_to_another_site_is_reported_and_not_followed() -> None
 
 @pytest.mark.parametrize("where", ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://x", "javascript:alert(1)"])
 async def test_redirects_to_what_is_no_page_are_refused(where: str) -> None:
-    assert await failed(goes_to(where)) == f"127.0.0.1 redirects to {where!r}, which cannot be fetched."
+    assert await failed(goes_to(where)) == f"127.0.0.1 redirects to an invalid URL: {where!r}."
 
 
 async def test_each_redirect_is_judged_like_the_first_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +175,14 @@ async def test_what_says_nothing_of_its_type_is_looked_at() -> None:
     assert (await fetched(Reply([b"plain"]))).media_type == "text/plain"
     assert (await fetched(Reply([PNG]))).picture == PNG
     assert await failed(Reply([b"\x7fELF\0\0\0"])) == (
-        "URL is not a text (unknown type). Download it in the shell if you need it."
+        "URL is not a text file (unknown type). Download it in the shell if you need it."
     )
 
 
 async def test_pictures_are_known_by_their_content() -> None:
     page = await fetched(Reply([PNG], headers={"Content-Type": "image/jpeg"}))
     assert (page.media_type, page.picture) == ("image/png", PNG)
-    assert "is not a text (image/x-icon)" in await failed(
+    assert "is not a text file (image/x-icon)" in await failed(
         Reply([b"\0\0"], headers={"Content-Type": "image/x-icon"})
     )
 
@@ -190,7 +190,7 @@ async def test_pictures_are_known_by_their_content() -> None:
 @pytest.mark.parametrize("kind", ["application/pdf", "video/mp4", "application/zip", "font/woff2", "x" * 200])
 async def test_binaries_are_refused_before_they_are_read(kind: str) -> None:
     reply = Reply([b"x"], headers={"Content-Type": kind}, ending="hang")
-    assert await failed(reply) == f"URL is not a text ({kind[:80]}). Download it in the shell if you need it."
+    assert await failed(reply) == f"URL is not a text file ({kind[:80]}). Download it in the shell if you need it."
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
@@ -202,7 +202,7 @@ async def test_packed_pages_are_unpacked(encoding: str) -> None:
 
 
 async def test_what_is_too_large_is_not_read_to_its_end() -> None:
-    large = "URL is larger than 1000 bytes. Fetch it in the shell and look at parts of it."
+    large = "URL is larger than 1000 bytes. Download it in the shell and read parts of the file."
     assert await failed(Reply([b"x" * 600] * 2, ending="hang"), max_bytes=1000) == large
     bomb = gzip.compress(b"\0" * 50_000_000)
     headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
@@ -212,8 +212,8 @@ async def test_what_is_too_large_is_not_read_to_its_end() -> None:
 @pytest.mark.parametrize(
     ("headers", "body", "reason"),
     [
-        ({"Content-Encoding": "br"}, b"x", "URL is sent in the encoding 'br', which was not asked for."),
-        ({"Content-Encoding": "gzip"}, b"no gzip", "URL is not packed as it says."),
+        ({"Content-Encoding": "br"}, b"x", "URL has an unsupported Content-Encoding: 'br', expected gzip."),
+        ({"Content-Encoding": "gzip"}, b"no gzip", "URL has an invalid body: expected gzip data."),
     ],
 )
 async def test_what_is_packed_in_another_way_is_told(headers: dict[str, str], body: bytes, reason: str) -> None:
@@ -221,17 +221,17 @@ async def test_what_is_packed_in_another_way_is_told(headers: dict[str, str], bo
 
 
 async def test_statuses_and_broken_answers_are_told() -> None:
-    assert await failed(text_reply("gone", status=404)) == "URL answered HTTP 404 Scripted."
-    assert await failed(Reply(status=302)) == "URL answered HTTP 302 Scripted."
-    assert "broke off" in await failed(Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="cut"))
-    assert "broke off" in await failed(Reply(silent=True, ending="cut"))
+    assert await failed(text_reply("gone", status=404)) == "URL returned HTTP 404 Scripted."
+    assert await failed(Reply(status=302)) == "URL returned HTTP 302 Scripted."
+    assert "connection to" in await failed(Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="cut"))
+    assert "connection to" in await failed(Reply(silent=True, ending="cut"))
 
 
 async def test_a_server_that_does_not_go_on_is_not_waited_for() -> None:
     slow = Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="hang")
-    assert await failed(slow, timeout_s=0.2) == "URL did not answer completely within 0.2 s."
+    assert await failed(slow, timeout_s=0.2) == "Fetching URL took longer than 0.2 s."
     assert await failed(Reply(silent=True, ending="hang"), timeout_s=0.2) == (
-        "URL did not answer completely within 0.2 s."
+        "Fetching URL took longer than 0.2 s."
     )
 
 

@@ -100,7 +100,7 @@ async def test_jina_needs_no_key_and_gives_the_source_where_that_is_wanted() -> 
             "The service jina failed on https://1.1.1.1/: ParamValidationError(url).",
         ),
         (json_reply({"code": 200, "data": None}), "The service jina failed on https://1.1.1.1/: code 200."),
-        (json_reply([1]), "The service jina did not answer with a JSON object."),
+        (json_reply([1]), "The service jina failed: expected a JSON object."),
         (
             json_reply({"message": "Invalid key jina-key"}, status=401),
             "The service jina failed: HTTP 401 Unauthorized: ",
@@ -165,7 +165,7 @@ async def test_tavily_is_asked_and_its_results_are_taken() -> None:
             json_reply({"detail": {"error": "This request exceeds your plan's set usage limit."}}, status=432),
             "The service tavily failed: HTTP 432: This request exceeds your plan's set usage limit.",
         ),
-        (json_reply({"results": "none"}), "The service tavily answered without a list of results."),
+        (json_reply({"results": "none"}), "The service tavily failed: expected an array of results."),
     ],
 )
 async def test_what_tavily_complains_of_is_told(reply: Reply, reason: str) -> None:

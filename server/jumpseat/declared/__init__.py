@@ -1,1 +1,1 @@
-"""What declarations of adapters and of tools have in common: where values come from, and how files are read."""
+"""Shared by declared adapters and declared tools: resolving ``env`` values and reading declaration files."""

@@ -1,18 +1,18 @@
-"""Values that a declaration names but does not hold: keys, hosts, versions. For adapters and tools alike.
+"""Resolve values that a declaration refers to but does not contain: keys, hosts, versions. For adapters and tools.
 
-Each entry of ``env`` is one of these; the first that fits counts:
+Each entry of ``env`` is one of the following; the first match applies:
 
-1. ``"cmd:COMMAND"``: what the command prints, run by the shell of the system;
-2. ``"file:PATH"``: what the file or named pipe holds (``~`` and paths relative to the working directory are fine);
-3. the name of an environment variable that is set, even to nothing;
-4. a function: what it returns for the adapter or tool, awaited where it is asynchronous;
-5. a dotted path into it (``schema.model.default``, ``args.file``);
-6. the text itself.
+1. ``"cmd:COMMAND"``: the output of a command, run by the system's shell;
+2. ``"file:PATH"``: the content of a file or named pipe (``~`` and relative paths are allowed);
+3. the name of an environment variable that is set, even if empty;
+4. a function: its return value when called with the adapter or tool, awaited if it is asynchronous;
+5. a dotted path into the adapter or tool (``schema.model.default``, ``args.file``);
+6. the string itself.
 
-A table says more: ``{value = "cmd:op read ...", optional = true, cache_s = 3600, timeout_s = 5}``. Without
-``cache_s`` everything is looked up anew for every request. A text that looks like the name of a variable
-(``OPENAI_API_KEY``) and is none of the first five is a variable that is not set, not a key; ``literal = true``
-says otherwise, and ``variable = true`` that it is a variable whatever it looks like.
+A table takes more options: ``{value = "cmd:op read ...", optional = true, cache_s = 3600, timeout_s = 5}``. Without
+``cache_s``, values are looked up again for every request. A string that looks like a variable name
+(``OPENAI_API_KEY``) and matches none of the first five is treated as an unset variable rather than as a key;
+``literal = true`` disables that, and ``variable = true`` treats any string as a variable name.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError, validation_problems
 from jumpseat.process_groups import kill_group
 
 COMMAND_TIMEOUT_S: Final = 20.0
 
 OUTPUT_LIMIT: Final = 1024 * 1024
-"""Bytes that a command may print, and a file may hold."""
+"""The maximum size of a command's output and of a file, in bytes."""
 
 PIPE_POLL_S: Final = 0.02
-"""How often a pipe is asked whether somebody has written to it."""
+"""The interval at which a named pipe without a writer is polled."""
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
-"""What is called so is a secret: entries of ``env``, headers."""
+"""Entries of ``env`` and headers whose name matches are secrets."""
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 
 Lookup: TypeAlias = Callable[[str], Any]
-"""Finds a dotted path in the adapter or tool; ``None`` where there is nothing."""
+"""Resolves a dotted path in the adapter or tool; returns ``None`` if there is no value."""
 
 
 class EnvEntry(BaseModel):
@@ -70,14 +70,14 @@ class EnvEntry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why an entry has no value. ``optional`` tells that whatever needs it may be left out."""
+    """The reason why an entry has no value. If ``optional``, anything that refers to it may be left out."""
 
     reason: str
     optional: bool = False
 
 
 class MissingValueError(ConfigError):
-    """A placeholder has no value; ``name`` is its name."""
+    """A placeholder has no value; ``name`` is the name in the placeholder."""
 
     def __init__(self, owner: str, name: str, reason: str) -> None:
         super().__init__(f"{owner}: ${{{name}}} has no value: {reason}")
@@ -86,8 +86,11 @@ class MissingValueError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class EnvValues:
-    """The values of one adapter or tool for one request. ``secret`` are those that came from outside the
-    declaration, or are called like a secret. ``owner`` is for error texts."""
+    """The resolved values of one adapter or tool for one request.
+
+    ``secret`` holds the values that come from outside the declaration or have a secret name. ``owner`` names the
+    adapter or tool in errors.
+    """
 
     owner: str
     values: Mapping[str, Any] = field(repr=False)
@@ -95,10 +98,10 @@ class EnvValues:
     secret: frozenset[str] = field(default=frozenset(), repr=False)
 
     def text(self, template: str) -> str | None:
-        """``template`` with its ``${name}`` filled in; ``None`` where an optional one has no value.
+        """Fill in the ``${name}`` placeholders of ``template``; return ``None`` if an optional one has no value.
 
         Raises:
-            MissingValueError: one that is not optional has none, or is not declared.
+            MissingValueError: a required value is missing, or a placeholder is not declared in ``env``.
         """
         if "${" not in template:
             return template
@@ -122,12 +125,12 @@ class EnvValues:
 
 
 class EnvResolver:
-    """Looks values up. One per process: it keeps what entries with ``cache_s`` allow it to keep."""
+    """Looks up the values of ``env`` entries. There is one per process, which caches entries with ``cache_s``."""
 
     def __init__(self, environ: Mapping[str, str], *, cwd: Path | None = None) -> None:
         self._environ = environ
         self._cwd = cwd
-        self._kept: dict[tuple[str, str], tuple[float, Any, EnvEntry]] = {}
+        self._cached: dict[tuple[str, str], tuple[float, Any, EnvEntry]] = {}
         self._entries: dict[tuple[str, str], tuple[Any, EnvEntry]] = {}
         self._lock = anyio.Lock()
 
@@ -139,10 +142,14 @@ class EnvResolver:
         view: Any,
         given: Mapping[str, Any] | None = None,
     ) -> EnvValues:
-        """The values of all entries of ``env``. What is ``given`` is taken as it is and wins.
+        """Resolve all entries of ``env``. An entry without a value causes an error only when it is used.
 
-        ``owner`` is who they are for, as error texts name it. ``lookup`` finds dotted paths in it; ``view`` is what
-        functions are called with. An entry without a value fails only where it is used.
+        Args:
+            owner: names the adapter or tool in errors.
+            env: the entries by name.
+            lookup: resolves dotted paths in the adapter or tool.
+            view: the argument of functions.
+            given: values that override the entries of the same name.
         """
         given = given or {}
         values = dict(given)
@@ -163,28 +170,28 @@ class EnvResolver:
         return EnvValues(owner, values, missing, texts)
 
     def _entry(self, owner: str, name: str, raw: Any) -> EnvEntry:
-        """An entry, which is judged once: declarations hand out the same objects for every request."""
-        kept = self._entries.get((owner, name))
-        if kept is None or kept[0] is not raw:
-            kept = self._entries[owner, name] = (raw, read_entry(f"{owner}: env.{name}", raw))
-        return kept[1]
+        """Return the parsed entry, cached by identity: declarations return the same objects for every request."""
+        cached = self._entries.get((owner, name))
+        if cached is None or cached[0] is not raw:
+            cached = self._entries[owner, name] = (raw, read_entry(f"{owner}: env.{name}", raw))
+        return cached[1]
 
     async def _value(self, key: tuple[str, str], entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
-        """The value, or why there is none; and whether it comes from outside the declaration."""
+        """Return the value or a :class:`Missing`, and whether it comes from outside the declaration."""
         if entry.cache_s is None:
-            return await self._find(entry, lookup, view)
-        # Sessions that start together run a slow command once.
+            return await self._look_up(entry, lookup, view)
+        # With the lock, sessions that start together run a slow command once.
         async with self._lock:
-            kept = self._kept.get(key)
-            # Another declaration may have taken the name since.
-            if kept is not None and monotonic() < kept[0] and kept[2] == entry:
-                return kept[1], True
-            found, outside = await self._find(entry, lookup, view)
+            cached = self._cached.get(key)
+            # Another declaration may meanwhile use the same name.
+            if cached is not None and monotonic() < cached[0] and cached[2] == entry:
+                return cached[1], True
+            found, outside = await self._look_up(entry, lookup, view)
             if not isinstance(found, Missing):
-                self._kept[key] = (monotonic() + entry.cache_s, found, entry)
+                self._cached[key] = (monotonic() + entry.cache_s, found, entry)
             return found, outside
 
-    async def _find(self, entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
+    async def _look_up(self, entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
         value = entry.value
         if entry.variable:
             found = self._environ.get(str(value))
@@ -203,11 +210,11 @@ class EnvResolver:
                 return Missing(f"the environment variable {value} is not set"), True
             return value, False
         if callable(value):
-            return await self._called(value, view, entry.timeout_s), True
+            return await self._call_function(value, view, entry.timeout_s), True
         return value, False
 
     async def printed(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str | Missing:
-        """What a command of the system's shell prints, without the end of its last line."""
+        """Run a shell command and return its output without trailing white space."""
         try:
             status, output = await _run(command, self._environ, self._cwd, timeout_s)
         except TimeoutError:
@@ -215,7 +222,7 @@ class EnvResolver:
         except OSError as error:
             return Missing(f"its command cannot be run: {error.strerror or type(error).__name__}")
         if status != 0:
-            # Not what it printed: commands that give keys may print them.
+            # The output is left out, because it may contain a key.
             return Missing(f"its command ended with status {status}")
         text = output.decode("utf-8", "replace").rstrip()
         return text or Missing("its command printed nothing")
@@ -224,37 +231,37 @@ class EnvResolver:
         try:
             whole = (self._cwd or Path()) / await anyio.Path(path).expanduser()
             with anyio.fail_after(timeout_s):
-                text = (await _content(whole)).decode("utf-8").rstrip()
+                text = (await _read_content(whole)).decode("utf-8").rstrip()
         except TimeoutError:
-            return Missing(f"the file {path!r} gave nothing within {timeout_s:g} s")
+            return Missing(f"reading the file {path!r} took longer than {timeout_s:g} s")
         except (OSError, RuntimeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else type(error).__name__
             return Missing(f"the file {path!r} cannot be read: {reason}")
         return text or Missing(f"the file {path!r} is empty")
 
-    async def _called(self, function: Callable[..., Any], view: Any, timeout_s: float) -> Any:
+    async def _call_function(self, function: Callable[..., Any], view: Any, timeout_s: float) -> Any:
         try:
             with anyio.fail_after(timeout_s):
                 if inspect.iscoroutinefunction(function):
                     found = await function(view)
                 else:
-                    # It may block: reading a key ring, say.
+                    # The function may block, for example while reading a key ring.
                     found = await anyio.to_thread.run_sync(function, view, abandon_on_cancel=True)
                 if inspect.isawaitable(found):
                     found = await found
         except TimeoutError:
             return Missing(f"its function took longer than {timeout_s:g} s")
-        except (Exception, *ENDING) as error:
-            # Not its text, which may quote the secret it was after.
+        except (Exception, *FATAL_ERRORS) as error:
+            # The message is left out, because it may quote a secret.
             return Missing(f"its function failed ({type(error).__name__})")
         return found if found is not None else Missing("its function returned nothing")
 
 
 def read_entry(where: str, raw: Any) -> EnvEntry:
-    """An entry of ``env`` in any of its forms.
+    """Parse an entry of ``env``: a value or a table.
 
     Raises:
-        ConfigError: a table that says something unknown.
+        ConfigError: the table has unknown or invalid fields.
     """
     if not isinstance(raw, Mapping):
         return EnvEntry(value=raw)
@@ -267,11 +274,11 @@ def read_entry(where: str, raw: Any) -> EnvEntry:
 
 
 async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeout_s: float) -> tuple[int, bytes]:
-    """Run a shell command and return its status and what it printed.
+    """Run a shell command and return its exit status and standard output.
 
     Raises:
-        TimeoutError: it took too long; nothing of it is left running.
-        OSError: it cannot be run.
+        TimeoutError: the command took too long; its process group was killed.
+        OSError: the command cannot be run, or its output is too large.
     """
     process = await anyio.open_process(
         command,
@@ -289,7 +296,7 @@ async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeo
             async for piece in process.stdout:
                 output += piece
                 if len(output) > OUTPUT_LIMIT:
-                    raise OSError(errno.EFBIG, "it prints too much")
+                    raise OSError(errno.EFBIG, "its output is too large")
             return await process.wait(), bytes(output)
     finally:
         with anyio.CancelScope(shield=True):
@@ -298,13 +305,13 @@ async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeo
             await process.aclose()
 
 
-async def _content(path: Path) -> bytes:
-    """What a file holds. Password managers serve secrets in named pipes: those are waited for, and give way.
+async def _read_content(path: Path) -> bytes:
+    """Read a file. Reading a named pipe, as served by password managers, waits for a writer and is cancellable.
 
     Raises:
-        OSError: it cannot be read, or holds too much.
+        OSError: the file cannot be read or is too large.
     """
-    # Opening a pipe that nobody writes to waits for ever, in a thread that nobody can stop.
+    # Without O_NONBLOCK, opening a pipe without a writer would block a thread forever.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
     try:
         waits = stat.S_ISFIFO(os.fstat(handle).st_mode)
@@ -317,7 +324,7 @@ async def _content(path: Path) -> bytes:
             else:
                 content += piece
                 if len(content) > OUTPUT_LIMIT:
-                    raise OSError(errno.EFBIG, "it holds too much")
+                    raise OSError(errno.EFBIG, "the file is too large")
                 if not piece and (content or not waits):
                     return bytes(content)
                 if piece:
@@ -328,13 +335,13 @@ async def _content(path: Path) -> bytes:
 
 
 def _kill_group(pid: int) -> None:
-    """End a command with everything that it has started."""
+    """Kill a command and all processes of its group."""
     with suppress(ProcessLookupError, PermissionError):
         kill_group(pid)
 
 
-def is_text(value: Any) -> bool:
-    """Whether a value can stand for a key or an address: a text, a number without quotes, or ``None`` for none."""
+def is_scalar(value: Any) -> bool:
+    """Return whether a value can be a key or a URL: a string, an unquoted number, or ``None``."""
     return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
 
 

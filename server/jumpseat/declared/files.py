@@ -1,7 +1,7 @@
-"""Reading declarations: TOML files, Python files and entry points of installed packages.
+"""Read declarations from TOML files, Python files and entry points of installed packages.
 
-What a Python file or an entry point gives is not judged here. Whatever is wrong with reading it is a
-:class:`~jumpseat.errors.ConfigError` that names the file.
+The content of a declaration is not validated here. If reading fails, a :class:`~jumpseat.errors.ConfigError` names
+the file.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any, Final, cast
 
 from jumpseat.errors import ConfigError
 
-ENDING: Final = (SystemExit, KeyboardInterrupt)
-"""What the code of a declaration may raise, also in a thread, that would end the server."""
+FATAL_ERRORS: Final = (SystemExit, KeyboardInterrupt)
+"""Exceptions raised by a declaration's code that would end the server if not caught, even in a thread."""
 
 
 def declaration_files(folder: Path) -> list[Path]:
-    """The files of ``folder`` that may hold declarations, sorted; none where there is no such folder."""
+    """Return the TOML and Python files in ``folder``, sorted; empty if the folder does not exist."""
     return sorted(path for path in (*folder.glob("*.toml"), *folder.glob("*.py")) if path.is_file())
 
 
 def trusted_files(folder: Path, is_trusted: Callable[[Path], bool]) -> list[Path]:
-    """Those of a project that the user trusts, sorted. Links count as what they lead to."""
+    """Return the declaration files of a project that the user trusts, sorted; symbolic links are resolved."""
     return [path for path in declaration_files(folder) if is_trusted(path)]
 
 
 def stamp_of(path: Path) -> tuple[int, int]:
-    """What tells whether a file has changed: its time and its size; zeros where there is none any more."""
+    """Return the modification time in ns and the size of a file, to detect changes; zeros if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -39,10 +39,10 @@ def stamp_of(path: Path) -> tuple[int, int]:
 
 
 def read_toml(path: Path) -> Mapping[str, Any]:
-    """The table that a TOML file holds.
+    """Parse a TOML file.
 
     Raises:
-        ConfigError: it cannot be read, or is no TOML.
+        ConfigError: the file cannot be read or is not valid TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -51,10 +51,10 @@ def read_toml(path: Path) -> Mapping[str, Any]:
 
 
 def run_python(path: Path, prefix: str) -> ModuleType:
-    """The module that a Python file becomes, under a name of its own that begins with ``prefix``.
+    """Run a Python file as a module whose name begins with ``prefix``, and return the module.
 
     Raises:
-        ConfigError: it cannot be read, or raises.
+        ConfigError: the file cannot be read, or running it raises an exception.
     """
     try:
         spec = importlib.util.spec_from_file_location(f"{prefix}_{path.stem}", path)
@@ -62,40 +62,40 @@ def run_python(path: Path, prefix: str) -> ModuleType:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
     return module
 
 
 def entry_points(group: str) -> Iterable[Any]:
-    """The entry points of installed packages; looking for them takes some milliseconds."""
+    """Return the entry points of a group in installed packages; this takes some milliseconds."""
     from importlib import metadata
 
     return metadata.entry_points(group=group)
 
 
 def load_entry_point(point: Any, kind: str) -> Any:
-    """What an entry point stands for. ``kind`` says what of, for the error text.
+    """Load the object of an entry point. ``kind`` ("adapter", "tool") is used in errors.
 
     Raises:
-        ConfigError: it cannot be imported.
+        ConfigError: importing it raises an exception.
     """
     try:
         return point.load()
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ConfigError(f"{kind} {point.name!r} of {point.value}: {type(error).__name__}: {error}") from error
 
 
 def as_mapping(where: str, value: Any, attribute: str) -> Mapping[str, Any]:
-    """``value``, or what it gives when called, where that is a mapping. ``attribute`` is what it is to be called.
+    """Return ``value``, or the result of calling it, as a mapping. ``attribute`` is the expected attribute's name.
 
     Raises:
-        ConfigError: it is something else.
+        ConfigError: the value is not a mapping.
     """
     if callable(value):
         try:
             value = value()
-        except ENDING as error:
+        except FATAL_ERRORS as error:
             raise ConfigError(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(value, Mapping):
         raise ConfigError(f"{where}: expected a mapping {attribute}")

@@ -1,4 +1,4 @@
-"""Dotted paths into declarations, as env entries use them."""
+"""Resolve dotted paths into declarations, as used by ``env`` entries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def follow(root: Any, path: str) -> Any:
-    """What a dotted path leads to from ``root``; ``None`` where to nothing, a function, or what is private."""
+    """Return the value at a dotted path from ``root``, or ``None`` if it is missing, callable or private."""
     node = root
     for step in path.split("."):
         if isinstance(node, Mapping):

@@ -1,4 +1,7 @@
-"""Where projects declare things. Asked with every prompt, so nothing heavy is imported here."""
+"""Find the folders in which a project declares adapters and tools.
+
+They are looked up with every prompt, so this module imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ from pathlib import Path
 
 
 def project_folder(cwd: Path, kind: str, home: Path | None = None) -> Path | None:
-    """What a project declares of one kind: the nearest ``.jumpseat/KIND`` from ``cwd`` up to the top of its
-    repository; ``None`` where there is none.
+    """Return the nearest folder ``.jumpseat/KIND`` from ``cwd`` up to the top of its repository, or ``None``.
 
-    That of ``home`` is the user's own and no project's.
+    The folder of ``home`` belongs to the user and is not a project's.
     """
-    # Texts, because every prompt asks.
+    # String operations are faster than Path here, and this runs with every prompt.
     folder, own = str(cwd), None if home is None else os.path.join(home, kind)
     while True:
         found = os.path.join(folder, ".jumpseat", kind)

@@ -1,1 +1,1 @@
-"""What the web tools stand on: pages fetched directly or by a service, and searches by a service."""
+"""Backends of the web tools: pages are fetched directly or by a service, searches are made by a service."""

@@ -1,4 +1,4 @@
-"""Which addresses of the network a model may reach: those of the public internet, unless the operator says more."""
+"""Decide which hosts a model may reach: those on the public internet, and more if the operator allows it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jumpseat.tools.web import WebError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# Public by its number, but it answers machines in Azure with what concerns them alone.
+# A public address, but it serves metadata and credentials to virtual machines in Azure.
 _AZURE_HOST: Final = ipaddress.ip_address("168.63.129.16")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-# Whatever the version of Python at hand knows of them.
+# Listed here because not every supported Python version treats them as private.
 _SPECIAL: Final = tuple(
     ipaddress.ip_network(network) for network in ("192.0.0.0/24", "::/96", "64:ff9b:1::/48", "fec0::/10")
 )
@@ -25,8 +25,11 @@ _INTERNAL: Final = (".local", ".internal", ".intranet", ".lan", ".home.arpa", ".
 
 
 class Guard:
-    """``hosts`` are names, addresses and networks that may be reached although they are private; a name stands for
-    its sub-domains too. ``allow_private`` lets everything be reached."""
+    """Checks hosts before they are contacted.
+
+    ``hosts`` are names, addresses and networks that are allowed although private; a name includes its subdomains.
+    With ``allow_private``, every host is allowed.
+    """
 
     def __init__(self, *, allow_private: bool = False, hosts: Iterable[str] = ()) -> None:
         self._allow_private = allow_private
@@ -39,12 +42,13 @@ class Guard:
                 self._names.append(host.lower().strip("."))
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of ``host``, all of which may be reached.
+        """Resolve ``host`` and return its addresses, all of which are allowed.
 
-        Whoever connects must use one of these, not the name: it may have others the next time it is asked.
+        The caller must connect to one of these addresses rather than to the name, which may resolve differently the
+        next time.
 
         Raises:
-            WebError: the name does not exist, or one of its addresses may not be reached.
+            WebError: the name does not resolve, or one of its addresses is not allowed.
         """
         try:
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -56,16 +60,16 @@ class Guard:
         return addresses
 
     async def check_name(self, host: str, port: int) -> None:
-        """Judge a host that somebody else will look up: a proxy, or a service.
+        """Check a host that a proxy or service will resolve.
 
         Raises:
-            WebError: it may not be reached, as far as can be told from here.
+            WebError: the host is not allowed, as far as it can be resolved here.
         """
         host = host.lower().rstrip(".")
         try:
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            # Behind a proxy, names of the internet may not be known here. Those of the house have to be.
+            # Behind a proxy, public names may not resolve here, so only names that look internal are refused.
             if not self._names_allowed(host) and ("." not in host or host.endswith(_INTERNAL)):
                 raise _refusal(host) from None
             return
@@ -85,7 +89,7 @@ class Guard:
 
 
 def is_public(address: Address) -> bool:
-    """Whether ``address`` is one of the public internet, also where it only stands for another one."""
+    """Return whether ``address`` is on the public internet; an embedded IPv4 address is checked instead."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is None and address in _NAT64:
@@ -98,7 +102,7 @@ def is_public(address: Address) -> bool:
 
 
 def _refusal(host: str) -> WebError:
-    # Not the address: what names of the house stand for is not for the model.
+    # The address is left out: the model must not learn the addresses of internal names.
     return WebError(
-        f"The host {host!r} is not on the public internet, so it is not visited. The operator can allow it."
+        f"The host {host!r} is not on the public internet, so it cannot be fetched. The operator can allow it."
     )

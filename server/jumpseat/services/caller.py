@@ -1,4 +1,4 @@
-"""How a service is called: where it is, with which key, and what its failures are to a model."""
+"""Call a web service: its URL, its key, and the translation of failures into errors for the model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jumpseat.tools.web import WebError
 class ServiceCaller:
     """Calls the service ``name``.
 
-    Its key is looked up for every call: in the configuration, else in the environment variable ``variable``, which
-    need not be there where the key is ``optional``.
+    The key is looked up for every call, in the configuration or else in the environment variable ``variable``. If
+    the key is ``optional``, the variable may be unset.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class ServiceCaller:
         self.options = config.options
         self._transport = transport
         self._resolver = resolver
-        by_default = {"value": variable, "variable": True, "optional": optional}
-        self._env = {"api_key": by_default if config.api_key is None else config.api_key}
+        default_key = {"value": variable, "variable": True, "optional": optional}
+        self._env = {"api_key": default_key if config.api_key is None else config.api_key}
         self._timeouts = Timeouts(connect=10.0, first_byte=timeout_s, idle=timeout_s, total=timeout_s)
 
     async def post(self, path: str, body: JsonObject, headers: Mapping[str, str] | None = None) -> JsonObject:
-        """Send ``body`` and return the JSON object that comes back.
+        """Send ``body`` and return the JSON object of the response.
 
         Raises:
-            WebError: there is no key, or the service does not answer as it should.
+            WebError: the key is missing, the request failed, or the response is not a JSON object.
         """
         try:
-            env = await self._resolver.resolve(self._name, self._env, _nothing, None)
+            env = await self._resolver.resolve(self._name, self._env, _no_value, None)
             key = env.text("Bearer ${api_key}")
             sent = {"Accept": "application/json", **(headers or {})}
             if key is not None and key != "Bearer ":
@@ -58,9 +58,9 @@ class ServiceCaller:
         except (ConfigError, ProviderError) as error:
             raise WebError(f"The service {self._name} failed: {str(error).rstrip('.')}.") from None
         if not isinstance(answer, dict):
-            raise WebError(f"The service {self._name} did not answer with a JSON object.")
+            raise WebError(f"The service {self._name} failed: expected a JSON object.")
         return answer
 
 
-def _nothing(_path: str) -> Any:
-    """Entries of services name nothing in an adapter."""
+def _no_value(_path: str) -> Any:
+    """Resolve no dotted path: a service has no adapter that its ``env`` could refer to."""

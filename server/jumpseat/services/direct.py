@@ -1,8 +1,8 @@
-"""Fetches pages itself, with no service in between.
+"""Fetch pages directly, without a service.
 
-A host is looked up once, judged, and connected to by the address that was judged, so that a name cannot lead
-elsewhere the second time. Through a proxy the proxy does the looking up; the name is judged as far as it is known
-here. Redirects stay on their site: one that leaves it is reported, because leave was given for this site alone.
+A host is resolved once and checked, and the connection is made to the checked address, so that a second look-up
+cannot return a different one. A proxy resolves names itself; names are then checked as far as they resolve here.
+A redirect to another site is reported rather than followed, because permission was given for this site only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONNECT_S: Final = 10.0
 _HEADERS: Final = {
     "User-Agent": f"jumpseat/{__version__}",
     "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",
-    # Not deflate, of which there are two kinds by one name.
+    # Not deflate, because two incompatible formats go by that name.
     "Accept-Encoding": "gzip",
 }
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -36,7 +36,7 @@ _TEXTUAL: Final = re.compile(
     r"text/.*|application/(.*\+)?(json|xml|yaml|toml)|application/(x-)?(javascript|ecmascript|ndjson|jsonlines|sh|sql)"
     r"|application/(x-yaml|x-toml|jsonl|graphql|xhtml\+xml|x-httpd-php|rtf)|image/svg\+xml|message/.*"
 )
-# Others that Python knows are no texts of pages, and some of them are slow on purpose-made input.
+# Python's other codecs are not used by web pages, and some of them are slow on crafted input.
 _CHARSET: Final = re.compile(
     r"utf-?(8|16|32)([-_]?[lb]e)?|us-ascii|ascii|(iso-?)?(8859|latin)[-_]?\d+([-_]\d+)?|(windows|cp)-?\d+|koi8-[rtu]"
     r"|gbk?|gb2312|gb18030|big5(-?hkscs)?|euc-?(jp|kr|tw|cn)|shift[-_]?jis|s?jis|iso-2022-(jp|kr)|mac[-_]?\w{0,12}|tis-620",
@@ -47,8 +47,7 @@ _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe
 
 
 class DirectFetcher:
-    """``max_bytes`` bounds what is read of one page, before and after it is unpacked; ``timeout_s`` the whole of a
-    fetch."""
+    """Fetches pages. ``max_bytes`` limits a page, compressed and decompressed; ``timeout_s`` a whole fetch."""
 
     def __init__(self, guard: Guard, *, max_bytes: int, timeout_s: float) -> None:
         self._guard = guard
@@ -58,12 +57,12 @@ class DirectFetcher:
         self._tls: ssl.SSLContext | None = None
 
     async def fetch(self, url: str, *, raw: bool) -> Page:
-        """The page at ``url`` as it is sent; see :meth:`jumpseat.tools.web.Fetcher.fetch`."""
+        """Fetch the page at ``url`` unchanged; see :meth:`jumpseat.tools.web.Fetcher.fetch`."""
         try:
             with anyio.fail_after(self._timeout_s):
                 return await self._follow(parse_url(url))
         except TimeoutError:
-            raise WebError(f"{url} did not answer completely within {self._timeout_s:g} s.") from None
+            raise WebError(f"Fetching {url} took longer than {self._timeout_s:g} s.") from None
 
     async def _follow(self, url: httpx.URL) -> Page:
         for _ in range(MAX_REDIRECTS + 1):
@@ -76,7 +75,7 @@ class DirectFetcher:
         raise WebError(f"{url.host} redirects more than {MAX_REDIRECTS} times.")
 
     async def _get(self, url: httpx.URL) -> Page | httpx.URL:
-        """The page, or where it has gone."""
+        """Return the page, or the URL that it redirects to."""
         proxy = self._proxies.for_url(url)
         if proxy is not None:
             await self._guard.check_name(url.host, _port(url))
@@ -90,9 +89,9 @@ class DirectFetcher:
         return await self._ask(url, url.copy_with(host=addresses[-1]), None)
 
     async def _ask(self, url: httpx.URL, target: httpx.URL, proxy: str | None) -> Page | httpx.URL:
-        """Ask for ``url`` at ``target``, which names the address instead of the host."""
+        """Request ``url`` at ``target``, which has the checked address in place of the host."""
         try:
-            # One per request: connections to one address must not be shared by hosts.
+            # One transport per request, because hosts with the same address must not share connections.
             async with httpx.AsyncHTTPTransport(
                 verify=self._context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
                 proxy=httpx.Proxy(proxy) if proxy else None,
@@ -121,9 +120,9 @@ class DirectFetcher:
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _NotConnectedError(f"Cannot connect to {url.host}: {_reason(error)}.") from None
         except httpx.HTTPError as error:
-            raise WebError(f"{url.host} broke off: {_reason(error)}.") from None
+            raise WebError(f"The connection to {url.host} failed: {_reason(error)}.") from None
         except (ValueError, httpx.InvalidURL, OSError) as error:
-            raise WebError(f"{url} cannot be fetched ({type(error).__name__}).") from None
+            raise WebError(f"Cannot fetch {url} ({type(error).__name__}).") from None
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -136,11 +135,11 @@ class DirectFetcher:
             try:
                 return parse_url(str(url.join(location)))
             except (httpx.InvalidURL, ValueError, WebError):
-                raise WebError(f"{url.host} redirects to {location[:200]!r}, which cannot be fetched.") from None
+                raise WebError(f"{url.host} redirects to an invalid URL: {location[:200]!r}.") from None
         kind = response.headers.get("content-type", "")
         media_type = kind.partition(";")[0].strip().lower()
         if response.status_code >= 300 or response.status_code < 200:
-            raise WebError(f"{url} answered HTTP {response.status_code} {response.reason_phrase}".rstrip() + ".")
+            raise WebError(f"{url} returned HTTP {response.status_code} {response.reason_phrase}".rstrip() + ".")
         if media_type.startswith("image/") and media_type != "image/svg+xml":
             return await self._picture(url, media_type, response)
         if media_type and not _TEXTUAL.fullmatch(media_type) and media_type != "application/octet-stream":
@@ -165,32 +164,34 @@ class DirectFetcher:
         return Page(str(url), seen, picture=body)
 
     async def _body(self, url: httpx.URL, response: httpx.Response, limit: int) -> bytes:
-        """The body, unpacked here because a small transfer may unpack to anything."""
+        """Read and decompress the body; decompressing here keeps a small transfer from expanding past the limit."""
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", ""):
-            raise WebError(f"{url} is sent in the encoding {encoding[:40]!r}, which was not asked for.")
-        unpacker = zlib.decompressobj(wbits=31) if encoding not in ("identity", "") else None
-        too_large = WebError(f"{url} is larger than {limit} bytes. Fetch it in the shell and look at parts of it.")
+            raise WebError(f"{url} has an unsupported Content-Encoding: {encoding[:40]!r}, expected gzip.")
+        decompressor = zlib.decompressobj(wbits=31) if encoding not in ("identity", "") else None
+        too_large = WebError(
+            f"{url} is larger than {limit} bytes. Download it in the shell and read parts of the file."
+        )
         body = bytearray()
         async for piece in response.aiter_raw():
-            if unpacker is None:
+            if decompressor is None:
                 body += piece
             else:
                 try:
-                    body += unpacker.decompress(piece, limit + 1 - len(body))
+                    body += decompressor.decompress(piece, limit + 1 - len(body))
                 except zlib.error:
-                    raise WebError(f"{url} is not packed as it says.") from None
+                    raise WebError(f"{url} has an invalid body: expected gzip data.") from None
             if len(body) > limit:
                 raise too_large
         return bytes(body)
 
 
 class _NotConnectedError(WebError):
-    """Nothing was asked yet: another address of the host may be tried."""
+    """The connection failed before the request was sent, so another address of the host may be tried."""
 
 
 def parse_url(url: str) -> httpx.URL:
-    """``url`` as one that may be fetched.
+    """Parse an http or https URL.
 
     Raises:
         WebError: it is not an http or https URL with a host.
@@ -201,7 +202,7 @@ def parse_url(url: str) -> httpx.URL:
     except (httpx.InvalidURL, ValueError, TypeError):
         raise WebError(f"{url[:200]!r} is not a valid URL.") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise WebError(f"{url[:200]!r} is not an http or https URL; nothing else can be fetched.")
+        raise WebError(f"{url[:200]!r} is not an http or https URL.")
     return parsed
 
 
@@ -210,8 +211,7 @@ def _port(url: httpx.URL) -> int:
 
 
 def _same_site(old: httpx.URL, new: httpx.URL) -> bool:
-    """Whether leave to visit ``old`` is leave to visit ``new``: the same host, with or without ``www.``, no less
-    safe."""
+    """Return whether permission for ``old`` covers ``new``: the same host without ``www.``, no less secure."""
     if old.host.removeprefix("www.") != new.host.removeprefix("www."):
         return False
     if old.scheme == new.scheme:
@@ -235,16 +235,16 @@ def _decoded(body: bytes, charset: str) -> str:
     try:
         return body.decode(charset)
     except UnicodeDecodeError:
-        # A page that claims nothing and is no UTF-8 is most likely of the old West.
+        # A page without a declared charset that is not UTF-8 is most likely in Windows-1252.
         return body.decode("cp1252" if charset == "utf-8" else charset, "replace")
 
 
 def _binary(url: httpx.URL, media_type: str) -> str:
-    return f"{url} is not a text ({media_type[:80]}). Download it in the shell if you need it."
+    return f"{url} is not a text file ({media_type[:80]}). Download it in the shell if you need it."
 
 
 def _reason(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
-        return "it took too long"
+        return "timed out"
     text = " ".join(str(error).split())[:200]
     return text.rstrip(".") or type(error).__name__

@@ -1,6 +1,6 @@
-"""Tavily: searches of the web, made for models.
+"""Search the web with the Tavily service.
 
-Wire: ``POST /search`` with the query and options; the answer is ``{results: [{title, url, content, score}]}``.
+API: ``POST /search`` with the query and options; the response is ``{results: [{title, url, content, score}]}``.
 https://docs.tavily.com
 """
 
@@ -15,10 +15,12 @@ BASE_URL: Final = "https://api.tavily.com"
 
 
 OPTIONS: Final = {"search_depth": "advanced", "chunks_per_source": 3, "max_results": 5}
-"""Those of a request where the configuration says nothing else."""
+"""The default options of a request, overridden by the configuration."""
 
 
 class TavilySearcher:
+    """Searches the web through Tavily."""
+
     def __init__(self, caller: ServiceCaller) -> None:
         self._caller = caller
 
@@ -27,13 +29,13 @@ class TavilySearcher:
         return f"{self._caller.url}/search"
 
     async def search(self, query: str, domains: list[str]) -> list[Hit]:
-        """The best results; see :meth:`jumpseat.tools.web.Searcher.search`."""
+        """Return the best results; see :meth:`jumpseat.tools.web.Searcher.search`."""
         body = {**OPTIONS, **self._caller.options, "query": query}
         if domains:
             body["include_domains"] = domains
         results: Any = (await self._caller.post("/search", body)).get("results")
         if not isinstance(results, list):
-            raise WebError("The service tavily answered without a list of results.")
+            raise WebError("The service tavily failed: expected an array of results.")
         found = (cast("dict[str, Any]", one) for one in cast("list[Any]", results) if isinstance(one, dict))
         return [
             Hit(str(one.get("title") or one["url"]), one["url"], str(one.get("content") or ""))

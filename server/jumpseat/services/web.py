@@ -1,6 +1,6 @@
-"""The web as the operator lets tools see it: what fetches pages and what searches, put together at first use.
+"""Web access for tools as configured by the operator: a page fetcher and a searcher, created at first use.
 
-What brings httpx is imported then, not before.
+Modules that import httpx are imported only then.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from jumpseat.services.caller import ServiceCaller
 
 SEARCH_KEY: Final = "TAVILY_API_KEY"
-"""Set, it makes the search service known without any configuration."""
+"""The environment variable that enables the search service without any configuration."""
 
 
 class ConfiguredWeb:
-    """One per process. Close it at the end."""
+    """The configured web access of the process. Close it at the end."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self._config = config
@@ -31,6 +31,7 @@ class ConfiguredWeb:
         self._transport: HttpTransport | None = None
 
     def can_search(self) -> bool:
+        """Return whether a search service is configured."""
         return "tavily" in self._config.services or bool(self._environ.get(SEARCH_KEY))
 
     def fetcher(self) -> Fetcher:
@@ -76,7 +77,8 @@ class ConfiguredWeb:
         from jumpseat.services.caller import ServiceCaller
 
         if self._transport is None:
-            # Not the one of the models: a client that takes over their requests is not asked for these.
+            # Separate from the models' transport, because a client that makes the models' requests does not make
+            # these.
             self._transport = HttpTransport(max_body_bytes=self._config.tools.web_fetch.max_bytes)
         return ServiceCaller(
             name,

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
-from jumpseat.declared.env import is_text, read_entry
+from jumpseat.declared.env import is_scalar, read_entry
 from jumpseat.errors import ConfigError, validation_problems
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
@@ -132,7 +132,7 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     check_raw(where, declaration.raw)
     for name, raw_entry in declaration.env.items():
         entry = read_entry(f"{where}.env.{name}", raw_entry)
-        if name in TEXTS and not (is_text(entry.value) or callable(entry.value)):
+        if name in TEXTS and not (is_scalar(entry.value) or callable(entry.value)):
             raise ConfigError(f"{where}.env.{name}: expected a text, got {type(entry.value).__name__}")
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration

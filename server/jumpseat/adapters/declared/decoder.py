@@ -24,7 +24,7 @@ from jumpseat.agent.model import (
     ToolCallDelta,
     Usage,
 )
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import JumpseatError, ProviderProtocolError
 
 DONE: Final = "[DONE]"
@@ -272,7 +272,7 @@ def run_parser(view: AdapterView, handlers: Mapping[str, Handler], name: str, *a
         return handlers[name](view, *args)
     except JumpseatError:
         raise
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ProviderProtocolError(
             f"adapter {view.name!r}: its handler {name} failed on the answer ({type(error).__name__})"
         ) from error

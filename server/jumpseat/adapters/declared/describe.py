@@ -12,7 +12,7 @@ from jumpseat.adapters.declared.known import Known
 from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.declared.env import SECRET_NAME, read_entry
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError
 from jumpseat_protocol.adapters import AdapterChoice, AdapterDescription, AdapterEnvEntry, AdapterSetting
 
@@ -64,7 +64,7 @@ def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
         enabled = is_enabled(entry, view)
     except ConfigError:
         raise
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ConfigError(
             f"adapter {view.name!r}: schema.{key}: its function failed ({type(error).__name__})"
         ) from error

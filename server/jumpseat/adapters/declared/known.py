@@ -16,7 +16,7 @@ from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError
 
 TOOL_PROTOCOL: Final = "tool_protocol"
@@ -99,7 +99,7 @@ class Known:
         if resolve is not None:
             try:
                 resolve(AdapterView(declaration.model_copy(update={"settings": {}})))
-            except (Exception, *ENDING) as error:
+            except (Exception, *FATAL_ERRORS) as error:
                 raise ConfigError(
                     f"adapter {declaration.name!r}: its handler resolve failed ({type(error).__name__})"
                 ) from error
@@ -195,7 +195,7 @@ def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice]
         return choices_of(f"adapter {declaration.name!r}: schema.model", entry, view), default_of(entry, view)
     except ConfigError:
         raise
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ConfigError(
             f"adapter {declaration.name!r}: schema.model: its function failed ({type(error).__name__})"
         ) from error

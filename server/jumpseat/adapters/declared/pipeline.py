@@ -38,8 +38,8 @@ from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_text
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_scalar
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class DeclaredCaller:
                 missing = values.missing.get(name)
                 if missing is not None and not missing.optional:
                     raise MissingValueError(values.owner, name, missing.reason)
-                if name in values.values and not is_text(found := values.values[name]):
+                if name in values.values and not is_scalar(found := values.values[name]):
                     # What a function returned, or a path led to.
                     raise MissingValueError(values.owner, name, f"expected a text, got {type(found).__name__}")
         # Keys that come out of files bring their last line break along.
@@ -330,7 +330,7 @@ async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
         return await answer if inspect.isawaitable(answer) else answer
     except JumpseatError:
         raise
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ProviderRequestError(
             f"adapter {view.name!r}: its handler {name} failed ({type(error).__name__})"
         ) from error
@@ -341,7 +341,7 @@ def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
     if callable(value):
         try:
             value = value(view)
-        except (Exception, *ENDING) as error:
+        except (Exception, *FATAL_ERRORS) as error:
             raise ConfigError(
                 f"adapter {view.name!r}: a function in place of a value failed ({type(error).__name__})"
             ) from error

@@ -26,7 +26,7 @@ import orjson
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ProviderError, ProviderRequestError
 
 
@@ -72,7 +72,7 @@ class RequestFunction:
                 answer = await answer
         except ProviderError:
             raise
-        except (Exception, *ENDING) as error:
+        except (Exception, *FATAL_ERRORS) as error:
             raise self.failure(error) from error
         if failed:
             return {"status": 502, "body": orjson.dumps({"error": {"message": str(failed[0])}})}
@@ -122,7 +122,7 @@ class _Lines(httpx.AsyncByteStream):
                     yield _as_line(item)
         except ProviderError:
             raise
-        except (Exception, *ENDING) as error:
+        except (Exception, *FATAL_ERRORS) as error:
             raise self._function.failure(error) from error
 
     async def aclose(self) -> None:

@@ -12,7 +12,7 @@ from jumpseat.adapters.declared.schema import MODEL, put, values_of
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelRequest
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
 
 ASKED: Final = "request"
@@ -87,7 +87,7 @@ def _values(view: AdapterView, given: Mapping[str, Any], model: str | None = Non
         return values_of(view.schema, view, given)
     except JumpseatError:
         raise
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         raise ConfigError(
             f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
         ) from error

@@ -21,7 +21,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from jumpseat.declared.files import ENDING
+from jumpseat.declared.files import FATAL_ERRORS
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ async def call(place: str, bound: Bound, timeout_s: float) -> Any:
         # Nobody has cancelled anything: it comes from the function itself.
         tell(place, error)
         raise HandlerError(place) from None
-    except (Exception, *ENDING) as error:
+    except (Exception, *FATAL_ERRORS) as error:
         tell(place, error)
         raise HandlerError(place) from None
     assert scope.cancelled_caught
@@ -121,7 +121,7 @@ async def call(place: str, bound: Bound, timeout_s: float) -> Any:
 def _run(bound: Bound) -> Any:
     try:
         return bound.function(*bound.args, **bound.kwargs)
-    except ENDING as error:
+    except FATAL_ERRORS as error:
         # Not even from a thread.
         raise RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__) from None
 
