@@ -83,7 +83,7 @@ async def hang(_params: Any) -> None:
 
 # --- pygls carries each kind of message ---------------------------------------------------------------------------
 
-INCOMING = {"structure_message", "handle_message"}
+INCOMING = {"structure_message"}
 OUTGOING = {"_serialize_message"}
 RUNNING = {"_get_handler", "_execute_handler"}
 

@@ -17,6 +17,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -106,7 +107,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             return
         message = self._check(data)
         if message is not None:
-            self.handle_message(cast("json_rpc.RPCMessage", self.structure_message(message)))
+            self.handle_message(cast("Any", self.structure_message(message)))
 
     def refuse(self, code: int, message: str, msg_id: RequestId | None = None) -> None:
         """Send an error response to a message that is not a valid request."""
@@ -199,6 +200,18 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         return response | {"error": json_rpc.ResponseError(code=INTERNAL_ERROR, message=text)}
 
     # --- overrides of pygls: running handlers -------------------------------------------------------------------
+
+    def handle_message(self, message: Any) -> None:
+        """Dispatch by class: pygls compares with runtime protocols, which takes most of the time of a ping."""
+        # Each handler has a context of its own, as in pygls.
+        if isinstance(message, json_rpc.JsonRPCRequestMessage):
+            copy_context().run(self._handle_request, message.id, message.method, message.params)
+        elif isinstance(message, json_rpc.JsonRPCNotification):
+            copy_context().run(self._handle_notification, message.method, message.params)
+        elif isinstance(message, json_rpc.JsonRPCResponseMessage):
+            self._handle_response(message.id, message.result)
+        else:
+            self._handle_response(message.id, error=message.error)
 
     def _get_handler(self, feature_name: str) -> Callable[[Any], Any]:
         """Register a method in pygls' table when it is first called: most are loaded only then."""
