@@ -1,4 +1,4 @@
-"""A model that writes XML, as the loop sees it."""
+"""A model that writes XML, seen through the interface of models."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ HELLO: Final = '<tools><tool name="say"><text>hello</text></tool></tools>'
 
 
 class Says:
-    """A model that says the same whatever it is asked, in pieces of three characters."""
+    """A model that gives the same answer to every request, in pieces of three characters."""
 
     adapter_name = "fake"
     signs_as = "fake"
@@ -107,7 +107,7 @@ def request(*messages: Message, **more: Any) -> ModelRequest:
 
 
 async def answer(model: Says, asked: ModelRequest) -> tuple[str, list[ToolCallDelta], Completed]:
-    """What is shown of an answer, the calls that are announced, and the whole of it."""
+    """Return the streamed text of an answer, its streamed calls, and the whole answer."""
     async with XmlToolModel(model).stream(asked) as events:
         seen = [event async for event in events]
     last = seen.pop()
@@ -116,7 +116,7 @@ async def answer(model: Says, asked: ModelRequest) -> tuple[str, list[ToolCallDe
     return text, [one for one in seen if isinstance(one, ToolCallDelta)], last
 
 
-async def test_a_call_in_the_text_is_a_call_and_the_text_around_it_is_text() -> None:
+async def test_a_block_in_the_text_becomes_a_call_and_the_rest_stays_text() -> None:
     shown, announced, completed = await answer(Says("I say:\n```xml\n", HELLO, "\n```\nNow."), request())
     (call,) = completed.message.tool_uses()
 
@@ -127,7 +127,7 @@ async def test_a_call_in_the_text_is_a_call_and_the_text_around_it_is_text() -> 
     assert [type(one) for one in completed.message.blocks] == [TextBlock, ToolUseBlock, TextBlock]
 
 
-async def test_an_answer_without_streaming_is_the_same_without_deltas() -> None:
+async def test_an_answer_without_streaming_has_the_same_calls_and_no_deltas() -> None:
     shown, announced, completed = await answer(Says("\n" + HELLO + HELLO + "\n"), request(stream=False))
     first, second = completed.message.tool_uses()
 
@@ -136,7 +136,7 @@ async def test_an_answer_without_streaming_is_the_same_without_deltas() -> None:
     assert first.id != second.id
 
 
-async def test_an_answer_without_calls_stays_what_it_is() -> None:
+async def test_an_answer_without_calls_is_unchanged() -> None:
     cited = TextBlock("a <", [Citation("url", start=0, end=1)])
     thought = ReasoningBlock(HELLO, "fake", {"signature": "s"})
     text: list[Any] = [thought, TextBlock("See <b>"), TextBlock("here"), cited]
@@ -147,7 +147,7 @@ async def test_an_answer_without_calls_stays_what_it_is() -> None:
     assert completed.stop_reason == "end_turn"
 
 
-async def test_the_model_is_asked_without_tools_and_told_of_them() -> None:
+async def test_the_request_has_no_tools_and_a_description_of_them() -> None:
     model = Says("ok")
     history: list[Message] = [
         UserMessage([TextBlock("Hi")]),
@@ -182,18 +182,18 @@ async def test_the_model_is_asked_without_tools_and_told_of_them() -> None:
     ]
 
 
-async def test_instructions_show_the_form_of_every_parameter() -> None:
+async def test_the_instructions_describe_every_parameter() -> None:
     told = instructions([SAY, LS], ToolChoice("specific", "say", parallel=False))
     assert "must call `say`" in told
-    assert "a block holds one call" in told
+    assert "a block contains one call" in told
     assert "- text (string, required): What to say" in told
     assert "- mode (one of fast | 2 | null, optional)" in told
-    assert "- edits (list of objects, optional)\n  - old (string, required)\n  - new (string, optional)" in told
+    assert "- edits (array of objects, optional)\n  - old (string, required)\n  - new (string, optional)" in told
     assert '<tool name="ls"/>' in told
     assert '<parameter name="-n">true</parameter>' in told
 
 
-async def test_without_tools_for_this_answer_the_past_is_told_and_nothing_else() -> None:
+async def test_without_tools_for_an_answer_only_earlier_calls_are_converted() -> None:
     without: list[dict[str, Any]] = [{"tools": []}, {"tool_choice": ToolChoice("none")}]
     for more in without:
         model = Says(HELLO)
@@ -208,7 +208,7 @@ async def test_without_tools_for_this_answer_the_past_is_told_and_nothing_else()
         assert not cast("AssistantMessage", model.asked[0].messages[1]).tool_uses()
 
 
-async def test_a_call_that_cannot_be_read_says_what_is_wrong_with_it_and_is_remembered_as_it_was() -> None:
+async def test_a_malformed_call_names_its_problem_and_keeps_its_source() -> None:
     written = '<tools>\n<tool name="say"><text>hello</text></tol>\n</tools>'
     _, _, completed = await answer(Says(written), request())
     (call,) = completed.message.tool_uses()
@@ -220,7 +220,7 @@ async def test_a_call_that_cannot_be_read_says_what_is_wrong_with_it_and_is_reme
     assert written in cast("AssistantMessage", told).text()
 
 
-async def test_a_call_that_the_token_limit_cuts_off_is_not_run_and_those_before_it_are() -> None:
+async def test_a_call_cut_off_by_the_token_limit_is_not_run_but_those_before_it_are() -> None:
     cut = '<tools><tool name="ls"/><tool name="say"><text>hel'
     _, _, completed = await answer(Says(cut, stop_reason="max_tokens"), request())
     good, bad = completed.message.tool_uses()
@@ -232,13 +232,13 @@ async def test_a_call_that_the_token_limit_cuts_off_is_not_run_and_those_before_
     assert completed.stop_reason == "max_tokens"
 
 
-async def test_where_one_call_is_allowed_the_others_are_answered_so() -> None:
+async def test_where_one_call_is_allowed_the_others_have_a_problem() -> None:
     asked = request(tool_choice=ToolChoice(parallel=False))
     _, _, completed = await answer(Says(HELLO + HELLO), asked)
     assert [call.problem is None for call in completed.message.tool_uses()] == [True, False]
 
 
-async def test_what_a_call_says_survives_being_told_and_read_again() -> None:
+async def test_arguments_survive_being_written_as_xml_and_parsed_again() -> None:
     choose = random.Random(3)
     texts = [
         "",

@@ -1,4 +1,4 @@
-"""What of an answer is a call and what is text, in one piece and in any number of them."""
+"""Calls and text in an answer, however it is split into pieces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Call = tuple[str, dict[str, Any] | None]
 
 
 def scanned(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
-    """What of ``text`` is shown, the calls in it, and what is wrong with those that cannot be read."""
+    """Return the visible text, the calls, and the problems of malformed calls, with ``text`` split at ``cuts``."""
     scanner = Scanner(TOOLS)
     pieces: list[str | Block] = []
     for start, end in zip((0, *cuts), (*cuts, len(text)), strict=True):
@@ -64,12 +64,12 @@ def problem(text: str) -> str:
 # --- the dialects of the older tools ------------------------------------------------------------------------------
 
 
-def test_a_call_in_the_oldest_form_names_its_tool_in_an_element_of_its_own() -> None:
+def test_a_call_in_the_oldest_form_names_its_tool_in_an_element() -> None:
     text = "<tool><name>run</name><parameters><inputs><command>ls -l</command></inputs></parameters></tool>"
     assert called(text) == called(f"```xml\n{text}\n```") == [("run", {"command": "ls -l"})]
 
 
-def test_a_call_with_an_action_takes_its_type_and_its_elements() -> None:
+def test_the_type_and_elements_of_an_action_are_parameters() -> None:
     text = """
 ```xml
 <tools>
@@ -88,7 +88,7 @@ def test_a_call_with_an_action_takes_its_type_and_its_elements() -> None:
     assert called(text) == [("editor", expected)]
 
 
-def test_two_actions_of_one_tool_are_two_calls_and_two_tools_are_called_in_their_order() -> None:
+def test_each_action_of_a_tool_is_a_call_in_order() -> None:
     text = """<tools>
   <tool name="free">
     <action type="one"><data>1st</data></action>
@@ -105,7 +105,7 @@ def test_two_actions_of_one_tool_are_two_calls_and_two_tools_are_called_in_their
     ]
 
 
-def test_an_answer_may_hold_several_blocks_and_text_around_them() -> None:
+def test_an_answer_may_contain_several_blocks_and_text_around_them() -> None:
     block = '<tools><tool name="run"><command>ls</command></tool></tools>'
     text = f"First:\n\n```xml\n{block}\n```\n\nThen {block} and so on.\n```\n{block}\n```"
     out, calls, problems = scanned(text)
@@ -113,7 +113,7 @@ def test_an_answer_may_hold_several_blocks_and_text_around_them() -> None:
     assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
 
 
-def test_an_action_that_is_a_parameter_stays_one() -> None:
+def test_an_action_without_a_type_is_a_parameter() -> None:
     text = '<tool name="editor"><action>delete</action><buffer> 3 </buffer></tool>'
     assert called(text) == [("editor", {"action": "delete", "buffer": 3})]
 
@@ -127,7 +127,7 @@ def test_parameters_may_be_attributes_or_json() -> None:
     assert called(named) == [("run", {"command": "a && b"})]
 
 
-# --- texts as they are --------------------------------------------------------------------------------------------
+# --- verbatim texts -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_parameters_may_be_attributes_or_json() -> None:
         ("é 🎉 日本", "é 🎉 日本"),
     ],
 )
-def test_a_text_is_taken_to_the_letter(written: str, meant: str) -> None:
+def test_a_text_is_taken_verbatim(written: str, meant: str) -> None:
     text = f'<tools><tool name="run"><command>{written}</command></tool></tools>'
     assert called(text) == called(f"```xml\n{text}\n```\n") == [("run", {"command": meant})]
 
@@ -178,21 +178,21 @@ def test_a_text_is_taken_to_the_letter(written: str, meant: str) -> None:
         "1. a\n   ```sh\n   ls\n   ```\n2. b < c",
     ],
 )
-def test_what_only_looks_like_a_call_is_shown(text: str) -> None:
+def test_text_that_only_looks_like_a_call_is_shown(text: str) -> None:
     assert shown(text) == text
 
 
-def test_what_a_model_makes_up_as_results_is_dropped() -> None:
+def test_invented_results_are_dropped() -> None:
     text = '<tool name="run"><command>ls</command></tool>\n<tool_result name="run">\nfile\n</tool_result>\nDone!'
     assert called(text) == [("run", {"command": "ls"})]
 
 
-def test_other_code_in_the_same_code_block_stays_in_one() -> None:
+def test_other_code_in_the_same_code_block_remains_a_code_block() -> None:
     out, calls, _ = scanned('```xml\n<tools><tool name="free"/></tools>\n<other/>\n```\nend')
     assert (out, calls) == ("```xml\n<other/>\n```\nend", [("free", {})])
 
 
-# --- what cannot be read ------------------------------------------------------------------------------------------
+# --- malformed blocks ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -214,20 +214,20 @@ def test_other_code_in_the_same_code_block_stays_in_one() -> None:
         ('<tools><tool name="free"><a <b></tool></tools>', "a tag in <tool> is not well-formed"),
     ],
 )
-def test_what_is_wrong_with_a_call_is_said(text: str, what: str) -> None:
+def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
     out, calls, problems = scanned(text)
     assert out == ""
     assert [arguments for _, arguments in calls if arguments is not None] == []
     assert what in problems[0]
 
 
-def test_after_a_block_that_cannot_be_read_the_answer_goes_on() -> None:
+def test_the_answer_continues_after_a_malformed_block() -> None:
     bad = '<tools><tool name="free"></x></tool></tools>'
     assert scanned(f"a\n{bad}\nb")[0] == "a\nb"
     assert scanned('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
 
 
-def test_calls_before_the_one_that_was_cut_off_count() -> None:
+def test_calls_before_one_that_is_cut_off_are_valid() -> None:
     text = '<tools><tool name="run"><command>a</command></tool>\n<tool name="run"><command>b'
     _, calls, problems = scanned(text)
     assert (calls, problems) == ([("run", {"command": "a"})], ["<command> is never closed"])
@@ -235,13 +235,13 @@ def test_calls_before_the_one_that_was_cut_off_count() -> None:
     assert called(f"```xml\n{text[: text.index(chr(10))]}\n```\n") == [("run", {"command": "a"})]
 
 
-def test_depth_number_and_size_have_limits_and_reading_takes_linear_time() -> None:
+def test_depth_number_and_size_are_limited_and_parsing_takes_linear_time() -> None:
     inside = '<tools><tool name="free">{}</tool></tools>'
     deep = MAX_DEPTH + 1
     assert "nested" in problem(inside.format("<a>" * deep + "</a>" * deep))
     assert "elements" in problem(inside.format("<a/>" * 30_000))
     assert "longer than" in problem(inside.format("<a>" + "x" * (MAX_BLOCK_CHARS + 10) + "</a>"))
-    # Each of these would take minutes, were anything in them looked at again and again.
+    # Each of these would take minutes if text were scanned repeatedly.
     for tail in ("<a " * 300_000, "&lt;" * 300_000, "<" * 300_000, "<![CDATA[" * 100_000, "</" * 300_000):
         text = '<tools><tool name="run"><command>' + tail
         scanner = Scanner(TOOLS)
@@ -267,7 +267,7 @@ PARTS: Final = (
 )  # fmt: skip
 
 
-def test_it_does_not_matter_where_an_answer_is_cut() -> None:
+def test_the_result_does_not_depend_on_where_an_answer_is_split() -> None:
     choose = random.Random(7)
     for _ in range(3000):
         text = "".join(choose.choices(PARTS, k=choose.randint(1, 9)))
@@ -278,7 +278,7 @@ def test_it_does_not_matter_where_an_answer_is_cut() -> None:
             assert scanned(text, *cuts) == whole, (text, cuts)
 
 
-def test_no_more_is_held_back_than_may_become_a_call() -> None:
+def test_only_a_possible_beginning_of_a_call_is_held_back() -> None:
     def held(text: str) -> str:
         scanner = Scanner(TOOLS)
         out = "".join(one for one in scanner.feed(text) if isinstance(one, str))

@@ -1,4 +1,4 @@
-"""A model that calls tools by writing XML, seen from outside a model like any other."""
+"""A model that calls tools by writing XML, with the interface of any other model."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.rewriting import Rewriter, RewritingModel
 
 NAMELESS: Final = "unknown"
-"""What a call is named for that does not say which tool it is for."""
+"""The tool name of a call that does not name its tool."""
 
 _WRITE_AGAIN: Final = (
     "Write the block again: <tools>, in it one <tool name=...> per call, in it one element per parameter,"
     " each closed; put every text with <, > or & into <![CDATA[...]]>."
 )
-_ALONE: Final = "Not run: one call at a time is allowed, and this one was not the first."
-_CUT_OFF: Final = "Not run: the answer was cut off in the middle of this call. Send a shorter one, or several."
+_ALONE: Final = "Not run: only one call at a time is allowed, and this was not the first."
+_CUT_OFF: Final = "Not run: the answer was cut off in this call. Send a shorter call, or several."
 
 
 class XmlToolModel(RewritingModel):
-    """A model that is told of its tools in the system message and calls them in its text."""
+    """A model that gets its tools in the system message and calls them in its text."""
 
     def capabilities(self, model: str) -> Capabilities:
-        """An answer that has to have a certain form leaves no room for calls."""
+        """Structured output excludes calls, which are text as well."""
         real = self.inner.capabilities(model)
         return replace(real, structured_output="without_tools") if real.structured_output == "always" else real
 
@@ -63,12 +63,12 @@ class XmlToolModel(RewritingModel):
 
 
 def offers_tools(request: ModelRequest) -> bool:
-    """Whether the model may call any tool of ours."""
+    """Return whether the model may call any of our tools."""
     return bool(request.tools) and (request.tool_choice is None or request.tool_choice.mode != "none")
 
 
 class _WithCalls(Rewriter):
-    """The events of an answer, with calls for the blocks in its text."""
+    """Converts the blocks in the text of an answer to tool calls."""
 
     def __init__(self, request: ModelRequest) -> None:
         self._request = request
@@ -79,16 +79,16 @@ class _WithCalls(Rewriter):
     def events_for(self, event: ModelEvent) -> Iterator[ModelEvent]:
         match event:
             case TextDelta():
-                yield from self._shown(self._scanner.feed(event.text), cut_off=False)
+                yield from self._deltas(self._scanner.feed(event.text), cut_off=False)
             case Completed():
                 if self._request.stream:
                     cut_off = event.stop_reason == "max_tokens"
-                    yield from self._shown(self._scanner.finish(), cut_off=cut_off)
+                    yield from self._deltas(self._scanner.finish(), cut_off=cut_off)
                 yield self._completed(event)
             case _:
                 yield event
 
-    def _shown(self, pieces: list[str | Block], *, cut_off: bool) -> Iterator[ModelEvent]:
+    def _deltas(self, pieces: list[str | Block], *, cut_off: bool) -> Iterator[ModelEvent]:
         text = ""
         for piece in pieces:
             if isinstance(piece, str):
@@ -103,11 +103,11 @@ class _WithCalls(Rewriter):
             yield TextDelta(text)
 
     def _completed(self, completed: Completed) -> Completed:
-        """The whole answer with its calls, which have the ids under which they were shown.
+        """Return the whole answer with its calls, which keep the ids of their deltas.
 
-        Citations go where calls come: the texts that they are of are others then.
+        Citations are dropped if there are calls, since their texts change.
         """
-        calls, cut_off = self._calls.again(), completed.stop_reason == "max_tokens"
+        calls, cut_off = self._calls.with_same_ids(), completed.stop_reason == "max_tokens"
         scanner = Scanner(self._tools)
         blocks: list[AssistantBlock] = []
         for block in completed.message.blocks:
@@ -135,7 +135,7 @@ def _add(blocks: list[AssistantBlock], pieces: list[str | Block], calls: _Calls,
 
 
 class _Calls:
-    """Makes calls of blocks and counts them; ``ids`` are those that are given out first."""
+    """Converts blocks to calls and counts them; ``ids`` are the ids of calls by their number."""
 
     def __init__(self, request: ModelRequest, ids: Mapping[int, str] | None = None) -> None:
         self._request = request
@@ -144,23 +144,25 @@ class _Calls:
         choice = request.tool_choice
         self._alone = choice is not None and choice.parallel is False
 
-    def again(self) -> _Calls:
-        """The same calls once more."""
+    def with_same_ids(self) -> _Calls:
+        """Return a converter that assigns the same ids again."""
         return _Calls(self._request, self._ids)
 
     def of(self, block: Block, *, cut_off: bool) -> Iterator[ToolUseBlock]:
-        """The calls of ``block``; what cannot be run says why."""
+        """Return the calls in ``block``; those that cannot be run have a ``problem``."""
         for tool in block.tools:
             for written in written_calls(tool):
-                problem = written.problem and f"The call could not be read: {written.problem}. {_WRITE_AGAIN}"
+                problem = written.problem and f"The call could not be parsed: {written.problem}. {_WRITE_AGAIN}"
                 yield self._call(written.name, written.arguments, problem, tool.source)
         if block.problem is not None:
             if block.cut_off and cut_off:
                 problem = _CUT_OFF
             elif block.cut_off:
-                problem = f"The call could not be read: {block.problem}. {_WRITE_AGAIN}"
+                problem = f"The call could not be parsed: {block.problem}. {_WRITE_AGAIN}"
             else:
-                problem = f"The block could not be read, and no call in it was run: {block.problem}. {_WRITE_AGAIN}"
+                problem = (
+                    f"The block could not be parsed, and none of its calls was run: {block.problem}. {_WRITE_AGAIN}"
+                )
             yield self._call(block.name or "", None, problem, block.source)
 
     def _call(self, name: str, arguments: JsonObject | None, problem: str | None, source: str) -> ToolUseBlock:

@@ -1,4 +1,4 @@
-"""What the model is told: of its tools, by example, and of the calls and results so far."""
+"""The text for the model: descriptions of its tools with examples, and earlier calls and results."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ You can call tools. To do so, end your answer with a block of this form; nothing
     <some_parameter>value</some_parameter>
   </tool>
   <tool name="second_tool">
-    <some_text><![CDATA[text with <, > or &, to the letter]]></some_text>
+    <some_text><![CDATA[text with <, > or &, verbatim]]></some_text>
   </tool>
 </tools>
 
-- A block may hold several calls, as long as none needs the result of another.
-- Put code and every text that may hold <, > or & into CDATA, and escape nothing there.
-- A list has one <item> per entry. Leave out parameters that you do not need.
+- A block may contain several calls, as long as none needs the result of another.
+- Put code and every text that may contain <, > or & into CDATA, and escape nothing there.
+- An array has one <item> per entry. Leave out parameters that you do not need.
 - The results come in the next message, in <tool_result> elements. Never write these yourself.
 - Every such block is run, so do not write one to explain something.
 """
 
 
 def instructions(tools: list[ToolSpec], choice: ToolChoice | None) -> str:
-    """The part of the system message about tools."""
+    """Return the part of the system message about tools."""
     parts = [_HOW]
     if choice is not None:
         if choice.mode == "required":
@@ -66,25 +66,25 @@ def instructions(tools: list[ToolSpec], choice: ToolChoice | None) -> str:
         elif choice.mode == "specific":
             parts.append(f"Your next answer must call `{choice.name}`.\n")
         if choice.parallel is False:
-            parts.append("Call one tool at a time: a block holds one call.\n")
-    parts += [_described(tool) for tool in tools]
+            parts.append("Call one tool at a time: a block contains one call.\n")
+    parts += [_describe_tool(tool) for tool in tools]
     return "\n".join(parts)
 
 
-def _described(tool: ToolSpec) -> str:
+def _describe_tool(tool: ToolSpec) -> str:
     schema = tool.parameters
-    shown = {name: _example(as_schema(raw), schema, 1) for name, raw in _to_show(schema)}
+    shown = {name: _example(as_schema(raw), schema, 1) for name, raw in _example_properties(schema)}
     lines = [f"## {tool.name}", *([tool.description.strip()] if tool.description else [])]
     lines += _parameters(schema, schema, 1)
     return "\n".join([*lines, "", "<tools>", _call(tool.name, shown, schema), "</tools>", ""])
 
 
 def _parameters(schema: JsonObject, root: JsonObject, level: int) -> Iterator[str]:
-    """One line for each property, those within it behind."""
+    """Yield one line for each property, followed by those of nested properties."""
     required: Any = plain(schema, root).get("required")
     for name, raw in properties_of(schema, root).items():
         prop = plain(as_schema(raw), root)
-        said = ", ".join(_said_of(prop, root, needed=isinstance(required, list) and name in required))
+        said = ", ".join(_describe_type(prop, root, needed=isinstance(required, list) and name in required))
         about = " ".join(str(prop.get("description") or "").split())
         yield f"{'  ' * (level - 1)}- {name} ({said}){f': {about}' if about else ''}"
         if level < _MOST_LEVELS:
@@ -92,8 +92,8 @@ def _parameters(schema: JsonObject, root: JsonObject, level: int) -> Iterator[st
             yield from _parameters(inner, root, level + 1)
 
 
-def _to_show(schema: JsonObject) -> Iterator[tuple[str, Any]]:
-    """The properties for the example of a call: those it needs, and those whose form is not obvious."""
+def _example_properties(schema: JsonObject) -> Iterator[tuple[str, Any]]:
+    """Yield the properties for the example of a call: required ones, and those with a non-obvious form."""
     required: Any = schema.get("required")
     odd = False
     for name, raw in properties_of(schema, schema).items():
@@ -104,12 +104,12 @@ def _to_show(schema: JsonObject) -> Iterator[tuple[str, Any]]:
         odd = odd or not named
 
 
-def _said_of(schema: JsonObject, root: JsonObject, *, needed: bool) -> Iterator[str]:
+def _describe_type(schema: JsonObject, root: JsonObject, *, needed: bool) -> Iterator[str]:
     kind = kind_of(schema, root)
     if isinstance(schema.get("enum"), list):
         yield "one of " + " | ".join(_text_of(one) for one in schema["enum"])
     elif kind == "array":
-        yield f"list of {_plural(kind_of(items_of(schema, root), root))}"
+        yield f"array of {_plural(kind_of(items_of(schema, root), root))}"
     elif kind == "scalar":
         yield "value"
     elif kind == "any":
@@ -124,7 +124,7 @@ def _plural(kind: str) -> str:
 
 
 def _example(schema: JsonObject, root: JsonObject, level: int) -> Any:
-    """A value that could be meant: what the schema offers, else what names its kind."""
+    """Return an example value: one listed in the schema, or else one of its type."""
     schema = plain(schema, root)
     for key in ("examples", "enum"):
         listed: Any = schema.get(key)
@@ -151,17 +151,17 @@ def _example(schema: JsonObject, root: JsonObject, level: int) -> Any:
             return "text"
 
 
-# --- calls and results of the past --------------------------------------------------------------------------------
+# --- earlier calls and results ------------------------------------------------------------------------------------
 
 
 def as_text(messages: Iterable[Message], tools: Mapping[str, JsonObject], *, vision: bool) -> list[Message]:
-    """The conversation without calls and results: the model's own words, and the user's, by turns."""
+    """Convert calls and results to text, so that only user and assistant messages alternate."""
     out: list[Message] = []
     for message in messages:
         match message:
             case AssistantMessage():
                 if any(isinstance(block, ToolUseBlock) for block in message.blocks):
-                    message = AssistantMessage(list(_told(message.blocks, tools)))
+                    message = AssistantMessage(list(_calls_to_text(message.blocks, tools)))
                 if out and isinstance(last := out[-1], AssistantMessage):
                     out[-1] = AssistantMessage([*last.blocks, *message.blocks])
                 else:
@@ -174,15 +174,15 @@ def as_text(messages: Iterable[Message], tools: Mapping[str, JsonObject], *, vis
 
 
 def _user(out: list[Message], blocks: list[UserBlock]) -> None:
-    """Results and prompts are both the user's: models of this kind want the roles to take turns."""
+    """Append results or a prompt to the last user message, since such models require alternating roles."""
     if out and isinstance(last := out[-1], UserMessage):
         out[-1] = UserMessage([*last.blocks, *blocks])
     else:
         out.append(UserMessage(blocks))
 
 
-def _told(blocks: list[AssistantBlock], tools: Mapping[str, JsonObject]) -> Iterator[AssistantBlock]:
-    """The blocks of an answer with one text for the calls that follow one another."""
+def _calls_to_text(blocks: list[AssistantBlock], tools: Mapping[str, JsonObject]) -> Iterator[AssistantBlock]:
+    """Yield the blocks of an answer, with one text for each sequence of calls."""
     calls: list[ToolUseBlock] = []
     for block in blocks:
         if isinstance(block, ToolUseBlock):
@@ -242,7 +242,7 @@ def _parameter(key: str, value: Any, schema: JsonObject, root: JsonObject, inden
 
 
 def _content(value: Any, schema: JsonObject, root: JsonObject, indent: str) -> str:
-    """A value as elements where the schema tells what they are, else as JSON."""
+    """Return a value as elements where the schema describes them, or else as JSON."""
     kind, inner = kind_of(schema, root), indent + "  "
     if kind == "array" and isinstance(value, list) and value:
         one_of = items_of(schema, root)
@@ -257,7 +257,7 @@ def _content(value: Any, schema: JsonObject, root: JsonObject, indent: str) -> s
             return "\n".join(["", *lines, indent])
     text = _text_of(value)
     if "<" in text or "&" in text or text != text.strip():
-        # Two sections where the text has the end of one in it.
+        # A text that contains the end of a section is split into two sections.
         return f"<![CDATA[{text.replace(']]>', ']]]]><![CDATA[>')}]]>"
     return text
 
@@ -275,7 +275,7 @@ def _results(results: list[ToolResultBlock], *, vision: bool) -> Iterator[UserBl
     images: list[ImageBlock] = []
     for result in results:
         status = "error" if result.is_error else "success"
-        # What a tool has read must not end its result and begin another one.
+        # A tool's output must not be able to close its result and open another one.
         text = _RESULT_TAG.sub("&lt;", result.text)
         head = f'name="{_attribute(result.tool_name)}" id="{_attribute(result.tool_use_id)}" status="{status}"'
         texts.append(f"<tool_result {head}>\n{text}\n</tool_result>")

@@ -1,9 +1,8 @@
-"""Reading one block of calls, piece by piece, as forgivingly as is safe.
+"""Parse one block of calls incrementally, as leniently as is safe.
 
-The reader knows the schemas of the tools: where one asks for a text, everything up to the closing tag is that text,
-whatever looks like XML in it. Elsewhere a wrong tag ends the reading of the whole block: of calls that are not
-understood for certain, none is run. There are no entity definitions, no depth and no size without a limit, and the
-time it takes is linear.
+The reader knows the schemas of the tools: for a string, everything up to the closing tag is text, even if it looks
+like XML. Elsewhere a wrong tag rejects the whole block, since no call is run unless it is understood for certain.
+There are no entity definitions, depth and size are limited, and the time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ MAX_TAG_CHARS: Final = 2048
 MAX_DEPTH: Final = 32
 MAX_ELEMENTS: Final = 20_000
 MAX_KEPT_CHARS: Final = 20_000
-"""How much of a block that cannot be read is kept for the model to see."""
+"""The length of the source of a malformed block that is kept for the model, in characters."""
 
 WRAPPERS: Final = frozenset({"parameters", "arguments", "params", "args", "inputs", "input", "action"})
-"""Elements that hold parameters and are none, unless the tool has a parameter of that name."""
+"""Elements that contain parameters, unless the tool has a parameter of that name."""
 _NAMED: Final = frozenset({"parameter", "param", "argument", "arg"})
 
 _NAME: Final = r"[^\W\d][\w.-]*"
@@ -39,8 +38,8 @@ _VALUE: Final = r"\"[^\"]*\"|'[^']*'|[^\s\"'<>=]*[^\s\"'<>=/]"
 START: Final = re.compile(rf"<({_NAME})((?:\s+{_NAME}(?:\s*=\s*(?:{_VALUE}))?)*)\s*(/?)>")
 _ATTRIBUTE: Final = re.compile(rf"({_NAME})\s*=\s*({_VALUE})")
 _END: Final = re.compile(rf"</({_NAME})\s*>")
-# What may yet become a tag. No prefix of a tag is left out, or it would matter how the text comes in pieces.
-UNDER_WAY: Final = re.compile(rf"<(?:/|/?{_NAME}(?:[^<>\"']|\"[^\"]*\"|'[^']*')*(?:\"[^\"]*|'[^']*)?)?\Z")
+# A possible prefix of a tag. It covers every prefix, so that the result does not depend on where a text is split.
+PARTIAL_TAG: Final = re.compile(rf"<(?:/|/?{_NAME}(?:[^<>\"']|\"[^\"]*\"|'[^']*')*(?:\"[^\"]*|'[^']*)?)?\Z")
 _NOT_SPACE: Final = re.compile(r"\S")
 _ENTITY: Final = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
 _ENTITIES: Final[Mapping[str, str]] = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -50,7 +49,7 @@ Role: TypeAlias = Literal["tools", "tool", "wrapper", "value"]
 
 @dataclass(slots=True)
 class Element:
-    """One element. ``key`` is the name of the parameter it is for, ``raw`` tells that its content is one text."""
+    """An element. ``key`` is the name of its parameter; the content of a ``raw`` element is a single text."""
 
     tag: str
     role: Role
@@ -62,29 +61,29 @@ class Element:
     children: list[Element] = field(default_factory=list["Element"])
     parts: list[str] = field(default_factory=list[str])
     marked: bool = False
-    """Whether there is CDATA in it."""
+    """Whether the element contains CDATA."""
     literal: bool = False
-    """Whether it holds a ``<`` that is neither CDATA nor a tag of ours."""
+    """Whether the text contains a ``<`` that is neither CDATA nor one of our tags."""
     nested: int = 0
-    """How many elements of its own name are open in its text."""
+    """The number of open elements with the same name within the text."""
     certain: int = 0
-    """How many of its parts are up to the end of CDATA."""
+    """The number of parts up to the end of the last CDATA section."""
     begins: int = 0
     ends: int = 0
     source: str = ""
-    """Of a call: where it stands in its block, and how it is written."""
+    """For a call, its offsets in the block, and its source text."""
 
     def text(self) -> str:
-        """What it says. CDATA is taken to the letter; else the line breaks next to the tags belong to the tags."""
+        """Return the text: CDATA verbatim, other text without the line breaks next to the tags."""
         whole = "".join(self.parts)
         if self.marked:
             return whole
         if "\n" in whole:
-            # The first line may be indented on purpose.
+            # Keep the indentation of the first line, which may be intended.
             whole = re.sub(r"\A[ \t]*\r?\n", "", re.sub(r"\r?\n[ \t]*\Z", "", whole))
         else:
             whole = whole.strip()
-        # Who has not escaped the one has not escaped the other.
+        # A model that did not escape "<" has not escaped "&" either.
         return whole if self.literal else expanded(whole)
 
     def child(self, tag: str) -> Element | None:
@@ -93,10 +92,10 @@ class Element:
 
 @dataclass(slots=True)
 class Block:
-    """A block as it was read.
+    """A parsed block.
 
-    ``tools`` are its calls; where there is a ``problem``, those before it that count in spite of it. ``source`` is
-    then what could not be read, and ``name`` the tool that it was about, if that can be told.
+    ``tools`` are its calls, or the valid ones before a ``problem``. In that case ``source`` is the text that could
+    not be parsed, and ``name`` the tool it calls, if known.
     """
 
     tools: list[Element]
@@ -104,17 +103,17 @@ class Block:
     name: str | None = None
     source: str = ""
     cut_off: bool = False
-    """Whether the answer ended in the middle of it."""
+    """Whether the answer ended within the block."""
 
 
 class _MalformedError(Exception):
-    """The text says what is wrong, in words for the model."""
+    """Raised for malformed XML. The message is for the model."""
 
 
 class BlockReader:
-    """Reads from the start tag of the root on.
+    """Parses a block from the start tag of its root.
 
-    ``fence`` finds the line break and the line that would end the code block around it.
+    ``fence`` matches the line break and line that close a code block around it.
     """
 
     def __init__(self, tools: Mapping[str, JsonObject], fence: re.Pattern[str] | None = None) -> None:
@@ -126,7 +125,7 @@ class BlockReader:
         self._problem: str | None = None
         self._taken: list[str] = []
         self._chars = 0
-        # Where in all that was taken the text that is being read begins, and where in it we are.
+        # The offset of the current text in everything read so far, and the position in the text.
         self._base = 0
         self._at = 0
         self._call_at = 0
@@ -135,7 +134,7 @@ class BlockReader:
         self.done = False
 
     def read(self, text: str, at: int, *, final: bool) -> int:
-        """Read on in ``text`` from ``at``; where it stopped, because it is ``done`` or needs more."""
+        """Continue in ``text`` at ``at`` until ``done`` or more text is needed; return the new position."""
         start = self._at = at
         self._base = self._chars - at
         if self._problem is None:
@@ -149,17 +148,19 @@ class BlockReader:
         return self._at
 
     def block(self) -> Block:
-        """What was read, when it is done or there is no more."""
+        """Return the parsed block, once ``done`` or at the end of the answer."""
         tools = [] if self._root is None else [self._root] if self._root.role == "tool" else self._root.children
         source = "".join(self._taken)
         for tool in tools:
-            tool.source = _kept(source[tool.begins : tool.ends])
+            tool.source = _truncate(source[tool.begins : tool.ends])
         if self._problem is not None:
             line = source.count("\n", 0, self._problem_at) + 1
-            return Block([], f"line {line}: {self._problem}", self._last_name(tools), _kept(source))
+            return Block([], f"line {line}: {self._problem}", self._last_name(tools), _truncate(source))
         if len(self._stack) > 1 or (self._stack and self._stack[0].role == "tool"):
             problem = f"<{self._stack[-1].tag}> is never closed"
-            return Block(tools[:-1], problem, self._last_name(tools), _kept(source[self._call_at :]), cut_off=True)
+            return Block(
+                tools[:-1], problem, self._last_name(tools), _truncate(source[self._call_at :]), cut_off=True
+            )
         return Block(tools)
 
     # --- structure ----------------------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ class BlockReader:
             self._at = after
 
     def _token(self, text: str, at: int, *, final: bool) -> int:
-        """Take one piece of text or markup; the same place means that there is not enough of it yet."""
+        """Consume one token and return the new position, which is ``at`` if more text is needed."""
         if self._until is not None:
             return self._marked(text, at, self._until, final=final)
         if text[at] != "<":
@@ -189,7 +190,7 @@ class BlockReader:
         top = self._stack[-1]
         if top.role == "tools" and (found := _NOT_SPACE.search(text, at, end)):
             if self._fence is not None and text[found.start()] in "`~":
-                # The code block ends, and with it what stands in it.
+                # The end of the code block ends the block of calls.
                 self._stack.clear()
                 self.done = True
                 return found.start()
@@ -199,7 +200,7 @@ class BlockReader:
         return end
 
     def _marked(self, text: str, at: int, until: str, *, final: bool) -> int:
-        """CDATA and comments, up to their end."""
+        """Consume a CDATA section or comment up to its end."""
         found = text.find(until, at)
         end = found if found >= 0 else len(text) if final else max(at, len(text) - len(until) + 1)
         if until == "]]>":
@@ -211,10 +212,10 @@ class BlockReader:
         return end + len(until)
 
     def _in_raw(self, top: Element, text: str, at: int, *, final: bool) -> int:
-        """A ``<`` where a text is expected: the end of the text, CDATA, or nothing in particular."""
+        """Consume a ``<`` within a text: the closing tag, CDATA, or a literal character."""
         if text.startswith("<![CDATA[", at):
             return self._cdata(at)
-        if not final and _may_become(text, at, "<![CDATA[", f"</{top.tag}", f"<{top.tag}"):
+        if not final and _is_prefix_of(text, at, "<![CDATA[", f"</{top.tag}", f"<{top.tag}"):
             return at
         window = text[at : at + MAX_TAG_CHARS]
         if window.startswith(f"</{top.tag}"):
@@ -229,7 +230,7 @@ class BlockReader:
             if not rest and not final and len(window) < MAX_TAG_CHARS:
                 return at
         elif window.startswith(f"<{top.tag}"):
-            # The same element inside: its end is not the end of this one.
+            # A nested element with the same name: its closing tag does not close this one.
             if re.match(rf"<{re.escape(top.tag)}(?:\s[^<>]*)?(?<!/)>", window):
                 top.nested += 1
             elif (
@@ -243,7 +244,7 @@ class BlockReader:
         return at + 1
 
     def _markup(self, text: str, at: int, *, final: bool) -> int:
-        if not final and _may_become(text, at, "<![CDATA[", "<!--"):
+        if not final and _is_prefix_of(text, at, "<![CDATA[", "<!--"):
             return at
         if text.startswith("<!--", at):
             self._until = "-->"
@@ -254,7 +255,7 @@ class BlockReader:
             return self._cdata(at)
         if text.startswith(("<!", "<?"), at):
             raise _MalformedError("declarations and entity definitions are not allowed")
-        # A view of its own: a pattern must not run on through all that comes after.
+        # A bounded window keeps patterns from scanning all of the remaining text.
         window = text[at : at + MAX_TAG_CHARS]
         if match := START.match(window):
             self._open(match[1], match[2], at)
@@ -265,8 +266,8 @@ class BlockReader:
             if match[1] != top.tag:
                 raise _MalformedError(f"</{match[1]}> where </{top.tag}> was expected")
             return self._close(at + match.end())
-        if len(window) < MAX_TAG_CHARS and UNDER_WAY.match(window):
-            # At the end of the answer nothing is known of it.
+        if len(window) < MAX_TAG_CHARS and PARTIAL_TAG.match(window):
+            # Discard an incomplete tag at the end of the answer.
             return len(text) if final else at
         top = self._stack[-1]
         if top.role != "value":
@@ -303,7 +304,7 @@ class BlockReader:
         element = self._stack.pop()
         element.ends = self._base + at
         if element.marked and not "".join(element.parts[element.certain :]).strip():
-            # What follows CDATA up to the closing tag is layout.
+            # White space between CDATA and the closing tag is layout.
             del element.parts[element.certain :]
         if element.tag == "name" and self._stack and self._stack[-1].role == "tool":
             tool = self._stack[-1]
@@ -341,10 +342,10 @@ class BlockReader:
         raw = kind_of(inner, root) in SCALARS
         return Element(tag, "value", key, attributes, inner, root, raw)
 
-    # --- what cannot be read ------------------------------------------------------------------------------------
+    # --- malformed blocks ---------------------------------------------------------------------------------------
 
     def _skip(self, text: str, at: int, *, final: bool) -> int:
-        """Pass over the rest of a block up to where it seems to end."""
+        """Skip the rest of a malformed block up to its apparent end."""
         tag = self._root.tag if self._root is not None else "tools"
         closing = f"</{tag}>"
         found = text.find(closing, at)
@@ -357,7 +358,7 @@ class BlockReader:
             return found + len(closing)
         if final:
             return len(text)
-        # An end may be under way: the last line break is where a fence would begin.
+        # The text may end in a partial closing tag or fence; a fence begins at the last line break.
         line = text.rfind("\n", at)
         keep = len(text) - line if self._fence is not None and line >= 0 else 0
         return max(at, len(text) - max(len(closing), min(keep, MAX_TAG_CHARS)))
@@ -372,7 +373,7 @@ class BlockReader:
 
 
 def expanded(text: str) -> str:
-    """``text`` with the five entities of XML and those by number; all others stay as they are."""
+    """Expand the five predefined entities of XML and character references; leave all others unchanged."""
     return _ENTITY.sub(_character, text) if "&" in text else text
 
 
@@ -394,15 +395,15 @@ def _is_wrapper(tag: str, attributes: Mapping[str, str], properties: Mapping[str
         return False
     if tag not in properties:
         return True
-    # A parameter called `action` and the element that names one: the attribute tells them apart.
+    # The attribute distinguishes an <action> element from a parameter of that name.
     return tag == "action" and "type" in attributes and kind_of(as_schema(properties[tag]), root) in SCALARS
 
 
-def _may_become(text: str, at: int, *wanted: str) -> bool:
-    """Whether ``text`` ends in what may be the beginning of one of them."""
+def _is_prefix_of(text: str, at: int, *wanted: str) -> bool:
+    """Return whether the rest of ``text`` is a proper prefix of a string in ``wanted``."""
     rest = text[at : at + MAX_TAG_CHARS]
     return any(len(rest) < len(one) and one.startswith(rest) for one in wanted)
 
 
-def _kept(source: str) -> str:
+def _truncate(source: str) -> str:
     return source if len(source) <= MAX_KEPT_CHARS else f"{source[:MAX_KEPT_CHARS]}..."

@@ -1,11 +1,10 @@
-"""Finding the calls in the text of an answer while it comes, and leaving the rest to be shown.
+"""Find the calls in the streamed text of an answer and pass on the rest.
 
 A block is ``<tools>`` with a ``<tool>`` in it, outside of code, or a lone ``<tool>`` that begins a line and names a
-tool on offer; either may stand alone in a fenced code block that is labelled ``xml`` or not at all, which then goes
-with it. Everything else is text, other XML and XML in other code included.
+tool on offer. Either may be the content of a fenced code block that is labelled ``xml`` or has no label, which then
+belongs to the block. Everything else is text, including other XML and XML in other code.
 
-What is fed may be cut anywhere: what comes out is the same, and only what may yet be the beginning of a block is
-held back.
+The result does not depend on where the text is split, and only a possible beginning of a block is held back.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model_calls.xml_tools.reader import MAX_TAG_CHARS, START, UNDER_WAY, Block, BlockReader
+from jumpseat.agent.model_calls.xml_tools.reader import MAX_TAG_CHARS, PARTIAL_TAG, START, Block, BlockReader
 
 MAX_HELD_CHARS: Final = 1000
-"""How much layout may stand between the beginning of a code block and that of the calls in it."""
+"""The most layout between the opening of a code block and its calls, in characters."""
 
 Piece: TypeAlias = str | Block
 
@@ -27,11 +26,11 @@ _TICKS: Final = re.compile(r"`+|[^`]+")
 _RUN: Final = re.compile(r"`+|~+")
 _SPACE: Final = re.compile(r"\s*")
 _LAYOUT: Final = re.compile(r"(?:\s|<!--.*?-->|<\?xml[^<>]*\?>)*", re.DOTALL)
-_LAYOUT_UNDER_WAY: Final = re.compile(r"<(?:!(?:-(?:-.*)?)?|\?(?:x(?:m(?:l[^<>]*)?)?)?)?\Z", re.DOTALL)
+_PARTIAL_LAYOUT: Final = re.compile(r"<(?:!(?:-(?:-.*)?)?|\?(?:x(?:m(?:l[^<>]*)?)?)?)?\Z", re.DOTALL)
 _ROOT: Final = re.compile(r"<tools?(?=[\s/>])")
 _NAMED: Final = re.compile(r"\sname\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>=]*[^\s\"'<>=/]))")
 _NAME_CHILD: Final = re.compile(r"\s*<name\s*>\s*([^<>]*?)\s*</name\s*>")
-_NAME_UNDER_WAY: Final = re.compile(
+_PARTIAL_NAME: Final = re.compile(
     r"\s*(?:<(?:n(?:a(?:m(?:e(?:\s*(?:>[^<>]*(?:<(?:/(?:n(?:a(?:m(?:e\s*)?)?)?)?)?)?)?)?)?)?)?)?)?\Z"
 )
 _LABELS: Final = ("", "xml")
@@ -40,18 +39,18 @@ _Verdict: TypeAlias = Literal["block", "text", "more"]
 
 
 class Scanner:
-    """Finds the calls of one answer. ``tools`` are the schemas of the tools on offer, by name."""
+    """Finds the calls in one answer. ``tools`` are the schemas of the tools on offer, by name."""
 
     def __init__(self, tools: Mapping[str, JsonObject]) -> None:
         self._tools = tools
         self._waiting = ""
         self._out: list[Piece] = []
         self._step = self._in_text
-        # Of the line that is being read: whether nothing but spaces has come, and the code in it.
-        self._fresh = True
+        # The state of the current line: whether it is blank so far, and its inline code.
+        self._line_is_blank = True
         self._ticks = 0
         self._open_ticks = 0
-        # Of the code block: its fence, the line that began it, and its line that is being read.
+        # The current code block: its fence, its opening line, and its current line.
         self._fence = ""
         self._opening = ""
         self._line = ""
@@ -59,9 +58,9 @@ class Scanner:
         self._called = False
 
     def feed(self, text: str) -> list[Piece]:
-        """Take more of the answer; what can be told of it now, in order."""
+        """Add text and return the pieces known so far, in order."""
         if self._step == self._in_text and not self._waiting and not _MARK.search(text):
-            # Most of what models say.
+            # The fast path for plain text.
             self._show(text)
         else:
             self._go_through(self._waiting + text, final=False)
@@ -69,7 +68,7 @@ class Scanner:
         return out
 
     def finish(self) -> list[Piece]:
-        """What is left of it, when there is no more to come."""
+        """Return the remaining pieces at the end of the answer."""
         self._go_through(self._waiting, final=True)
         if self._step == self._at_opening:
             self._into_code()
@@ -102,11 +101,11 @@ class Scanner:
     def _at_mark(self, text: str, at: int, final: bool) -> int:
         self._end_ticks()
         if not self._open_ticks:
-            if self._called and self._fresh and text.startswith("<tool_result", at):
-                # The model goes on with results that it has made up.
-                self._step = self._nowhere
+            if self._called and self._line_is_blank and text.startswith("<tool_result", at):
+                # The model continues with invented results.
+                self._step = self._discard
                 return at
-            match self._verdict(text, at, final, fresh=self._fresh):
+            match self._verdict(text, at, final, fresh=self._line_is_blank):
                 case "block":
                     self._begin("")
                     return at
@@ -118,10 +117,10 @@ class Scanner:
         return at + 1
 
     def _at_run(self, text: str, at: int, final: bool) -> int:
-        """Backticks or tildes: a fence, where they begin a line."""
+        """Consume backticks or tildes, which open a code block at the beginning of a line."""
         run = _RUN.match(text, at)
         assert run is not None
-        if not self._fresh:
+        if not self._line_is_blank:
             self._show(run[0])
             return run.end()
         if run.end() == len(text) and not final:
@@ -149,9 +148,9 @@ class Scanner:
         self._out.append(text)
         line = text.rpartition("\n")
         if line[1]:
-            self._fresh, self._ticks, self._open_ticks = True, 0, 0
+            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
         rest = line[2]
-        self._fresh = self._fresh and not rest.strip()
+        self._line_is_blank = self._line_is_blank and not rest.strip()
         if "`" in rest or self._ticks:
             for piece in _TICKS.findall(rest):
                 if piece[0] == "`":
@@ -160,21 +159,21 @@ class Scanner:
                     self._end_ticks()
 
     def _end_ticks(self) -> None:
-        """A run of backticks is over: code begins, or ends where as many began it."""
+        """End a run of backticks, which opens inline code, or closes code opened by a run of the same length."""
         if self._ticks and self._open_ticks in (0, self._ticks):
             self._open_ticks = 0 if self._open_ticks else self._ticks
         self._ticks = 0
 
-    def _nowhere(self, text: str, _at: int, _final: bool) -> int:
+    def _discard(self, text: str, _at: int, _final: bool) -> int:
         return len(text)
 
     # --- code ---------------------------------------------------------------------------------------------------
 
     def _at_label(self, text: str, at: int, _final: bool) -> int:
-        """The rest of the line that begins a code block. With a backtick in it, it is code within the text."""
+        """Consume the rest of the opening line of a code block; a backtick in it makes it inline code."""
         end, tick = text.find("\n", at), text.find("`", at)
         if tick >= 0 and (end < 0 or tick < end):
-            self._fresh, self._ticks, self._open_ticks = False, 0, len(self._fence)
+            self._line_is_blank, self._ticks, self._open_ticks = False, 0, len(self._fence)
             self._step = self._in_text
             end = tick
         elif end >= 0:
@@ -183,7 +182,7 @@ class Scanner:
         return end if end >= 0 else len(text)
 
     def _in_code(self, text: str, at: int, _final: bool) -> int:
-        """A code block of another language: shown as it is, up to the line that ends it."""
+        """Consume a code block without calls up to its closing fence."""
         end = text.find("\n", at) + 1
         self._line = (self._line + text[at : end or len(text)])[:200]
         self._out.append(text[at : end or len(text)])
@@ -192,16 +191,16 @@ class Scanner:
         line, self._line = self._line.strip(), ""
         if len(line) >= len(self._fence) and not line.strip(self._fence[0]):
             self._step = self._in_text
-            self._fresh, self._ticks, self._open_ticks = True, 0, 0
+            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
         return end
 
     def _at_opening(self, text: str, at: int, final: bool) -> int:
-        """The beginning of a code block that may hold calls; its first line is held back."""
+        """Decide whether a code block contains calls; its opening line is held back until then."""
         window = text[at : at + MAX_HELD_CHARS]
         layout = _LAYOUT.match(window)
         assert layout is not None
         start = at + layout.end()
-        under_way = layout.end() == len(window) or _LAYOUT_UNDER_WAY.match(window, layout.end())
+        under_way = layout.end() == len(window) or _PARTIAL_LAYOUT.match(window, layout.end())
         if under_way and not final and len(window) < MAX_HELD_CHARS:
             return at
         verdict = self._verdict(text, start, final, fresh=True) if text.startswith("<", start) else "text"
@@ -214,7 +213,7 @@ class Scanner:
         return at
 
     def _into_code(self) -> None:
-        """It is code after all."""
+        """Treat the code block as one without calls."""
         self._out.append(self._opening)
         self._line = ""
         self._step = self._in_code
@@ -238,14 +237,14 @@ class Scanner:
         return after
 
     def _after_block(self, text: str, at: int, final: bool) -> int:
-        """Layout behind a block goes with it, and so does the end of its code block."""
+        """Drop the layout after a block, and the closing fence of its code block."""
         space = _SPACE.match(text, at)
         assert space is not None
         start = space.end()
         if start == len(text):
             return start
         if not self._fence:
-            self._fresh, self._ticks, self._open_ticks = True, 0, 0
+            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
             self._step = self._in_text
             return start
         run = _RUN.match(text, start)
@@ -268,7 +267,7 @@ class Scanner:
         return start
 
     def _verdict(self, text: str, at: int, final: bool, *, fresh: bool) -> _Verdict:
-        """Whether a block begins here; what begins none is text at once."""
+        """Decide whether a block begins here, or whether more text is needed to tell."""
         window = text[at : at + MAX_TAG_CHARS]
         open_ended = not final and len(window) < MAX_TAG_CHARS
         if open_ended and (
@@ -280,7 +279,7 @@ class Scanner:
         if root is None:
             return "text"
         if tag is None:
-            return "more" if open_ended and UNDER_WAY.match(window) else "text"
+            return "more" if open_ended and PARTIAL_TAG.match(window) else "text"
         if root[0] == "<tool":
             return self._verdict_of_lone(window, tag, open_ended) if fresh else "text"
         if tag[3]:
@@ -291,7 +290,7 @@ class Scanner:
         rest = inside[layout.end() :]
         if re.match(r"<tool[\s/>]", rest):
             return "block"
-        under_way = not rest or _begins(rest, "<tool>") or _LAYOUT_UNDER_WAY.match(rest)
+        under_way = not rest or _begins(rest, "<tool>") or _PARTIAL_LAYOUT.match(rest)
         return "more" if not final and under_way and len(inside) < MAX_TAG_CHARS else "text"
 
     def _verdict_of_lone(self, window: str, tag: re.Match[str], open_ended: bool) -> _Verdict:
@@ -299,7 +298,7 @@ class Scanner:
             return "block" if (named[1] or named[2] or named[3] or "").strip() in self._tools else "text"
         if child := _NAME_CHILD.match(window, tag.end()):
             return "block" if child[1] in self._tools else "text"
-        return "more" if open_ended and _NAME_UNDER_WAY.match(window, tag.end()) else "text"
+        return "more" if open_ended and _PARTIAL_NAME.match(window, tag.end()) else "text"
 
 
 def _begins(window: str, wanted: str) -> bool:

@@ -1,6 +1,7 @@
-"""What the XML protocol has to know of a JSON Schema: what kind of value stands where.
+"""Determine the types of values from a JSON Schema, for the XML protocol.
 
-Any schema will do: what is not understood counts as ``any``. References are followed within the schema only.
+Any schema is accepted; those that are not understood have the type ``any``. References are resolved within the
+schema only.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from jumpseat.agent.blocks import JsonObject
 
 Kind: TypeAlias = Literal["string", "integer", "number", "boolean", "scalar", "object", "array", "any"]
-"""``scalar``: one of several kinds of single value; ``any``: nothing is known, or too much."""
+"""``scalar``: one of several scalar types; ``any``: the type is unknown or ambiguous."""
 
 SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "scalar"})
 
@@ -19,17 +20,17 @@ _MOST_HOPS: Final = 8
 
 
 def as_schema(value: Any) -> JsonObject:
-    """``value`` if it is a schema of the usual form, else one that says nothing."""
+    """Return ``value`` if it is an object, or else the empty schema."""
     return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def plain(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """``schema`` without references and without alternatives that are null or the only ones."""
+    """Resolve references in ``schema``, and alternatives if only one besides null is left."""
     for _ in range(_MOST_HOPS):
         reference = schema.get("$ref")
         variants = _variants(schema)
         if isinstance(reference, str):
-            schema = {**_referred(reference, root), **{key: schema[key] for key in schema if key != "$ref"}}
+            schema = {**_resolve(reference, root), **{key: schema[key] for key in schema if key != "$ref"}}
         elif len(variants) == 1:
             rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
             schema = {**variants[0], **rest}
@@ -39,7 +40,7 @@ def plain(schema: JsonObject, root: JsonObject) -> JsonObject:
 
 
 def kind_of(schema: JsonObject, root: JsonObject) -> Kind:
-    """What kind of value ``schema`` asks for."""
+    """Return the type of the values of ``schema``."""
     schema = plain(schema, root)
     variants = _variants(schema)
     if variants:
@@ -61,18 +62,18 @@ def kind_of(schema: JsonObject, root: JsonObject) -> Kind:
 
 
 def properties_of(schema: JsonObject, root: JsonObject) -> Mapping[str, Any]:
-    """The properties that ``schema`` names."""
+    """Return the properties declared in ``schema``."""
     return as_schema(plain(schema, root).get("properties"))
 
 
 def property_of(schema: JsonObject, root: JsonObject, name: str) -> JsonObject:
-    """The schema of one property of an object."""
+    """Return the schema of one property of an object."""
     found = plain(schema, root)
     return as_schema(as_schema(found.get("properties")).get(name, found.get("additionalProperties")))
 
 
 def items_of(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """The schema of the items of an array."""
+    """Return the schema of the items of an array."""
     return as_schema(plain(schema, root).get("items"))
 
 
@@ -84,7 +85,7 @@ def _variants(schema: JsonObject) -> list[JsonObject]:
     return []
 
 
-def _referred(reference: str, root: JsonObject) -> JsonObject:
+def _resolve(reference: str, root: JsonObject) -> JsonObject:
     if not reference.startswith("#"):
         return {}
     found: Any = root
