@@ -184,7 +184,7 @@ class App:
         context = Context(connection, self.registry, self.models, self, self.mcp)
         connection.serve(
             lambda method: find_route(context, method),
-            lambda session_id, question: self.registry.concerns(connection, session_id, question),
+            lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
         self.connections.add(connection)
         return connection.wire
@@ -244,7 +244,7 @@ class App:
 
     def _disconnected(self, connection: FrontDoor) -> None:
         self.connections.discard(connection)
-        self.registry.lost(connection)
+        self.registry.detach_client(connection)
         self.models.connections.lost(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()

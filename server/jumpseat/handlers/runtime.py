@@ -18,6 +18,6 @@ async def shutdown(ctx: Context, params: EmptyParams) -> None:
     # Shielded, because a client that hangs up cancels its request.
     with anyio.CancelScope(shield=True):
         with anyio.move_on_after(HOOKS_S):
-            await ctx.registry.say_goodbye()
+            await ctx.registry.run_session_end_hooks()
         await ctx.process.close_sessions()
     ctx.process.stop_soon()

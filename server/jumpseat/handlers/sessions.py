@@ -164,7 +164,7 @@ def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
 
 async def close(ctx: Context, params: SessionParams) -> EmptyResult:
     """Shut a session down, like ``session.shutdown``. Does nothing if it is not live."""
-    session = await ctx.registry.settled(params.session_id)
+    session = await ctx.registry.find_live(params.session_id)
     if session is not None:
         await shut_down_session(ctx.registry, session, "routine")
     return EmptyResult()

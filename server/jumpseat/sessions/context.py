@@ -1,4 +1,4 @@
-"""What a handler is given: who asks, and the parts of the server it may use."""
+"""The calling connection, and the parts of the server that handlers may use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Caller(Client, Protocol):
-    """The connection a request came over. ``protocol`` is settled by its first request.
+    """The connection that a request came over.
 
-    ``authenticated`` turns true by the handshake, where there is a connection token; ``handshaken`` tells clients
-    that have sent ``connect`` from older ones.
+    ``authenticated`` becomes true with the handshake, if the server has a connection token. ``handshaken`` is true
+    once the client has sent ``connect``, which older ones do not. ``protocol`` is set by the first request.
     """
 
     authenticated: bool
@@ -37,24 +37,24 @@ class Caller(Client, Protocol):
     def catch_up(
         self, session_id: str, questions: Iterable[events.ExternalToolRequested | events.PermissionRequested]
     ) -> None:
-        """Ask what a session had asked before this client came, where its protocol needs that."""
+        """Send the open questions of a session to this client, if its protocol requires that."""
         ...
 
 
 class Process(Protocol):
-    """The life of the process, as far as handlers take part in it."""
+    """The parts and the life cycle of the process, as far as handlers use them."""
 
     @property
     def connection_token(self) -> str | None: ...
 
     @property
     def protocol(self) -> int | None:
-        """The protocol the operator has fixed, if any."""
+        """The protocol version that the operator has set, if any."""
         ...
 
     @property
     def user_settings(self) -> UserSettings:
-        """What a user wants of every new session."""
+        """The user's settings for new sessions."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class Process(Protocol):
 
     @property
     def trust(self) -> TrustedFolders:
-        """Which folders the user trusts."""
+        """The folders that the user trusts."""
         ...
 
     @property
@@ -84,29 +84,29 @@ class Process(Protocol):
 
     @property
     def secrets(self) -> Secrets:
-        """What must not be told."""
+        """The values that are masked in all output."""
         ...
 
     @property
     def mcp_config(self) -> McpConfigFile:
-        """The MCP servers that a user has set up with a client."""
+        """The MCP servers that the user has configured with a client."""
         ...
 
     @property
     def ending(self) -> bool: ...
 
     async def close_sessions(self) -> None:
-        """End all sessions, as far as they end in time."""
+        """Close all sessions, within a time limit."""
         ...
 
     def stop_soon(self) -> None:
-        """Serve nothing more and end the process."""
+        """Refuse further requests and end the process."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One per connection."""
+    """What a handler may use. There is one per connection."""
 
     connection: Caller
     registry: SessionRegistry

@@ -94,14 +94,14 @@ async def _live_session(ctx: Context, params: SessionResumeParams) -> Session | 
 
     The run goes on if the client asks for it. Clients of protocol 2 cannot ask, so theirs always goes on.
     """
-    session = await ctx.registry.settled(params.session_id)
+    session = await ctx.registry.find_live(params.session_id)
     if session is None or not session.waits_for_absent_client():
         return session
     if params.continue_pending_work or ctx.connection.protocol == 2:
         return session
     # The calls end with the text for interrupted ones, and no model is called.
     await session.abort("user_initiated")
-    return await ctx.registry.settled(params.session_id)
+    return await ctx.registry.find_live(params.session_id)
 
 
 def _join(ctx: Context, session: Session, attachment: Attachment, params: SessionResumeParams) -> None:
@@ -139,7 +139,7 @@ def _load(ctx: Context, attachment: Attachment, params: SessionResumeParams) -> 
         if not params.continue_pending_work:
             registry.close_open_calls(session)
     except BaseException:
-        registry.forget(session)
+        registry.discard(session)
         raise
     return session, agent
 

@@ -1,7 +1,6 @@
-"""All sessions of the process: the live ones by id, the others in the store.
+"""The sessions of the process, shared by all connections: live ones by id, and stored ones.
 
-Sessions are shared by all connections. A session is live from create or resume until its last client leaves or
-the process ends.
+A session is live from its creation or resume until its last client leaves or the process ends.
 """
 
 from __future__ import annotations
@@ -55,14 +54,20 @@ LOG_FORMAT_VERSION: Final = 1
 
 @dataclass(slots=True)
 class Pruned:
-    """Sessions that were removed, or would be, with their bytes on the disk; and old ones that were left alone."""
+    """The result of pruning: the size in bytes of each removed session, and the old sessions that were skipped.
+
+    In a dry run, ``sizes`` are those of the sessions that would be removed."""
 
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     skipped: list[str] = field(default_factory=list[str])
 
 
 class SessionRegistry:
-    """``announce`` tells every connection of the process about the life of sessions: (type, id, metadata)."""
+    """Creates, loads, closes and deletes sessions.
+
+    ``announce`` is called with the type, the session id and the metadata of each lifecycle notification, which all
+    connections of the process receive.
+    """
 
     def __init__(
         self,
@@ -89,7 +94,7 @@ class SessionRegistry:
         self._live: dict[str, Session] = {}
         self._closing: dict[str, anyio.Event] = {}
         self._folders: dict[str, SessionFolder] = {}
-        # Live sessions that were on the disk before: those are never removed unasked, whatever their logs say.
+        # Live sessions that were loaded from the disk: they are kept when they close, even without a prompt.
         self._loaded: set[str] = set()
         self._services = SessionServices(
             tasks=tasks,
@@ -111,19 +116,19 @@ class SessionRegistry:
             keep_checkpoint=self._keep_checkpoint,
         )
 
-    # --- beginning ----------------------------------------------------------------------------------------------
+    # --- creating and loading -----------------------------------------------------------------------------------
 
     def create(self, session_id: str | None, settings: SessionSettings, attachment: Attachment) -> Session:
-        """Start a session.
+        """Create a session and attach its first client.
 
         Raises:
-            InvalidRequestError: the id is taken, or a tool or the provider cannot work.
-            StoreError: its folder cannot be made.
+            InvalidRequestError: the id is taken, or a tool or the provider is invalid.
+            StoreError: the folder of the session cannot be made.
         """
         session_id = session_id or str(uuid.uuid4())
         folder = self.store.folder(session_id)
         if session_id in self._live or folder.log.path.exists():
-            raise InvalidRequestError(f"session {session_id!r} exists already")
+            raise InvalidRequestError(f"session {session_id!r} already exists")
         self._models.check(settings)
         started_at = utc_now()
         session = self._open(session_id, settings, folder, started_at)
@@ -148,34 +153,34 @@ class SessionRegistry:
                 )
             )
         except BaseException:
-            self.forget(session)
+            self.discard(session)
             folder.remove()
             raise
         return session
 
     def live(self, session_id: str) -> Session:
-        """A session that is live.
+        """Return a live session.
 
         Raises:
-            SessionNotFoundError: it is not.
+            SessionNotFoundError: there is no live session with that id.
         """
         session = self._live.get(session_id)
         if session is None:
             raise SessionNotFoundError(session_id)
         return session
 
-    async def settled(self, session_id: str) -> Session | None:
-        """The session if it is live; waits where it is just being closed, until its log is complete."""
+    async def find_live(self, session_id: str) -> Session | None:
+        """Return the session if it is live. If it is being closed, wait until its log is complete."""
         while (closed := self._closing.get(session_id)) is not None:
             await closed.wait()
         return self._live.get(session_id)
 
     def load(self, session_id: str, settings: SessionSettings) -> Session:
-        """Bring a session back from the disk: its conversation, model and mode; ``settings`` are the rest.
+        """Load a session from the disk: its conversation, model, mode and agent. Other settings are as given.
 
         Raises:
-            SessionNotFoundError: there is none.
-            StoreError: its log cannot be read or mended.
+            SessionNotFoundError: there is no such session.
+            StoreError: the log cannot be read or repaired.
         """
         folder = self.store.existing(session_id)
         in_use = folder.in_use()
@@ -190,17 +195,19 @@ class SessionRegistry:
             context = working_directory_context(settings.cwd)
             folder.create(workspace or workspace_of(session_id, context, started_at))
             if replay.torn_bytes:
-                message = f"The last line of the session log was torn: {replay.torn_bytes} bytes were cut off."
+                message = (
+                    f"The last line of the session log was incomplete: {replay.torn_bytes} bytes were removed."
+                )
                 session.emit(events.SessionWarning(warning_type="log_repaired", message=message))
         except BaseException:
-            self.forget(session)
+            self.discard(session)
             raise
         if in_use:
             log.warning("session %s is marked as in use by another process", session_id)
         return session
 
     def close_open_calls(self, session: Session) -> None:
-        """Give the calls that a dead process left open their one result."""
+        """End the tool calls that an earlier process left open, each with the result for interrupted calls."""
         for call in session.conversation.open_calls():
             session.emit(
                 events.ToolExecutionComplete(
@@ -214,8 +221,8 @@ class SessionRegistry:
         self._live[session_id] = session
         return session
 
-    def forget(self, session: Session) -> None:
-        """Take back a session whose opening failed; what is on the disk stays."""
+    def discard(self, session: Session) -> None:
+        """Remove a session whose opening failed from memory. Its files stay."""
         self._live.pop(session.id, None)
         self._loaded.discard(session.id)
         folder = self._folders.pop(session.id, None)
@@ -223,25 +230,25 @@ class SessionRegistry:
             folder.log.sync()
             folder.release()
 
-    # --- ending -------------------------------------------------------------------------------------------------
+    # --- closing and deleting -----------------------------------------------------------------------------------
 
     async def leave(self, session_id: str, client: Client) -> None:
-        """Take a client out of a session; with its last client the session is closed. Unknown ids are fine."""
+        """Detach a client from a session, and close the session if it was the last one. Ignores unknown ids."""
         session = self._live.get(session_id)
         if session is None:
             return
         attachment = session.clients.get(client)
-        # A client that hangs up right behind its request must not leave half a session behind.
+        # Shielded, because a client that hangs up cancels its request: a session must not close halfway.
         with anyio.CancelScope(shield=True):
             if attachment is not None:
                 await session.detach(attachment)
             if not len(session.clients):
                 await self.close(session)
 
-    def concerns(
+    def answers(
         self, client: Client, session_id: str, question: events.ExternalToolRequested | events.PermissionRequested
     ) -> bool:
-        """Whether ``client`` is one that answers ``question`` of a live session: it has the tool, or a handler."""
+        """Return whether ``client`` answers ``question``: it has the tool, or handles permissions."""
         session = self._live.get(session_id)
         attachment = session.clients.get(client) if session else None
         if attachment is None:
@@ -251,33 +258,36 @@ class SessionRegistry:
         return attachment.handles_permissions
 
     def keep_options(self, session: Session) -> None:
-        """Write down how a session is set up, and where it works, for its resume."""
+        """Store the options and the working directory of a session, for resume."""
         folder, settings = self._folders[session.id], session.settings
         write_options(folder.path, settings, self._services.secrets)
         if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
             folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 
     def _keep_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
-        """Keep a summary as a file; a disk that refuses costs the file, not the summary."""
+        """Write a checkpoint file and return its number and path; no path if the file cannot be written.
+
+        The summary is in the log in either case.
+        """
         after = session.conversation.checkpoint
         try:
-            kept = self._folders[session.id].add_checkpoint(title, summary, after)
+            checkpoint = self._folders[session.id].add_checkpoint(title, summary, after)
         except StoreError as error:
-            log.error("session %s: its summary is in the log only: %s", session.id, error)
+            log.error("session %s: cannot write a checkpoint file: %s", session.id, error)
             return after + 1, None
-        return kept.number, str(kept.path)
+        return checkpoint.number, str(checkpoint.path)
 
-    def lost(self, client: Client) -> None:
-        """A client is gone without a word: its sessions stay, with what it was asked, for whoever resumes them."""
+    def detach_client(self, client: Client) -> None:
+        """Detach a client whose connection is lost. Its sessions stay live, with their questions, for a resume."""
         for session in self._live.values():
             session.clients.detach(client)
 
     async def close(self, session: Session, grace_s: float | None = None) -> None:
-        """End a live session and keep it on disk; one that was never prompted leaves nothing behind."""
+        """Close a live session. Its files stay, unless it is new and never had a prompt."""
         if self._live.get(session.id) is not session:
             return
         folder = self._folders[session.id]
-        # Off the table first: whoever resumes it from here on gets it from the disk, once its log is complete.
+        # Removed first: a resume from here on waits for the complete log and loads it from the disk.
         del self._live[session.id]
         closed = self._closing[session.id] = anyio.Event()
         try:
@@ -295,10 +305,10 @@ class SessionRegistry:
             closed.set()
 
     async def delete(self, session_id: str) -> None:
-        """End a session and remove it from the disk.
+        """Close a session and delete its files.
 
         Raises:
-            SessionNotFoundError: there is none.
+            SessionNotFoundError: there is no such session.
         """
         session = self._live.get(session_id)
         folder = self._folders[session_id] if session else self.store.existing(session_id)
@@ -308,25 +318,26 @@ class SessionRegistry:
         folder.remove()
         self._announce("session.deleted", session_id, None)
 
-    async def say_goodbye(self) -> None:
-        """Tell the hooks of all sessions that they end, at the same time."""
+    async def run_session_end_hooks(self) -> None:
+        """Run the session-end hooks of all sessions concurrently."""
         async with anyio.create_task_group() as tasks:
             for session in self._live.values():
                 tasks.start_soon(session.hooks.session_end, "user_exit")
 
     async def save(self, session_id: str) -> None:
-        """Bring the log of a live session to the disk; others are there already."""
+        """Flush the log of a session to disk. Does nothing if it is not live."""
         if session_id in self._live:
             await self._folders[session_id].log.save()
 
     async def prune(self, older_than_s: float, kept: Container[str], *, named_too: bool, dry_run: bool) -> Pruned:
-        """Remove the sessions that were not changed for so long, or only tell which ones.
+        """Delete the sessions that have not changed for ``older_than_s``; in a dry run, only return them.
 
-        Those in ``kept`` are not considered. What is live, or held by another process, is skipped.
+        Sessions in ``kept`` are not considered. Those that are live, in use by another process, or named, unless
+        ``named_too``, are skipped.
         """
         pruned = await anyio.to_thread.run_sync(self._prunable, time.time() - older_than_s, kept, named_too)
         for session_id in [] if dry_run else list(pruned.sizes):
-            # Things may have changed while the folders were measured.
+            # A session may have been opened while the folders were measured.
             if session_id in self._live or session_id in self._closing:
                 del pruned.sizes[session_id]
                 pruned.skipped.append(session_id)
@@ -350,7 +361,7 @@ class SessionRegistry:
         return pruned
 
     async def close_all(self, grace_s: float) -> None:
-        """End all sessions, at the same time; commands get ``grace_s`` to end by themselves."""
+        """Close all sessions concurrently; their commands have ``grace_s`` seconds to end on their own."""
         async with anyio.create_task_group() as tasks:
             for session in list(self._live.values()):
                 tasks.start_soon(self.close, session, grace_s)
@@ -358,15 +369,15 @@ class SessionRegistry:
     # --- changing history ---------------------------------------------------------------------------------------
 
     def truncate(self, session: Session, event_id: str) -> int:
-        """Remove an event and all later ones from a session that rests; returns how many went.
+        """Remove an event and all later ones from an idle session, and return the number of removed events.
 
         Raises:
-            InvalidRequestError: the session is at work, there is no such event, or it is the first.
+            InvalidRequestError: a prompt is running, there is no such event, or it is the first.
             StoreError: the log cannot be changed.
         """
         if session.queue.running:
-            raise InvalidRequestError("the session is at work: abort it before its history is changed")
-        # A summary of what is not there any more would be none of the rest.
+            raise InvalidRequestError("a prompt is running: abort it before truncating the history")
+        # A running compaction would summarize events that are about to be removed.
         session.compactor.cancel()
         cut = truncate_log(self._folders[session.id].log.path, event_id)
         if cut is None:
@@ -376,19 +387,19 @@ class SessionRegistry:
         return removed
 
     def drop_checkpoints(self, session: Session) -> None:
-        """Remove the summaries that are not in a session's history any more.
+        """Delete the checkpoints that are no longer part of a session's history.
 
         Raises:
-            StoreError: one cannot be removed.
+            StoreError: a file cannot be deleted.
         """
         self._folders[session.id].drop_checkpoints(session.conversation.checkpoint)
 
     def fork(self, session_id: str, up_to: str | None, name: str | None) -> str:
-        """Copy a session, live or stored, under a new id, which is returned.
+        """Copy a live or stored session and return the id of the copy.
 
         Raises:
-            SessionNotFoundError: there is none.
-            InvalidRequestError: there is no event ``up_to``, or the session was never prompted.
+            SessionNotFoundError: there is no such session.
+            InvalidRequestError: there is no event ``up_to``, or the session has never had a prompt.
             StoreError: the copy cannot be made.
         """
         source = self._folders.get(session_id) or self.store.existing(session_id)
@@ -396,38 +407,42 @@ class SessionRegistry:
         self.store.fork(source, new_id, up_to, name)
         return new_id
 
-    # --- looking ------------------------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------------------------
 
     def list(self, wanted: SessionListFilter | None = None) -> list[SessionMetadata]:
+        """Return the stored sessions that have had a prompt and match the filter, last changed first."""
         found = self.store.list()
         if wanted is None:
             return found
-        asked = wanted.model_dump(exclude_none=True)
+        expected = wanted.model_dump(exclude_none=True)
         return [
             one
             for one in found
-            if one.context is not None and all(getattr(one.context, name) == value for name, value in asked.items())
+            if one.context is not None
+            and all(getattr(one.context, name) == value for name, value in expected.items())
         ]
 
     def metadata(self, session_id: str) -> SessionMetadata | None:
+        """Return the list entry of a stored session."""
         try:
             return self.store.existing(session_id).metadata()
         except SessionNotFoundError:
             return None
 
     def last_id(self) -> str | None:
+        """Return the id of the session that changed last."""
         return self.store.last_id()
 
     def builtin_tools(self) -> list[ToolSpec]:
-        """The built-in tools, also those that a session has only where it has what they need."""
+        """Return all built-in tools, including those that only some sessions offer."""
         return [tool.spec for tool in (*self._environment.builtin, *SESSION_TOOLS)]
 
     def folder(self, session: Session) -> SessionFolder:
-        """The files of a live session."""
+        """Return the folder of a live session."""
         return self._folders[session.id]
 
     def stored_cwd(self, session_id: str) -> Path | None:
-        """Where a stored session worked, if that folder still exists.
+        """Return the working directory of a stored session; ``None`` if it no longer exists.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -453,7 +468,7 @@ class SessionRegistry:
 
 
 async def _run_command(session: Session, command: QueuedCommand) -> bool:
-    # Loaded late: most sessions never see a command.
+    # Imported late: few sessions run commands.
     from jumpseat.agent.turns.commands import run_queued
 
     return await run_queued(session, command)
@@ -462,7 +477,7 @@ async def _run_command(session: Session, command: QueuedCommand) -> bool:
 def _decoded(
     records: Iterable[dict[str, Any]],
 ) -> Iterator[tuple[str | None, events.EventPayload | events.UnknownPayload]]:
-    """The events of a log with their ids; one without an id goes by that of the event before it."""
+    """Yield the events of a log with their ids; an event without an id has that of the event before it."""
     last: str | None = None
     for record in records:
         event_id = record.get("id")
@@ -471,7 +486,7 @@ def _decoded(
 
 
 def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
-    """Bring ``session`` to where its log ends: conversation, model and mode."""
+    """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
     settings = session.settings
     for event_id, payload in _decoded(records):
         session.apply(event_id, payload)
@@ -480,7 +495,7 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
                 settings.model = settings.model or payload.selected_model
                 settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
             case events.SessionResume():
-                # What a client has asked for on its way in.
+                # The options that the resuming client sent.
                 settings.model = payload.selected_model or settings.model
                 settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
             case events.SessionModelChange():
