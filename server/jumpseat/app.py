@@ -51,15 +51,11 @@ from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
-from jumpseat.tools import BUILTIN_NAMES, BUILTIN_TOOLS
-from jumpseat.tools.builtin.exit_plan_mode import PlanTools
-from jumpseat.tools.builtin.memory import MemoryTools, remembered
-from jumpseat.tools.builtin.skills import SkillTools
-from jumpseat.tools.builtin.sql import sql
-from jumpseat.tools.builtin.web_tools import web_tools
-from jumpseat.tools.orchestrator.builtin_tools import FixedTools
-from jumpseat.tools.orchestrator.declarations import Declarations
-from jumpseat.tools.orchestrator.orchestrator import Environment
+from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
+from jumpseat.tools.declared.declarations import Declarations
+from jumpseat.tools.memories import memory_section
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.resources import Resources
 from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
 
 if TYPE_CHECKING:
@@ -140,16 +136,22 @@ class App:
             store,
             self.models,
             Environment(
-                (*BUILTIN_TOOLS, *web_tools(self.web)),
+                BUILTIN_TOOLS,
                 environ,
                 sources=(
                     self.mcp.source,
-                    lambda session: FixedTools(sql(session, store.folder(session.id).database)),
-                    lambda session: PlanTools(session, store.folder(session.id).plan_path, read_text),
-                    lambda session: SkillTools(session, self.skills.of(session)),
-                    lambda session: MemoryTools(session, memories),
+                    *session_sources(
+                        Resources(
+                            database=lambda session: store.folder(session.id).database,
+                            plan_path=lambda session: store.folder(session.id).plan_path,
+                            read_text=read_text,
+                            skills=self.skills.of,
+                            memories=memories,
+                        )
+                    ),
                     self.declarations.source,
                 ),
+                web=self.web,
                 client_tool_s=config.clients.tool_timeout_s,
             ),
             tasks,
@@ -161,7 +163,7 @@ class App:
             compaction=_compaction_policy(config.compaction),
             secrets=self.secrets,
             read_instructions=lambda settings: "\n\n".join(
-                filter(None, (read_instructions(settings), remembered(memories, settings)))
+                filter(None, (read_instructions(settings), memory_section(memories, settings)))
             ),
             policy=_policy(config, home, self.trust),
             skills=self.skills.of,

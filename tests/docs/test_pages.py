@@ -30,8 +30,9 @@ from jumpseat.services.web import ConfiguredWeb
 from jumpseat.store.project_rules import read_rules
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.skills import Place, find_skills
-from jumpseat.tools import BUILTIN_NAMES
-from jumpseat.tools.builtin.bash import BASH, BashArgs
+from jumpseat.tools.builtin import BUILTIN_NAMES
+from jumpseat.tools.builtin.bash import TOOL as BASH
+from jumpseat.tools.builtin.bash import BashArgs
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.model_server import ModelServer, event_stream, json_reply

@@ -9,7 +9,7 @@ from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.config import load_config
-from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat_protocol.sessions import ProviderConfig
 from tests.docs.test_pages import blocks
 

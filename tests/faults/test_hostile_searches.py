@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.tools.search import search
+from jumpseat.tools.search import engine
 from tests.support.server import RunningServer, calls, gone, running_server, scripted
 from tests.tools.session import call, tool_session, until
 
@@ -45,7 +45,9 @@ async def _searching(server: RunningServer, tool: str, arguments: dict[str, Any]
     await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
     await server.wire.event("tool.execution_start", session=session)
     # A process that was just forked still looks like the server.
-    while not (found := [pid for pid in _children(server.process.pid) if b"searcher" in _told(pid, "cmdline")]):
+    while not (
+        found := [pid for pid in _children(server.process.pid) if b"python_engine" in _told(pid, "cmdline")]
+    ):
         await server.wire.alive()
     return session, found[0]
 
@@ -102,7 +104,7 @@ ADVICE = "Use a simpler pattern (without nested repetition), or a narrower path 
 async def test_hits_found_before_time_is_up_are_kept_and_said_to_be_partial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "TIME_LIMIT_S", 3)
+    monkeypatch.setattr(engine, "TIME_LIMIT_S", 3)
     _tree(tmp_path)
     (tmp_path / "a").write_text("aaa\n")
     (tmp_path / "hostile").write_text(f"aa\n{'a' * 60}!\n")
@@ -185,7 +187,7 @@ async def test_a_search_that_cannot_be_started_says_so(tmp_path: Path, monkeypat
 async def test_endless_lines_and_endless_hits_are_cut(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "RECORD_LIMIT_BYTES", 100_000)
+    monkeypatch.setattr(engine, "RECORD_LIMIT_BYTES", 100_000)
     (tmp_path / "line").write_text(f"first\n{'ab' * 500_000}\nlast\n")
     (tmp_path / "lines").write_text("\n" * 200_000)
     (tmp_path / "binary").write_bytes(b"\n" * 1000 + b"\0")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jumpseat.store.agents import SUFFIXES, TOOLS
-from jumpseat.tools import BUILTIN_NAMES
+from jumpseat.tools.builtin import BUILTIN_NAMES
 from tests.support.mcp_servers import status, stdio
 from tests.support.server import JsonObject, Wire, running_server, scripted
 

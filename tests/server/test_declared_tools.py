@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.tools import BUILTIN_NAMES
+from jumpseat.tools.builtin import BUILTIN_NAMES
 from tests.support.mcp_servers import status, stdio
 from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, RunningServer, running_server

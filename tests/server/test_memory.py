@@ -107,14 +107,14 @@ async def test_votes_confirm_a_memory_or_take_it_back(tmp_path: Path) -> None:
         session = await wire.create(script, workingDirectory=str(tmp_path), **ON)
         await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
         assert await results(wire, session) == [
-            "Stored. Later sessions are told of it.",
-            "Stored. Later sessions are told of it.",
+            "Stored. Later sessions will see it.",
+            "Stored. Later sessions will see it.",
             "Counted.",
             "Counted.",
             "Counted. The memory is forgotten.",
             "There is no such memory. Give the fact word for word.",
             "Invalid arguments for `store_memory`: fact: String should have at most 500 characters",
-            "Invalid arguments for `store_memory`: fact: is to say something",
+            "Invalid arguments for `store_memory`: fact: expected a sentence, got an empty string",
         ]
         # What the user is, is told everywhere, and on one line whatever it holds.
         anywhere = tmp_path / "anywhere"

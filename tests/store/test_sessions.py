@@ -20,7 +20,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.sessions import SessionFolder, SessionStore, Workspace, shorten, workspace_of
-from jumpseat.tools.orchestrator.orchestrator import Environment
+from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata
 from tests.support.sessions import OneModel, RecordingClient

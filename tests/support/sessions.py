@@ -37,9 +37,10 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.turns.commands import run_queued
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
-from jumpseat.tools.orchestrator.declarations import Declarations
-from jumpseat.tools.orchestrator.orchestrator import Environment, MakeSource, ToolOrchestrator
-from jumpseat.tools.tool import BuiltinTool
+from jumpseat.tools.declared.declarations import Declarations
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
+from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,

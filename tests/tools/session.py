@@ -1,4 +1,4 @@
-"""A session as tools see it: a working directory, an environment and its shells."""
+"""A tool context for tests: a working directory, an environment and shells."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from typing import Any
 import anyio
 
 from jumpseat.errors import ClientCallError
-from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome
+from jumpseat.tools.web import Web
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.permissions import PermissionRequest
 
 
 @asynccontextmanager
-async def tool_session(cwd: Path, *, path: str | None = None) -> AsyncGenerator[ToolContext, None]:
-    """A context in ``cwd``; nothing it started outlives the block. ``path`` is where programs are looked up."""
+async def tool_session(
+    cwd: Path, *, path: str | None = None, web: Web | None = None
+) -> AsyncGenerator[ToolContext, None]:
+    """Make a context in ``cwd``, and end all that it started. ``path`` is the ``PATH`` of programs."""
     environ = {"PATH": path if path is not None else os.environ["PATH"], "HOME": str(cwd)}
     async with anyio.create_task_group() as tasks:
         shells = Shells(tasks)
@@ -32,17 +35,18 @@ async def tool_session(cwd: Path, *, path: str | None = None) -> AsyncGenerator[
             shells=shells,
             partial=lambda _text: None,
             progress=lambda _text: None,
-            ask_user=_nobody,
+            ask_user=_ask_nobody,
+            web=web,
         )
         await shells.close()
 
 
-async def _nobody(_question: str, _choices: list[str] | None, _allow_freeform: bool) -> UserInputResponse:
+async def _ask_nobody(_question: str, _choices: list[str] | None, _allow_freeform: bool) -> UserInputResponse:
     raise ClientCallError("there is nobody to ask")
 
 
 async def call(ctx: ToolContext, name: str, **arguments: Any) -> ToolOutcome:
-    """Run a tool as the loop does: arguments checked, permission worked out, then the run."""
+    """Check the arguments of a call, build its permission and run it, as the orchestrator does."""
     tool = tool_named(name)
     args = tool.args.model_validate(arguments)
     tool.permission(ctx, args)
@@ -60,7 +64,7 @@ def tool_named(name: str) -> BuiltinTool[Any]:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    """Poll for something that nobody announces: the end of a process that is no child of ours."""
+    """Poll for a condition without an event, such as the end of a process that is not a child of this one."""
     for _ in range(int(seconds * 100)):
         if condition():
             return
@@ -69,7 +73,7 @@ async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
 
 
 def process_runs(pid: int) -> bool:
-    """Whether the process exists and is no zombie."""
+    """Return whether the process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:

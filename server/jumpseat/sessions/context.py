@@ -16,7 +16,7 @@ from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
-from jumpseat.tools.orchestrator.declarations import Declarations
+from jumpseat.tools.declared.declarations import Declarations
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:

@@ -41,8 +41,9 @@ from jumpseat.store.instructions import read_instructions
 from jumpseat.store.log_repair import repair_log, truncate_log
 from jumpseat.store.options import write_options
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
-from jumpseat.tools import SESSION_TOOLS
-from jumpseat.tools.orchestrator.orchestrator import Environment, ToolOrchestrator
+from jumpseat.tools.builtin import SESSION_TOOLS
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
@@ -435,7 +436,8 @@ class SessionRegistry:
 
     def builtin_tools(self) -> list[ToolSpec]:
         """Return all built-in tools, including those that only some sessions offer."""
-        return [tool.spec for tool in (*self._environment.builtin, *SESSION_TOOLS)]
+        described = (tool.described for tool in SESSION_TOOLS)
+        return [tool.spec for tool in (*self._environment.builtin_tools(), *described)]
 
     def folder(self, session: Session) -> SessionFolder:
         """Return the folder of a live session."""

@@ -19,9 +19,8 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.orchestrator.deferral import TOOL_SEARCH
 from jumpseat.tools.schema_check import argument_problems
-from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import TOOL_SEARCH, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission
 from jumpseat_protocol.sessions import ClientTool

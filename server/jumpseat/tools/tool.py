@@ -1,11 +1,12 @@
-"""What a tool is, of whatever kind, and what a built-in one is.
+"""The interface of every tool, and the base of the built-in ones.
 
-To the orchestrator a tool is a name, a spec and :meth:`Tool.prepare`, which checks a call's arguments and says what
-the call needs permission for and how it is run; a :class:`ToolSource` gives a session some of its tools. A built-in
-tool is typed arguments (a pydantic model whose field descriptions are the schema the model sees) and a function.
+To the orchestrator a tool is a name, a spec and :meth:`Tool.prepare`, which checks a call's arguments and returns
+the permission that the call needs and a function that runs it. A :class:`ToolSource` gives a session some of its
+tools. A built-in tool is typed arguments (a pydantic model whose field descriptions are the schema that models see)
+and a function.
 
-What a call may touch is declared and judged by the orchestrator before it runs: no tool asks for permission itself.
-Bad arguments, missing files and failing commands are outcomes for the model to read, never exceptions.
+A tool declares what a call touches and never asks for permission itself: the orchestrator does, before it runs the
+call. Invalid arguments, missing files and failing commands are outcomes for the model to read, never exceptions.
 """
 
 from __future__ import annotations
@@ -15,34 +16,39 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, Guard
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import validation_problems
-from jumpseat.tools.builtin.workspace import Files
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.shell.shells import Shells
+from jumpseat.tools.running_commands import CommandRunner
+from jumpseat.tools.web import Web
+from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.permissions import PermissionRequest
+
+TOOL_SEARCH: Final = "tool_search_tool"
+"""The tool that finds deferred tools. A client may bring one of this name in place of the server's."""
 
 ToolStatus: TypeAlias = Literal["success", "failure", "rejected", "denied", "timeout"]
 
 
 @dataclass(slots=True)
 class ToolOutcome:
-    """What one call came to.
+    """The outcome of one call.
 
     ``text`` goes to the model. ``error`` is the message of the completion event where it differs from the text.
-    ``detail`` is for the user only (a diff, say); ``images`` reach models with vision; ``resources``,
+    ``detail`` is for the user only (a diff, for example); ``images`` reach models with vision; ``resources``,
     ``session_log`` and ``telemetry`` reach the event stream and never the model. ``ends_turn`` stops the loop
-    after this batch. ``arguments`` are those the call was run with where they are not the model's, and ``contexts``
-    what the model is told after the batch; hooks set both. ``says`` is what a tool itself has to tell after the
-    batch, each with where it comes from; ``references`` are tools that a search has found.
+    after this batch. ``arguments`` are those the call ran with, if they are not the model's, and ``contexts`` are
+    messages for the model after the batch; hooks set both. ``messages`` are the tool's own messages for the model
+    after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
     """
 
     text: str
@@ -56,7 +62,7 @@ class ToolOutcome:
     ends_turn: bool = False
     arguments: JsonObject | None = None
     contexts: list[str] = field(default_factory=list[str])
-    says: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    messages: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     references: list[str] = field(default_factory=list[str])
 
     @property
@@ -65,17 +71,17 @@ class ToolOutcome:
 
 
 def failure(text: str, *, error: str | None = None) -> ToolOutcome:
-    """A call that did not work, in words the model can act on."""
+    """Return a failed outcome whose text lets the model correct the call."""
     return ToolOutcome(text=text, status="failure", error=error)
 
 
 @dataclass(slots=True)
 class SequentialCalls:
-    """Calls of one answer that run one after the other, and what they hand on.
+    """Calls of one answer that run one after the other, and the state that they hand on.
 
-    ``following`` is the tool of the call behind this one, ``last`` the last result; ``cancelled`` tells that all
-    that is left has been called off. ``owed`` is what one call has left to the next to go on with, or to do: the
-    name of its tool, what it hands on, and what must be done in the end.
+    ``following`` is the name of the next call's tool, ``last`` the previous call's result; ``cancelled`` cancels
+    all remaining calls. ``owed`` is unfinished work of the previous call: the name of its tool, the state that a
+    call of the same tool continues with, and the function that finishes the work if no such call follows.
     """
 
     following: str | None = None
@@ -84,7 +90,7 @@ class SequentialCalls:
     owed: tuple[str, object, Callable[[], Awaitable[None]]] | None = None
 
     async def end(self) -> None:
-        """Do what is still owed."""
+        """Finish the work that is still owed."""
         if self.owed is not None:
             (_, _, finish), self.owed = self.owed, None
             await finish()
@@ -92,42 +98,45 @@ class SequentialCalls:
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a running call may use. ``line`` is there where the calls of the tool wait for each other.
+    """Everything that a running call may use.
 
-    ``cwd`` is the session's working directory, ``environ`` the environment for child processes. ``files`` are those
-    that a person works on, who may have changed them without saving.
-    ``partial`` shows output so far (the whole of it, each time), ``progress`` one line of news; both are for the
-    user's eyes and may be called from the call's own task only. ``ask_user`` puts a question (with choices, and
-    whether another answer is allowed) to a person; it raises ``ClientCallError`` where that fails.
+    ``cwd`` is the session's working directory, ``environ`` the environment for child processes. ``files`` reads and
+    writes files, unsaved buffers of the user's editor included. ``web`` is ``None`` where the server offers none.
+    ``partial`` shows the output so far (all of it, each time), ``progress`` one line of status; both are shown to
+    the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
+    free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
     """
 
     call_id: str
     session_id: str
     cwd: Path
     environ: dict[str, str]
-    shells: Shells
+    shells: CommandRunner
     partial: Callable[[str], None]
     progress: Callable[[str], None]
     ask_user: Callable[[str, list[str] | None, bool], Awaitable[UserInputResponse]]
     line: SequentialCalls | None = None
     files: Files = field(default_factory=Files)
+    web: Web | None = None
 
     def resolve(self, path: str) -> Path:
-        """``path`` made absolute against the working directory; ``~`` is expanded, links are kept."""
+        """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""
         # Not Path.expanduser, which raises for an unknown user.
         return self.cwd / os.path.expanduser(path)
 
 
 class Refused(Protocol):
+    """Words the outcome of a call that was not allowed."""
+
     def __call__(self, outcome: ToolOutcome, *, cancelled: bool) -> Awaitable[ToolOutcome]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call whose arguments are good: what it needs permission for (``None``: nothing), and how it is run.
+    """A call with valid arguments: the permission that it needs (``None``: none) and the function that runs it.
 
-    ``refused`` may word what comes of a call that was not allowed; ``cancelled`` tells that a person, or the end of
-    the turn, has called off more than this one. ``guard`` is how much the permission takes.
+    ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person, or
+    the end of the turn, has cancelled more than this call. ``guard`` limits how the permission may be given.
     """
 
     permission: PermissionRequest | None
@@ -137,7 +146,7 @@ class Prepared:
 
 
 class Tool(Protocol):
-    """One tool of a session. ``source`` is what patterns like ``mcp:*`` mean."""
+    """One tool of a session. ``source`` is the part before the colon in patterns such as ``mcp:*``."""
 
     @property
     def name(self) -> str: ...
@@ -147,24 +156,24 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model sees."""
+        """Return the name, description and schema that the model sees."""
         ...
 
     def summary(self, arguments: JsonObject) -> str | None:
-        """What a call is about to do, in a few words for the user."""
+        """Describe in a few words, for the user, what a call is about to do."""
         ...
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
-        """Check a call whose arguments are a JSON object; an outcome instead where it cannot run.
+        """Check a call whose arguments are a JSON object; return an outcome if it cannot run.
 
-        Nothing is done yet, and nothing asked. Called again with other arguments where a person has changed them.
+        Has no effects and asks nobody. Called again if a person has changed the arguments.
         """
         ...
 
 
 @runtime_checkable
 class Sequential(Protocol):
-    """A tool that may want its calls of one answer to run one after the other; others run at the same time."""
+    """A tool that may require its calls of one answer to run one after the other instead of concurrently."""
 
     @property
     def sequential(self) -> bool: ...
@@ -172,48 +181,51 @@ class Sequential(Protocol):
 
 @runtime_checkable
 class Instructing(Protocol):
-    """A source of tools that has something to say about them."""
+    """A source of tools that adds instructions to the system message."""
 
     def instructions(self, offered: Collection[str]) -> list[str]:
-        """What the system message says of the tools, of which those in ``offered`` are."""
+        """Return texts for the system message; ``offered`` are the names of the tools that the model sees."""
         ...
 
 
 @runtime_checkable
 class Grouping(Protocol):
-    """A source of tools that looks for them when they are needed, and has groups of tools of any source."""
+    """A source that looks for its tools on demand, and defines groups of tools of any source."""
 
     async def look(self, prompt: str) -> None:
-        """Look for what is new, or mentioned in a prompt that is about to be said."""
+        """Look for new tools and for those that ``prompt``, which is about to be sent, mentions."""
         ...
 
     def members(self, name: str) -> Collection[str] | None:
-        """The tools of the group of that name; ``None`` where it has none."""
+        """Return the names of the tools in a group, ``None`` if this source has no such group."""
         ...
 
     def words(self, name: str, members: list[str]) -> str | None:
-        """What the mention ``@{name}`` of one of its groups becomes, of which there are these ``members``."""
+        """Return the text that replaces ``@{name}`` in a prompt, for a group with these offered ``members``."""
         ...
 
 
 class ToolSource(Protocol):
-    """Where a session has some of its tools from: built-in ones, those of its clients, of servers, of files."""
+    """Gives a session some of its tools: built-in ones, those of its clients, of MCP servers, of files."""
 
     def tools(self) -> Mapping[str, Tool]:
-        """Those there are now, by name. Called often: no I/O."""
+        """Return the tools that are available now, by name. Called often: does no I/O."""
         ...
 
     async def ready(self) -> None:
-        """Wait for those that are just being started, but not for long."""
+        """Wait, for a limited time, for tools that are being started."""
         ...
 
     async def close(self, grace_s: float) -> None:
-        """End what the tools have running; processes get ``grace_s`` seconds to do so by themselves."""
+        """End everything that the tools have running; processes get ``grace_s`` seconds to exit by themselves."""
         ...
 
 
+MakeSource: TypeAlias = Callable[[Session], ToolSource]
+
+
 class ToolArgs(BaseModel):
-    """Base of the argument models. Unknown arguments are ignored: models invent them."""
+    """Base of the argument models. Unknown arguments are ignored, because models invent some."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
 
@@ -221,13 +233,21 @@ class ToolArgs(BaseModel):
 A = TypeVar("A", bound=ToolArgs)
 
 
+LAST: Final = 1000
+
+
 @dataclass(frozen=True)
 class Described(Generic[A]):
-    """What models are told of a built-in tool. One that belongs to a session is just that before it is bound."""
+    """The half of a built-in tool that models see; :meth:`bound` adds the half that runs calls for one session.
+
+    ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
+    with a number keep it; new ones need none and come after them, by name.
+    """
 
     name: str
     description: str
     args: type[A]
+    position: int = field(default=LAST, kw_only=True)
 
     @property
     def spec(self) -> ToolSpec:
@@ -243,23 +263,26 @@ class Described(Generic[A]):
         intention: Callable[[A], str],
         permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None,
     ) -> BuiltinTool[A]:
-        """The tool of one session."""
-        return BuiltinTool(self.name, self.description, self.args, run, intention, permission)
+        """Return the tool of one session."""
+        return BuiltinTool(
+            self.name, self.description, self.args, run, intention, permission, position=self.position
+        )
 
 
 @dataclass(frozen=True)
 class BuiltinTool(Described[A]):
     """One built-in tool.
 
-    ``intention`` says in a few words what a call is about to do. ``opens`` names a file that a call looks into
-    before permission is asked. A tool that ``needs`` something of the client is
-    offered only where an attached client has it.
+    ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
+    permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
+    a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
+    unsaved state in the editor must be known before permission is asked.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
-    needs: Literal["user_input"] | None = None
+    needs: Literal["user_input", "web", "web_search"] | None = None
     opens: Callable[[ToolContext, A], Path] | None = None
 
     @property
@@ -267,7 +290,7 @@ class BuiltinTool(Described[A]):
         return "builtin"
 
     def summary(self, arguments: JsonObject) -> str | None:
-        """What a call is about to do; nothing for one that cannot run."""
+        """Describe what a call is about to do; return ``None`` for invalid arguments."""
         try:
             return self.intention(self.args.model_validate(arguments))
         except ValidationError:
@@ -285,7 +308,7 @@ class BuiltinTool(Described[A]):
 
 
 def _slim(schema: JsonObject) -> JsonObject:
-    """Drop what pydantic adds for itself: titles, null alternatives of optional fields, null defaults."""
+    """Remove what models need not see: titles, null alternatives of optional fields, null defaults."""
 
     def walk(node: Any, *, names: bool = False) -> Any:
         if isinstance(node, list):

@@ -15,7 +15,8 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
 from jumpseat.agent.shell.syntax import parse_shell
-from jumpseat.tools.builtin.bash import BASH, BashArgs
+from jumpseat.tools.builtin.bash import TOOL as BASH
+from jumpseat.tools.builtin.bash import BashArgs
 from jumpseat_protocol.permissions import (
     PermissionRequest,
     ReadPermission,

@@ -10,7 +10,7 @@ import pytest
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError
-from jumpseat.tools import BUILTIN_TOOLS
+from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.sessions import ClientTool, SystemMessageConfig

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from jumpseat.tools.shell import shells as shells_module
-from jumpseat.tools.shell.shell import OutputBuffer
+from jumpseat.tools.shell.process import OutputBuffer
 from jumpseat.tools.shell.shells import Shells
 from tests.tools.session import call, permission, process_runs, tool_session, until
 
@@ -78,7 +78,7 @@ async def test_a_slow_command_goes_on_in_the_background_and_can_be_read_to_its_e
             assert (await call(ctx, "list_bash")).text == "No shells."
             again = await call(ctx, "read_bash", shellId="0")
     assert not again.ok
-    assert again.text == "There is no shell '0': it never was, or its end has been reported. Shells: none."
+    assert again.text == "There is no shell '0': it never existed, or its end has been reported. Shells: none."
 
 
 async def test_a_background_command_takes_input_and_end_of_file(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
             await call(ctx, "bash", command="exec <&-; echo closed; sleep 60", mode="async")
             assert "closed" in (await call(ctx, "read_bash", shellId="1", delay=0.3)).text
             closed = await call(ctx, "write_bash", shellId="1", input="x")
-    assert stuck.text == "Shell 0 does not read its input. See read_bash for what it does."
-    assert closed.text == "Shell 1 has closed its input. See read_bash for what it does."
+    assert stuck.text == "Shell 0 does not read its input. Read its output with read_bash to see why."
+    assert closed.text == "Shell 1 has closed its input. Read its output with read_bash to see why."
 
 
 async def test_stop_ends_grandchildren_that_ignore_the_polite_signal(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ async def test_commands_that_cannot_be_started_are_failures(tmp_path: Path) -> N
         with anyio.fail_after(10):
             nul = await call(ctx, "bash", command="echo \0")
             too_long = await call(ctx, "bash", command="x" * 3_000_000)
-    assert nul.text == "The command holds a NUL character. Remove it and try again."
+    assert nul.text == "The command contains a NUL character. Remove it and try again."
     assert not too_long.ok
 
 

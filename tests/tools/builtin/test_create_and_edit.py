@@ -94,14 +94,14 @@ async def test_edit_of_a_file_with_mixed_endings_finds_both_kinds(tmp_path: Path
         (
             "three",
             "x",
-            "old_str was not found in a.txt. View the file and copy the text exactly, with its white space.",
+            "old_str was not found in a.txt. View the file and copy the text exactly, including white space.",
         ),
         (
             "one",
             "x",
             "old_str occurs 3 times in a.txt (lines 1, 3, 4). Add surrounding lines to it so that it occurs once.",
         ),
-        ("", "x", "old_str is empty. Give the exact text to replace; create makes new files."),
+        ("", "x", "old_str is empty. Give the exact text to replace; use create for a new file."),
         ("two", "two", "old_str and new_str are the same: nothing to change."),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.tools.builtin import glob
-from jumpseat.tools.search.searcher import compile_glob
+from jumpseat.tools.search.python_engine import compile_glob
 from tests.tools.session import call, permission, tool_session
 
 pytestmark = pytest.mark.anyio

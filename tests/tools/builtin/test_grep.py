@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from jumpseat.tools.builtin import grep
-from jumpseat.tools.search import search
+from jumpseat.tools.search import engine
 from tests.tools.session import call, permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -122,7 +122,7 @@ async def test_bad_arguments_are_failures_that_say_what_is_wrong(tmp_path: Path,
             ({"path": "pipe"}, "Path pipe is neither a file nor a directory."),
             ({"path": "a\0"}, "'a\\x00' is not a valid path. Please provide a valid path."),
             ({"glob": "[z-a]"}, "glob '[z-a]' is not valid. Use *, **, ?, [abc] and {a,b}."),
-            ({"pattern": "a\0"}, "The pattern holds a NUL character. Binary files are not searched; remove it."),
+            ({"pattern": "a\0"}, "The pattern contains a NUL character. Binary files are not searched; remove it."),
         ):
             outcome = await call(ctx, "grep", **{"pattern": "x", **arguments})
             assert (outcome.text, outcome.ok) == (text, False)
@@ -138,7 +138,7 @@ async def test_too_much_is_cut_and_the_model_is_told(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grep, "OUTPUT_LIMIT", 100)
-    monkeypatch.setattr(search, "LINE_LIMIT", 30)
+    monkeypatch.setattr(engine, "LINE_LIMIT", 30)
     (tmp_path / "a").write_text(f"{'x' * 50}\n" * 50_000)
     (tmp_path / "b").write_text("x\n")
     async with tool_session(tmp_path, path=path) as ctx:

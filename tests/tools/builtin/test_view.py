@@ -101,7 +101,7 @@ async def test_what_cannot_be_viewed_is_a_failure_that_says_why(tmp_path: Path) 
     async with tool_session(tmp_path) as ctx:
         for path, text in {
             "missing.txt": "Path missing.txt does not exist. Please provide a valid path.",
-            "binary": "File binary is binary and cannot be shown as text. Use bash to look into it.",
+            "binary": "File binary is binary and cannot be shown as text. Use bash to inspect it.",
             "pipe": "Path pipe is neither a file nor a directory.",
             "a\0b": "'a\\x00b' is not a valid path. Please provide a valid path.",
             "binary/x": "Path binary/x cannot be accessed: Not a directory.",
@@ -122,7 +122,7 @@ async def test_huge_files_and_endless_lines_are_shown_in_part(
         whole = await call(ctx, "view", path="big.txt")
         part = await call(ctx, "view", path="big.txt", view_range=[9_999, 10_000])
         line = await call(ctx, "view", path="line.txt")
-    assert whole.text.endswith("y\n[Stopped after 1099 bytes. Go on with view_range [12, -1].]")
+    assert whole.text.endswith("y\n[Stopped after 1099 bytes. Continue with view_range [12, -1].]")
     assert part.text == f"9999. {'y' * 99}\n10000. {'y' * 99}"
     assert line.text.startswith("1. zzz")
     assert len(line.text) < 1100

@@ -1,4 +1,4 @@
-"""``web_fetch`` and ``web_search`` as a model sees them, over pages that a test has written."""
+"""``web_fetch`` and ``web_search`` as a model sees them, with a fake web."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from jumpseat.agent.blocks import ImageBlock, ToolUseBlock
-from jumpseat.tools.builtin.web_tools import web_tools
-from jumpseat.tools.tool import BuiltinTool, Prepared, ToolOutcome
+from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.tool import Prepared, ToolOutcome
 from jumpseat.tools.web import Fetcher, Hit, Page, Searcher, WebError
 from jumpseat_protocol.permissions import UrlPermission
-from tests.tools.session import tool_session
+from tests.tools.session import tool_named, tool_session
 
 pytestmark = pytest.mark.anyio
 
@@ -21,14 +22,14 @@ URL = "https://site.example/page"
 
 
 class Pages:
-    """A web of one page and one search."""
+    """A web with one page and one search result."""
 
     url = "https://search.example/search"
 
     def __init__(self, page: Page | WebError, hits: list[Hit] | WebError | None = None) -> None:
         self._page = page
         self._hits = hits
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
 
     def fetcher(self) -> Fetcher:
         return self
@@ -40,22 +41,21 @@ class Pages:
         return self
 
     async def fetch(self, url: str, *, raw: bool) -> Page:
-        self.asked.append((url, raw))
+        self.requests.append((url, raw))
         if isinstance(self._page, WebError):
             raise self._page
         return self._page
 
     async def search(self, query: str, domains: list[str]) -> list[Hit]:
-        self.asked.append((query, domains))
+        self.requests.append((query, domains))
         if isinstance(self._hits, WebError):
             raise self._hits
         return self._hits or []
 
 
 async def prepared(web: Pages, name: str, **arguments: Any) -> Prepared | ToolOutcome:
-    tool: BuiltinTool[Any] = next(tool for tool in web_tools(web) if tool.name == name)
-    async with tool_session(Path("/")) as ctx:
-        return await tool.prepare(ctx, ToolUseBlock("call_1", name, "", arguments))
+    async with tool_session(Path("/"), web=web) as ctx:
+        return await tool_named(name).prepare(ctx, ToolUseBlock("call_1", name, "", arguments))
 
 
 async def call(web: Pages, name: str, **arguments: Any) -> ToolOutcome:
@@ -67,23 +67,23 @@ def text_page(text: str, media_type: str = "text/plain") -> Pages:
     return Pages(Page(URL, media_type, text))
 
 
-async def test_html_is_shown_as_markdown_unless_the_source_is_wanted() -> None:
+async def test_html_is_shown_as_markdown_unless_raw_is_set() -> None:
     web = text_page("<h1>Hi</h1><p>a <a href='/b'>link</a>", "text/html")
     shown = await call(web, "web_fetch", url=URL)
     assert shown.text == f"Contents of {URL}:\n# Hi\n\na [link](https://site.example/b)"
     shown = await call(web, "web_fetch", url=URL, raw=True)
     assert shown.text == f"Contents of {URL}:\n<h1>Hi</h1><p>a <a href='/b'>link</a>"
-    assert web.asked == [(URL, False), (URL, True)]
+    assert web.requests == [(URL, False), (URL, True)]
 
 
 async def test_a_long_page_is_shown_in_parts() -> None:
     web = text_page("0123456789" * 3000)
     first = (await call(web, "web_fetch", url=URL)).text
-    assert first.endswith("6789\n\n[Characters 0 to 5000 of 30000. Go on with start_index: 5000.]")
+    assert first.endswith("6789\n\n[Characters 0 to 5000 of 30000. Continue with start_index: 5000.]")
     part = (await call(web, "web_fetch", url=URL, start_index=12, max_length=3)).text
-    assert part == f"Contents of {URL}:\n234\n\n[Characters 12 to 15 of 30000. Go on with start_index: 15.]"
+    assert part == f"Contents of {URL}:\n234\n\n[Characters 12 to 15 of 30000. Continue with start_index: 15.]"
     most = (await call(web, "web_fetch", url=URL, max_length=10**9)).text
-    assert most.endswith("[Characters 0 to 20000 of 30000. Go on with start_index: 20000.]")
+    assert most.endswith("[Characters 0 to 20000 of 30000. Continue with start_index: 20000.]")
     last = (await call(web, "web_fetch", url=URL, start_index=29_998)).text
     assert last == f"Contents of {URL}:\n89"
     beyond = await call(web, "web_fetch", url=URL, start_index=30_000)
@@ -93,16 +93,16 @@ async def test_a_long_page_is_shown_in_parts() -> None:
     )
 
 
-async def test_pictures_reach_models_that_see() -> None:
+async def test_images_reach_the_model() -> None:
     outcome = await call(Pages(Page(URL, "image/png", picture=b"png")), "web_fetch", url=URL)
     data = base64.b64encode(b"png").decode()
     assert outcome.images == [ImageBlock(data, "image/png", label=f"Image at {URL}")]
     assert outcome.text == f"Fetched the image {URL}"
 
 
-async def test_a_page_without_text_and_one_that_has_moved_are_told_as_such() -> None:
+async def test_a_page_without_text_a_redirect_and_a_failure_are_reported() -> None:
     empty = await call(text_page("<script>x</script>", "text/html"), "web_fetch", url=URL)
-    assert empty.text == f"{URL} has no text. With raw: true its source is shown."
+    assert empty.text == f"{URL} has no text. Set raw: true to see its source."
     moved = await call(Pages(Page(URL, "", redirected_to="https://other.example/")), "web_fetch", url=URL)
     assert moved.text == f"{URL} redirects to another site. To follow it, fetch https://other.example/"
     broken = await call(Pages(WebError("Not today.")), "web_fetch", url=URL)
@@ -126,13 +126,13 @@ async def test_a_page_without_text_and_one_that_has_moved_are_told_as_such() -> 
         "",
     ],
 )
-async def test_what_could_lead_elsewhere_than_it_seems_is_not_fetched(url: str) -> None:
+async def test_a_url_whose_host_parsers_may_disagree_on_is_not_fetched(url: str) -> None:
     web = text_page("x")
     outcome = await call(web, "web_fetch", url=url)
     assert outcome.text == (
-        "Invalid arguments for `web_fetch`: url: is not an http or https URL without white space or user name"
+        "Invalid arguments for `web_fetch`: url: expected an http or https URL without white space or user name"
     )
-    assert web.asked == []
+    assert web.requests == []
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ async def test_what_could_lead_elsewhere_than_it_seems_is_not_fetched(url: str) 
         ({"url": URL, "start_index": -1}, "start_index: Input should be greater than or equal to 0"),
     ],
 )
-async def test_bad_arguments_are_told(arguments: dict[str, Any], problem: str) -> None:
+async def test_invalid_arguments_are_reported(arguments: dict[str, Any], problem: str) -> None:
     assert (await call(text_page("x"), "web_fetch", **arguments)).text == (
         f"Invalid arguments for `web_fetch`: {problem}"
     )
 
 
-async def test_a_fetch_asks_for_its_address_and_a_search_for_that_of_the_service() -> None:
+async def test_a_fetch_asks_permission_for_its_url_and_a_search_for_that_of_the_service() -> None:
     web = Pages(Page(URL, "text/plain", "x"), [])
     fetch = await prepared(web, "web_fetch", url=f" {URL}\n")
     search = await prepared(web, "web_search", query="tea", domains=["a.example", "b.example"])
@@ -159,15 +159,15 @@ async def test_a_fetch_asks_for_its_address_and_a_search_for_that_of_the_service
     assert search.permission == UrlPermission(
         intention="Search the web on a.example, b.example for: tea", url="https://search.example/search"
     )
-    assert web.asked == []
+    assert web.requests == []
 
 
-async def test_results_of_a_search_are_shown_with_their_addresses() -> None:
+async def test_search_results_are_shown_with_their_urls() -> None:
     hits = [Hit("One", "https://a.example", " text "), Hit("Two", "https://b.example", "x" * 3000)]
     web = Pages(Page(URL, ""), hits)
     outcome = await call(web, "web_search", query="tea")
     assert outcome.text == f"One\nhttps://a.example\ntext\n\nTwo\nhttps://b.example\n{'x' * 2000}"
-    assert web.asked == [("tea", [])]
+    assert web.requests == [("tea", [])]
     assert (await call(Pages(Page(URL, ""), []), "web_search", query="tea")).text == (
         "Nothing was found. Try other words."
     )
@@ -175,6 +175,12 @@ async def test_results_of_a_search_are_shown_with_their_addresses() -> None:
     assert (failed.text, failed.ok) == ("No key.", False)
 
 
+def offered(web: Pages | None) -> list[str]:
+    tools = Environment(BUILTIN_TOOLS, {}, web=web).builtin_tools()
+    return [tool.name for tool in tools if tool.name.startswith("web_")]
+
+
 def test_there_is_no_search_without_a_service() -> None:
-    assert [tool.name for tool in web_tools(text_page("x"))] == ["web_fetch"]
-    assert [tool.name for tool in web_tools(Pages(Page(URL, ""), []))] == ["web_fetch", "web_search"]
+    assert offered(None) == []
+    assert offered(text_page("x")) == ["web_fetch"]
+    assert offered(Pages(Page(URL, ""), [])) == ["web_fetch", "web_search"]

@@ -10,7 +10,7 @@ import pytest
 
 from jumpseat.declared.places import project_folder
 from jumpseat.tools.declared.catalogue import Catalogue
-from jumpseat.tools.orchestrator.declarations import Declarations
+from jumpseat.tools.declared.declarations import Declarations
 
 pytestmark = pytest.mark.anyio
 
@@ -90,5 +90,5 @@ async def test_nothing_is_loaded_where_nothing_is_declared(tmp_path: Path) -> No
     declarations = Declarations({}, tmp_path, {}, is_trusted=lambda _path: False, built_in=["view"])
     await declarations.read(tmp_path)
 
-    assert not declarations.wanted(tmp_path, ["view"])
+    assert not declarations.may_exist(tmp_path, ["view"])
     assert "catalogue" not in vars(declarations)

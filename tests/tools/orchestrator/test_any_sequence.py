@@ -40,7 +40,7 @@ from jumpseat.agent.model import (
 )
 from jumpseat.agent.model_calls.xml_tools.prompt import as_text
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.tools.builtin.bash import BASH
+from jumpseat.tools.builtin.bash import TOOL as BASH
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool

@@ -9,8 +9,9 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.tools.builtin.view import VIEW
-from jumpseat.tools.orchestrator.deferral import TOOL_SEARCH, guidance, search
+from jumpseat.tools.builtin.view import TOOL as VIEW
+from jumpseat.tools.orchestrator.deferral import guidance, search
+from jumpseat.tools.tool import TOOL_SEARCH
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool, SpecificToolChoice, ToolSearchConfig
 from tests.support.sessions import MadeSession, make_session
@@ -152,7 +153,7 @@ async def test_tools_are_found_by_name_by_words_and_by_other_forms_of_them(tasks
         ],
     )
     tools: Any = made.session.tools
-    every = tools._offered()
+    every = tools._tools.offered()
 
     def names(query: str) -> list[str]:
         return [

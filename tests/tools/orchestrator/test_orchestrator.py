@@ -15,9 +15,9 @@ from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
-from jumpseat.tools.builtin.bash import BASH
-from jumpseat.tools.builtin.glob import GLOB
-from jumpseat.tools.builtin.view import VIEW
+from jumpseat.tools.builtin.bash import TOOL as BASH
+from jumpseat.tools.builtin.glob import TOOL as GLOB
+from jumpseat.tools.builtin.view import TOOL as VIEW
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest, ReadPermission

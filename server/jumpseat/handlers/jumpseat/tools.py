@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat.tools import BUILTIN_NAMES
+from jumpseat.tools.builtin import BUILTIN_NAMES
 from jumpseat_protocol.declared_tools import (
     DeclaredToolGetParams,
     DeclaredToolGetResult,

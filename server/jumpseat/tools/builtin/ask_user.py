@@ -1,4 +1,4 @@
-"""``ask_user``: a question to the person behind the client. Offered only where a client can be asked."""
+"""``ask_user``: ask the user a question. Offered only while a client is attached that can ask its user."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ class AskUserArgs(ToolArgs):
     )
 
 
-async def ask_user(ctx: ToolContext, args: AskUserArgs) -> ToolOutcome:
+async def run_ask_user(ctx: ToolContext, args: AskUserArgs) -> ToolOutcome:
     try:
         response = await ctx.ask_user(args.question, args.choices, args.allow_freeform is not False)
     except ClientCallError:
-        return failure("The user could not be asked. Go on without an answer, or end your turn with the question.")
-    said = "responded" if response.was_freeform else "selected"
-    return ToolOutcome(text=f"User {said}: {response.answer}")
+        return failure(
+            "The user could not be asked. Continue without an answer, or end your turn with the question."
+        )
+    verb = "responded" if response.was_freeform else "selected"
+    return ToolOutcome(text=f"User {verb}: {response.answer}")
 
 
 def _intention(args: AskUserArgs) -> str:
     return args.question
 
 
-ASK_USER: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="ask_user",
     description="Ask the user a question and wait for the answer.",
     args=AskUserArgs,
-    run=ask_user,
+    run=run_ask_user,
     intention=_intention,
     needs="user_input",
+    position=110,
 )

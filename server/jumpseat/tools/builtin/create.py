@@ -1,4 +1,4 @@
-"""``create``: a new text file, with the directories on the way to it. Never touches an existing one."""
+"""``create``: create a text file and its parent directories. Never changes an existing file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     try:
         data = args.file_text.encode()
     except UnicodeEncodeError:
-        return failure("file_text holds half of a surrogate pair, which no file can. Write the character itself.")
+        return failure("file_text contains half of a surrogate pair. Write the character itself.")
     try:
         await ctx.files.create(path, data)
     except FileExistsError as error:
@@ -48,11 +48,12 @@ def _permission(ctx: ToolContext, args: CreateArgs) -> WritePermission:
     )
 
 
-CREATE: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="create",
     description="Create a new file. Fails if it exists.",
     args=CreateArgs,
     run=run_create,
     intention=_intention,
     permission=_permission,
+    position=70,
 )

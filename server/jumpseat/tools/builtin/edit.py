@@ -1,4 +1,4 @@
-"""``edit``: replace one piece of a text file. Line endings, mode and undecodable bytes stay as they are."""
+"""``edit``: replace a passage of a text file. Line endings, mode and undecodable bytes are kept."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class EditArgs(ToolArgs):
     path: str
     old_str: str
     new_str: str
-    # Not told to models: the editor that some were trained on has it.
+    # Hidden from models: some were trained on an editor tool that has it, and send it anyway.
     insert_line: SkipJsonSchema[int | None] = None
 
 
 async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
     path = ctx.resolve(args.path)
     try:
-        # Again: it may have changed while a person was asked.
+        # Opened again, because the file may have changed while permission was asked.
         await ctx.files.open(path)
         plan = _plan(ctx, path, args)
         if isinstance(plan, ToolOutcome):
             return plan
         await ctx.files.replace(path, plan.after.encode("utf-8", "surrogateescape"), plan.mode)
     except UnicodeEncodeError:
-        return failure("new_str holds half of a surrogate pair, which no file can. Write the character itself.")
+        return failure("new_str contains half of a surrogate pair. Write the character itself.")
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     return ToolOutcome(
@@ -53,7 +53,7 @@ class _Plan:
 
 
 def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
-    """What the edit would do, or why it cannot be done.
+    """Return the text before and after the edit, or a failure if it cannot be made.
 
     Raises:
         OSError, ValueError: the file cannot be read.
@@ -62,8 +62,8 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     if not stat.S_ISREG(status.st_mode):
         return failure(f"Path {args.path} is not a file. Give the path of a text file.")
     if status.st_size > LARGEST_BYTES:
-        return failure(f"File {args.path} is too large to edit ({status.st_size} bytes). Use bash, with sed say.")
-    # A rename would replace even a file that may not be written.
+        return failure(f"File {args.path} is too large to edit ({status.st_size} bytes). Use sed in bash.")
+    # The file is replaced by renaming, which would work on a read-only file, too.
     if not os.access(path, os.W_OK):
         return failure(f"File {args.path} is read-only.")
     data = ctx.files.read(path)
@@ -72,7 +72,7 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     if args.insert_line is not None:
         return _insertion(data.decode("utf-8", "surrogateescape"), args, args.insert_line, status.st_mode)
     if not args.old_str:
-        return failure("old_str is empty. Give the exact text to replace; create makes new files.")
+        return failure("old_str is empty. Give the exact text to replace; use create for a new file.")
     before = data.decode("utf-8", "surrogateescape")
     old, new = _with_line_endings(before, args.old_str, args.new_str)
     if old == new:
@@ -80,7 +80,7 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     starts = _occurrences(before, old)
     if not starts:
         return failure(
-            f"old_str was not found in {args.path}. View the file and copy the text exactly, with its white space."
+            f"old_str was not found in {args.path}. View the file and copy the text exactly, including white space."
         )
     if len(starts) > 1:
         lines = ", ".join(str(before.count("\n", 0, start) + 1) for start in starts[:10])
@@ -93,8 +93,8 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
 
 
 def _insertion(before: str, args: EditArgs, line: int, mode: int) -> _Plan | ToolOutcome:
-    """``new_str`` as lines of their own behind line ``line``; zero is the beginning."""
-    # Not splitlines, which knows more ends of lines than editors do.
+    """Insert ``new_str`` as separate lines after line ``line``; zero is the beginning of the file."""
+    # Not splitlines, which splits at more characters than editors do.
     lines = [line for line in re.split(r"(?<=\n)", before) if line]
     if not 0 <= line <= len(lines):
         return failure(f"insert_line {line} is not in {args.path}, which has {len(lines)} lines.")
@@ -107,11 +107,11 @@ def _insertion(before: str, args: EditArgs, line: int, mode: int) -> _Plan | Too
 
 
 def _with_line_endings(text: str, old: str, new: str) -> tuple[str, str]:
-    """``old`` and ``new`` with the line endings of the file: models write ``\\n`` whatever the file has."""
+    """Convert ``old`` and ``new`` to the line endings of the file: models always write ``\\n``."""
     if text.count("\r\n") * 2 <= text.count("\n"):
         return old, new
     crlf_old = old.replace("\r\n", "\n").replace("\n", "\r\n")
-    # In a file with mixed endings the piece may have the other one.
+    # In a file with mixed line endings the passage may have the rarer one.
     return (
         old if old in text else crlf_old,
         new.replace("\r\n", "\n").replace("\n", "\r\n"),
@@ -119,7 +119,7 @@ def _with_line_endings(text: str, old: str, new: str) -> tuple[str, str]:
 
 
 def _occurrences(text: str, piece: str) -> list[int]:
-    """Where ``piece`` begins, overlapping occurrences included: each would be another edit."""
+    """Return the offsets of ``piece``, overlapping occurrences included: each would be a different edit."""
     starts: list[int] = []
     start = text.find(piece)
     while start >= 0:
@@ -133,7 +133,7 @@ def _intention(args: EditArgs) -> str:
 
 
 def _permission(ctx: ToolContext, args: EditArgs) -> WritePermission:
-    """Asked for even where the edit would fail now: the file may change before it runs."""
+    """Ask even if the edit would fail now: the file may change before the call runs."""
     path = ctx.resolve(args.path)
     try:
         plan = _plan(ctx, path, args)
@@ -145,7 +145,7 @@ def _permission(ctx: ToolContext, args: EditArgs) -> WritePermission:
     )
 
 
-EDIT: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="edit",
     description="Replace a text that occurs exactly once in a file.",
     args=EditArgs,
@@ -153,4 +153,5 @@ EDIT: Final = BuiltinTool(
     intention=_intention,
     permission=_permission,
     opens=lambda ctx, args: ctx.resolve(args.path),
+    position=80,
 )

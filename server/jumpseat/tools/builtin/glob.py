@@ -1,4 +1,4 @@
-"""``glob``: files by name pattern. The pattern language is :mod:`jumpseat.tools.search.searcher`'s."""
+"""``glob``: find files by name pattern. :mod:`jumpseat.tools.search.python_engine` documents the patterns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
+from jumpseat.tools.search.engine import GlobRefusedError, cannot_start, glob_in_python, interrupted
 from jumpseat.tools.search.ignored import ignored_paths, left_out
-from jumpseat.tools.search.search import GlobRefusedError, cannot_start, glob_in_python, interrupted
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
 
 LIMIT: Final = 5000
-"""Files one call lists."""
+"""Number of files that one call lists."""
 
 
 class GlobArgs(ToolArgs):
@@ -26,7 +26,7 @@ class GlobArgs(ToolArgs):
 
 
 async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
-    # A pattern may begin with directories, even an absolute path or `..`: search only there.
+    # A pattern may begin with directories, even with an absolute path or `..`: search only there.
     fixed, pattern = _split(args.pattern)
     path = ctx.resolve(args.path)
     root = _root(path, fixed)
@@ -37,7 +37,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
         return problem(args.path, error)
     if not _is_directory(root):
         return ToolOutcome(f"No files match {args.pattern}.")
-    # A single name costs a line, a directory like node_modules thousands.
+    # Listing a single ignored file costs a line, an ignored directory such as node_modules thousands.
     ignored = [name for name in await ignored_paths(Path(root), ctx.environ) if name.endswith("/")]
     lines: list[str] = []
     try:
@@ -65,7 +65,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
 
 
 def _split(pattern: str) -> tuple[str, str]:
-    """The leading directories without wildcards, and the rest."""
+    """Split off the leading directories that contain no wildcards."""
     *directories, name = pattern.split("/")
     fixed = 0
     while fixed < len(directories) and not re.search(r"[*?\[{\\]", directories[fixed]):
@@ -85,12 +85,12 @@ def _is_directory(path: str) -> bool:
 
 
 def _depth(pattern: str) -> int | None:
-    """How many levels down a match can be."""
+    """Return how many levels deep a match can be, ``None`` if unlimited."""
     return None if "**" in pattern or "{" in pattern else pattern.count("/") + 1
 
 
 def _shown(path: str, cwd: Path) -> str:
-    """``./relative`` inside the working directory, absolute outside."""
+    """Return ``./relative`` for a path in the working directory, else the absolute path."""
     path = path.removeprefix("/") if path.startswith("//") else path
     inside = path.removeprefix(f"{os.path.normpath(cwd)}/")
     return readable(path if inside == path else f"./{inside}")
@@ -100,7 +100,7 @@ def _intention(args: GlobArgs) -> str:
     return f"Find files {args.pattern}"
 
 
-GLOB: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="glob",
     description="Find files by name pattern.",
     args=GlobArgs,
@@ -110,4 +110,5 @@ GLOB: Final = BuiltinTool(
         intention=_intention(args),
         path=_root(ctx.resolve(args.path), _split(args.pattern)[0]),
     ),
+    position=100,
 )

@@ -1,7 +1,6 @@
-"""``grep``: lines or files that match a regular expression.
+"""``grep``: find lines or files that match a regular expression.
 
-Checks the arguments, chooses between ripgrep and the search in Python, and writes the hits down in the one form
-that both share. Patterns that only one of the two understands go to that one.
+Searches with ripgrep where it is installed and accepts the pattern, else in Python; the result looks the same.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
-from jumpseat.tools.search.ignored import ignored_paths, left_out
-from jumpseat.tools.search.ripgrep import search_with_ripgrep
-from jumpseat.tools.search.search import (
+from jumpseat.tools.search.engine import (
     Ending,
     FileHits,
     GlobRefusedError,
@@ -26,11 +23,13 @@ from jumpseat.tools.search.search import (
     interrupted,
     search_in_python,
 )
+from jumpseat.tools.search.ignored import ignored_paths, left_out
+from jumpseat.tools.search.ripgrep import search_with_ripgrep
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
 
 OUTPUT_LIMIT: Final = 2 * 1024 * 1024
-"""Characters one call returns at most; a search that finds more is stopped there."""
+"""Most characters that one call returns; a search that finds more is stopped."""
 
 TOO_MANY: Final = "\n[Stopped here: too many matches. Use a narrower pattern, path or glob.]"
 
@@ -39,22 +38,22 @@ CONTEXT_LIMIT: Final = 1000
 
 class GrepArgs(ToolArgs):
     pattern: str = Field(description="Regular expression")
-    path: str = Field(".", description="File or directory; what git ignores is searched only where this names it")
+    path: str = Field(".", description="File or directory; files that git ignores are searched only if named here")
     output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
-    glob: str | None = Field(None, description="Only such files: *.py")
+    glob: str | None = Field(None, description="Search only these files: *.py")
     line_numbers: bool = Field(False, alias="-n")
     ignore_case: bool = Field(False, alias="-i")
     after: int | None = Field(None, alias="-A")
     before: int | None = Field(None, alias="-B")
     context: int | None = Field(None, alias="-C")
-    head_limit: int | None = Field(None, description="Only the first lines of the result")
+    head_limit: int | None = Field(None, description="Return only the first lines of the result")
     multiline: bool = False
 
 
 async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
     path = ctx.resolve(args.path)
     if "\0" in args.pattern:
-        return failure("The pattern holds a NUL character. Binary files are not searched; remove it.")
+        return failure("The pattern contains a NUL character. Binary files are not searched; remove it.")
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -66,7 +65,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         pattern=args.pattern,
         root=path if is_directory else path.parent,
         file=None if is_directory else path.name,
-        # A file that is named is searched, whatever the glob.
+        # A file that is named is searched even if the glob does not match it.
         glob=args.glob if is_directory else None,
         ignore_case=args.ignore_case,
         multiline=args.multiline,
@@ -89,14 +88,14 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
 
 
 async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
-    """Search with the better engine that takes the pattern."""
+    """Search with ripgrep, or in Python if ripgrep is missing or refuses the pattern."""
     program = shutil.which("rg", path=ctx.environ.get("PATH"))
     if program is None:
         return await search_in_python(ctx.environ, search, page.add)
     try:
         return await search_with_ripgrep(program, ctx.environ, search, page.add)
     except PatternRefusedError as refused:
-        # Look-around and back-references, say. Where neither takes it, ripgrep's words are the better ones.
+        # For example look-around or back-references. If Python refuses it too, ripgrep's message is clearer.
         try:
             return await search_in_python(ctx.environ, search, page.add)
         except PatternRefusedError:
@@ -104,11 +103,11 @@ async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
 
 
 class _Page:
-    """The answer as it grows, in the form that the arguments ask for."""
+    """The result text as it grows, in the output mode of the call."""
 
     def __init__(self, args: GrepArgs, *, with_context: bool) -> None:
         self._args = args
-        self._given = os.path.expanduser(args.path)
+        self._given_path = os.path.expanduser(args.path)
         self._with_context = with_context
         self._limit = args.head_limit if args.head_limit is not None and args.head_limit > 0 else None
         self._lines: list[str] = []
@@ -116,8 +115,8 @@ class _Page:
         self._note = ""
 
     def add(self, hits: FileHits) -> bool:
-        """Write ``hits`` down; false when there is no room for more."""
-        name = readable(os.path.join(self._given, hits.name) if hits.name else self._given)
+        """Append ``hits``; return false if there is no room for more."""
+        name = readable(os.path.join(self._given_path, hits.name) if hits.name else self._given_path)
         if self._args.output_mode == "files_with_matches":
             return self._add_line(name)
         if self._args.output_mode == "count":
@@ -152,20 +151,21 @@ class _Page:
 
 
 def _context(lines: int | None, around: int | None) -> int:
-    """As in grep: ``-A`` and ``-B`` win over ``-C``."""
-    wanted = lines if lines is not None else around or 0
-    return min(max(wanted, 0), CONTEXT_LIMIT)
+    """Return the number of context lines; as in grep, ``-A`` and ``-B`` override ``-C``."""
+    count = lines if lines is not None else around or 0
+    return min(max(count, 0), CONTEXT_LIMIT)
 
 
 def _intention(args: GrepArgs) -> str:
     return f"Search for {args.pattern}"
 
 
-GREP: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="grep",
     description="Search file contents.",
     args=GrepArgs,
     run=run_grep,
     intention=_intention,
     permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
+    position=90,
 )

@@ -1,10 +1,10 @@
-"""``list_bash``: the commands in the background."""
+"""``list_bash``: list the commands in the background."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.tools.shell.shell import Shell
+from jumpseat.tools.running_commands import RunningCommand
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 
 
@@ -16,7 +16,7 @@ async def run_list_bash(ctx: ToolContext, _args: ListBashArgs) -> ToolOutcome:
     return ToolOutcome("\n".join(_line(shell) for shell in ctx.shells) or "No shells.")
 
 
-def _line(shell: Shell) -> str:
+def _line(shell: RunningCommand) -> str:
     if not shell.finished:
         state = f"running for {shell.age_s:.0f}s"
     else:
@@ -27,10 +27,11 @@ def _line(shell: Shell) -> str:
     return f"shellId {shell.id} ({state}{unread}): {shell.command}"
 
 
-LIST_BASH: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="list_bash",
     description="List background commands.",
     args=ListBashArgs,
     run=run_list_bash,
     intention=lambda _args: "List running commands",
+    position=50,
 )

@@ -1,4 +1,4 @@
-"""``read_bash``: the new output of a command in the background."""
+"""``read_bash``: read the new output of a command in the background."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Final
 
 from pydantic import Field
 
-from jumpseat.tools.builtin.bash import follow, report, unknown_shell
+from jumpseat.tools.shell.output import follow, report, unknown_shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 
 
 class ReadBashArgs(ToolArgs):
     shell_id: str = Field(alias="shellId")
-    delay: float = Field(5, description="Seconds to wait for its end at most")
+    delay: float = Field(5, description="Seconds to wait for its end, at most")
 
 
 async def run_read_bash(ctx: ToolContext, args: ReadBashArgs) -> ToolOutcome:
@@ -26,10 +26,11 @@ async def run_read_bash(ctx: ToolContext, args: ReadBashArgs) -> ToolOutcome:
     return ToolOutcome(text)
 
 
-READ_BASH: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="read_bash",
     description="Read new output of a background command.",
     args=ReadBashArgs,
     run=run_read_bash,
     intention=lambda args: f"Read output of shell {args.shell_id}",
+    position=20,
 )

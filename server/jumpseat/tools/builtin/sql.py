@@ -1,28 +1,21 @@
-"""``sql``: a database of the session's own, with tables for todos. Nothing needs asking: it holds nothing else."""
+"""``sql``: run statements in a database of the session, which has tables for todos.
+
+Needs no permission: the database contains nothing but what these calls put there.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import StoreError
-from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.resources import Database, Resources
+from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.events import SessionTodosChanged
-
-
-class Database(Protocol):
-    """What takes the statements."""
-
-    async def run(self, query: str) -> tuple[str, bool]:
-        """Run them; returns the results as text, and whether todos have changed.
-
-        Raises:
-            StoreError: one of them failed, for the reason that the text tells.
-        """
-        ...
 
 
 class SqlArgs(ToolArgs):
@@ -30,7 +23,7 @@ class SqlArgs(ToolArgs):
     description: str = Field("", description="What it does, in a few words")
 
 
-SQL: Final = Described(
+TOOL: Final = Described(
     name="sql",
     description=(
         "Run SQLite statements in a database of this session. Keep track of larger tasks in its tables"
@@ -38,14 +31,14 @@ SQL: Final = Described(
         " todo_deps (todo_id, depends_on)."
     ),
     args=SqlArgs,
+    position=210,
 )
 
 
-def sql(session: Session, database: Database) -> BuiltinTool[SqlArgs]:
-    """The tool of one session."""
-    return SQL.bound(
-        partial(_run, session, database), lambda args: args.description or "Query the session's database"
-    )
+def source(session: Session, resources: Resources) -> SessionTool:
+    """Return the session's tool."""
+    run = partial(_run, session, resources.database(session))
+    return SessionTool(TOOL.bound(run, lambda args: args.description or "Query the session's database"))
 
 
 async def _run(session: Session, database: Database, ctx: ToolContext, args: SqlArgs) -> ToolOutcome:

@@ -1,4 +1,4 @@
-"""``stop_bash``: end a command in the background with all its processes."""
+"""``stop_bash``: end a command in the background, with all its processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from jumpseat.tools.builtin.bash import report, unknown_shell
+from jumpseat.tools.shell.output import report, unknown_shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 
 
@@ -23,10 +23,11 @@ async def run_stop_bash(ctx: ToolContext, args: StopBashArgs) -> ToolOutcome:
     return ToolOutcome(f"{report(shell)}\n<stopped shellId: {shell.id}>")
 
 
-STOP_BASH: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="stop_bash",
     description="Stop a background command and all its processes.",
     args=StopBashArgs,
     run=run_stop_bash,
     intention=lambda args: f"Stop shell {args.shell_id}",
+    position=40,
 )

@@ -1,4 +1,4 @@
-"""``view``: a file with line numbers, the entries of a directory, or an image for models that can see."""
+"""``view``: show a file with line numbers, the entries of a directory, or an image to models with vision."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome,
 from jumpseat_protocol.permissions import ReadPermission
 
 INLINE_BYTES: Final = 256 * 1024
-"""Files up to this size are read at once; a thread would cost more."""
+"""Files up to this size are read without a thread, which would cost more than it saves."""
 
 SHOWN_BYTES: Final = 8 * 1024 * 1024
-"""The most text one call returns, whatever the size of the file."""
+"""Most text that one call returns, whatever the size of the file."""
 
 
 class ViewArgs(ToolArgs):
@@ -67,7 +67,7 @@ def _view_file(args: ViewArgs, fd: int) -> ToolOutcome:
         if mime_type := image_type(head):
             return _view_image(args.path, file, mime_type)
         if is_binary(head):
-            return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to look into it.")
+            return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to inspect it.")
         return _view_lines(args, file)
 
 
@@ -95,7 +95,7 @@ def _view_lines(args: ViewArgs, file: BinaryIO) -> ToolOutcome:
     shown: list[str] = []
     size = number = 0
     ended_with_newline = True
-    # Bounded: a file may be one endless line.
+    # Bounded, because a file may be one endless line.
     while line := file.readline(SHOWN_BYTES):
         number += 1
         ended_with_newline = line.endswith(b"\n")
@@ -105,10 +105,10 @@ def _view_lines(args: ViewArgs, file: BinaryIO) -> ToolOutcome:
             if number == last:
                 break
             if size >= SHOWN_BYTES:
-                shown.append(f"[Stopped after {size} bytes. Go on with view_range [{number + 1}, -1].]")
+                shown.append(f"[Stopped after {size} bytes. Continue with view_range [{number + 1}, -1].]")
                 return ToolOutcome("\n".join(shown))
     else:
-        # A final newline begins a last, empty line; an empty file is one empty line.
+        # A final newline begins a last, empty line; an empty file consists of one empty line.
         if ended_with_newline:
             number += 1
             if number >= first:
@@ -124,7 +124,7 @@ def _numbered(number: int, line: bytes) -> str:
 
 
 def _entries(fd: int) -> list[str]:
-    """The names in an open directory, sub-directories with a slash."""
+    """Return the names in an open directory, those of directories with a slash at the end."""
     with os.scandir(fd) as entries:
         return sorted(readable(entry.name) + ("/" if entry.is_dir() else "") for entry in entries)
 
@@ -133,11 +133,12 @@ def _intention(args: ViewArgs) -> str:
     return f"Read {args.path}"
 
 
-VIEW: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="view",
     description="Read a text file with line numbers, see an image, or list a directory.",
     args=ViewArgs,
     run=run_view,
     intention=_intention,
     permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
+    position=60,
 )

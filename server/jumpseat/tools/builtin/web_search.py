@@ -1,36 +1,22 @@
-"""``web_search``: what a search service finds. There only where one is configured."""
+"""``web_search``: query a search service. Offered only if the operator has configured one."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from pydantic import Field
 
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat.tools.web import Web, WebError
+from jumpseat.tools.web import Searcher, WebError
 from jumpseat_protocol.permissions import UrlPermission
 
 LONGEST_HIT: Final = 2000
-"""Characters of one result that are shown; the page itself can be fetched."""
+"""Characters shown of one result; the model can fetch the page itself."""
 
 
 class WebSearchArgs(ToolArgs):
     query: str = Field(min_length=1)
-    domains: list[str] = Field(default_factory=list, description="Search these sites only")
-
-
-def web_search(web: Web) -> BuiltinTool[WebSearchArgs]:
-    """The tool, over what searches."""
-    return BuiltinTool(
-        name="web_search",
-        description="Search the web; returns excerpts with their URLs.",
-        args=WebSearchArgs,
-        run=partial(_run, web),
-        intention=_intention,
-        # Queries tell things, too: they are asked about like any address that is called.
-        permission=lambda _ctx, args: UrlPermission(intention=_intention(args), url=web.searcher().url),
-    )
+    domains: list[str] = Field(default_factory=list, description="Search only these sites")
 
 
 def _intention(args: WebSearchArgs) -> str:
@@ -38,11 +24,29 @@ def _intention(args: WebSearchArgs) -> str:
     return f"Search the web{where} for: {args.query}"
 
 
-async def _run(web: Web, ctx: ToolContext, args: WebSearchArgs) -> ToolOutcome:
+async def run_web_search(ctx: ToolContext, args: WebSearchArgs) -> ToolOutcome:
     try:
-        hits = await web.searcher().search(args.query, args.domains)
+        hits = await _searcher(ctx).search(args.query, args.domains)
     except WebError as error:
         return failure(str(error))
     if not hits:
         return ToolOutcome("Nothing was found. Try other words.")
     return ToolOutcome("\n\n".join(f"{hit.title}\n{hit.url}\n{hit.text[:LONGEST_HIT].strip()}" for hit in hits))
+
+
+def _searcher(ctx: ToolContext) -> Searcher:
+    assert ctx.web is not None, "the tool is offered only where there is a web"
+    return ctx.web.searcher()
+
+
+TOOL: Final = BuiltinTool(
+    name="web_search",
+    description="Search the web; returns excerpts with their URLs.",
+    args=WebSearchArgs,
+    run=run_web_search,
+    intention=_intention,
+    # A query can reveal something, too: permission is asked for the address that it is sent to.
+    permission=lambda ctx, args: UrlPermission(intention=_intention(args), url=_searcher(ctx).url),
+    needs="web_search",
+    position=130,
+)

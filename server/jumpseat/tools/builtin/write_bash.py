@@ -1,4 +1,4 @@
-"""``write_bash``: type into a command in the background."""
+"""``write_bash``: write to the standard input of a command in the background."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 from pydantic import Field
 
-from jumpseat.tools.builtin.bash import follow, report, unknown_shell
+from jumpseat.tools.shell.output import follow, report, unknown_shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellCommand, ShellPermission
 
@@ -18,7 +18,7 @@ class WriteBashArgs(ToolArgs):
     shell_id: str = Field(alias="shellId")
     input: str = Field(description="Text; a final newline is added")
     eof: bool = Field(False, description="Close its stdin after that")
-    delay: float = Field(2, description="Seconds to wait for its end at most")
+    delay: float = Field(2, description="Seconds to wait for its end, at most")
 
 
 async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
@@ -28,15 +28,15 @@ async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
     if not shell.has_stdin:
         reason = "has ended" if shell.finished else "has no stdin. Start the command with mode async to write to it"
         return failure(f"Shell {shell.id} {reason}.")
-    # Closing stdin is an answer of its own: it needs no empty line before it.
+    # A call that only closes stdin writes no empty line before it.
     text = args.input if args.input.endswith("\n") or (args.eof and not args.input) else f"{args.input}\n"
     try:
         with anyio.fail_after(WRITE_TIMEOUT_S):
             await shell.write(text, eof=args.eof)
     except TimeoutError:
-        return failure(f"Shell {shell.id} does not read its input. See read_bash for what it does.")
+        return failure(f"Shell {shell.id} does not read its input. Read its output with read_bash to see why.")
     except OSError:
-        return failure(f"Shell {shell.id} has closed its input. See read_bash for what it does.")
+        return failure(f"Shell {shell.id} has closed its input. Read its output with read_bash to see why.")
     await follow(shell, ctx.partial, args.delay)
     outcome = ToolOutcome(report(shell))
     if shell.finished:
@@ -45,7 +45,7 @@ async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
 
 
 def _permission(ctx: ToolContext, args: WriteBashArgs) -> ShellPermission:
-    """Input of a shell or an interpreter is a command like any other; what it means cannot be known."""
+    """Ask for every input: to a shell or an interpreter it is a command, and its meaning cannot be analysed."""
     shell = ctx.shells.get(args.shell_id)
     target = shell.command if shell is not None else f"shell {args.shell_id}"
     return ShellPermission(
@@ -58,11 +58,12 @@ def _permission(ctx: ToolContext, args: WriteBashArgs) -> ShellPermission:
     )
 
 
-WRITE_BASH: Final = BuiltinTool(
+TOOL: Final = BuiltinTool(
     name="write_bash",
     description="Write to the stdin of a background command and read its new output.",
     args=WriteBashArgs,
     run=run_write_bash,
     intention=lambda args: f"Write to shell {args.shell_id}",
     permission=_permission,
+    position=30,
 )

@@ -34,9 +34,9 @@ from jumpseat.declared.files import (
 )
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.declared.definition import Definition, read_definition
 from jumpseat.tools.declared.groups import Group, is_group, read_group
-from jumpseat.tools.orchestrator.declarations import FOLDER
 
 log = logging.getLogger(__name__)
 

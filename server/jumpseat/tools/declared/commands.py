@@ -21,7 +21,7 @@ import anyio
 from anyio.abc import Process
 
 from jumpseat.process_groups import kill_group, terminate_group
-from jumpseat.tools.shell.shell import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
+from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PARTIAL_INTERVAL_S: Final = 0.1
 

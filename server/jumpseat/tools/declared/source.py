@@ -6,23 +6,21 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
+from jumpseat.declared.env import EnvResolver
 from jumpseat.tools.declared.call import Call, Services
 from jumpseat.tools.declared.calling import HandlerError, bind, call
-from jumpseat.tools.declared.catalogue import Known
+from jumpseat.tools.declared.catalogue import Catalogue, Known
 from jumpseat.tools.declared.commands import Commands
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
 from jumpseat.tools.declared.view import as_text, schema_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
-
-if TYPE_CHECKING:
-    from jumpseat.tools.orchestrator.declarations import Declarations
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +66,14 @@ class DeclaredTool:
 class DeclaredTools:
     """Those that are declared, enabled and, where they wait for that, named."""
 
-    def __init__(self, declarations: Declarations, session: Session) -> None:
-        self._catalogue = declarations.catalogue
-        self._always = declarations.always
+    def __init__(
+        self, catalogue: Catalogue, resolver: EnvResolver, always: Collection[str], session: Session
+    ) -> None:
+        self._catalogue = catalogue
+        self._always = always
         self._session = session
         self._services = Services(
-            session.id, Commands(), declarations.resolver, session.services.secrets, flags={}, adapter=None
+            session.id, Commands(), resolver, session.services.secrets, flags={}, adapter=None
         )
         # By name: when it was asked, and what it said.
         self._enabled: dict[str, tuple[float, bool]] = {}

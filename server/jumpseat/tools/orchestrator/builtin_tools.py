@@ -1,4 +1,4 @@
-"""The built-in tools of one session, and the commands they have running."""
+"""The source of the built-in tools that are the same in all sessions."""
 
 from __future__ import annotations
 
@@ -10,36 +10,18 @@ from jumpseat.tools.tool import BuiltinTool
 
 
 class BuiltinTools:
-    """Those of ``tools`` that the session has what they need for."""
+    """Offers those of ``tools`` whose needs the clients of ``session`` meet."""
 
     def __init__(self, session: Session, tools: Iterable[BuiltinTool[Any]]) -> None:
         self._session = session
         self._tools = {tool.name: tool for tool in tools}
 
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
-        return {name: tool for name, tool in self._tools.items() if self._has(tool.needs)}
+        can_ask = self._session.clients.user_input_client() is not None
+        return {name: tool for name, tool in self._tools.items() if can_ask or tool.needs != "user_input"}
 
     async def ready(self) -> None:
-        """They always are."""
+        """Return at once."""
 
     async def close(self, grace_s: float) -> None:
-        """Nothing of their own: what commands they have running belongs to the session's shells."""
-
-    def _has(self, need: str | None) -> bool:
-        return need is None or self._session.clients.user_input_client() is not None
-
-
-class FixedTools:
-    """Tools that one session always has."""
-
-    def __init__(self, *tools: BuiltinTool[Any]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-
-    def tools(self) -> Mapping[str, BuiltinTool[Any]]:
-        return self._tools
-
-    async def ready(self) -> None:
-        """They always are."""
-
-    async def close(self, grace_s: float) -> None:
-        """Nothing is running."""
+        """Do nothing: running commands belong to the session's shells."""

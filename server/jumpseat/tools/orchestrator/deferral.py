@@ -20,10 +20,8 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import Filter, SourceName
-from jumpseat.tools.tool import Prepared, Tool, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import TOOL_SEARCH, Prepared, Tool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
-
-TOOL_SEARCH: Final = "tool_search_tool"
 
 MOST_FOUND: Final = 10
 

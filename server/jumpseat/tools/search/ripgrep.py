@@ -1,7 +1,7 @@
 """Searching files with ripgrep, the faster engine behind ``grep``.
 
 Its JSON output is read rather than its text, so that what the model sees does not depend on its version or
-options; the options make it search exactly the files that :mod:`jumpseat.tools.search.searcher` would.
+options; the options make it search exactly the files that :mod:`jumpseat.tools.search.python_engine` would.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from jumpseat.tools.search.search import (
+from jumpseat.tools.search.engine import (
     FILE_LIMIT_BYTES,
     SKIPPED,
     Ending,

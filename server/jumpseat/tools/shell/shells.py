@@ -16,7 +16,8 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.editor import EditorTerminals
 from jumpseat.errors import ClientCallError
-from jumpseat.tools.shell.shell import GRACE_S, QUIET, Shell, spawn
+from jumpseat.tools.running_commands import RunningCommand
+from jumpseat.tools.shell.process import GRACE_S, QUIET, Shell, spawn
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class Shells:
             await shell.stop(0)
         raise anyio.ClosedResourceError
 
-    def release(self, shell: Shell) -> None:
+    def release(self, shell: RunningCommand) -> None:
         """Forget ``shell`` now that its end has been told; one that left processes behind stays listed."""
         if shell.finished and not shell.alive:
             self._shells.pop(shell.id, None)
@@ -96,7 +97,7 @@ class Shells:
         if terminals is None:
             return None
         # Loaded late: most sessions have no editor.
-        from jumpseat.tools.shell.terminal_shell import TerminalShell
+        from jumpseat.tools.shell.terminal import TerminalShell
 
         try:
             terminal = await terminals.run(call_id, command, cwd, QUIET)

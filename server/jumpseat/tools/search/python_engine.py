@@ -3,7 +3,7 @@
 A pattern can hold Python's interpreter for hours, and only a process can be ended then.
 It searches its working directory. One request in JSON comes on standard input; the hits go out as records in the
 form of ``rg --json``, with two kinds besides: ``file``, a name that a glob matches, and ``error``. A ``summary``
-comes last where nothing went wrong. What starts it and bounds it in time is :mod:`jumpseat.tools.search.search`.
+comes last where nothing went wrong. What starts it and bounds it in time is :mod:`jumpseat.tools.search.engine`.
 Nothing but the standard library is imported, and little of that: most searches take less time than an import.
 """
 

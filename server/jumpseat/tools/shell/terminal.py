@@ -9,7 +9,7 @@ import anyio
 
 from jumpseat.agent.editor import EditorTerminal
 from jumpseat.errors import ClientCallError
-from jumpseat.tools.shell.shell import GRACE_S, OutputBuffer, Shell
+from jumpseat.tools.shell.process import GRACE_S, OutputBuffer, Shell
 
 LOOK_S: Final = 0.5
 """How often the output is asked for while the command runs; the person sees it without that."""

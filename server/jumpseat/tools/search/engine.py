@@ -2,7 +2,7 @@
 
 An engine is a program that writes records in the form of ``rg --json``. It is ended when the call is cancelled, has
 enough, or takes too long; what it found until then counts. Two are known: :mod:`jumpseat.tools.search.ripgrep` says
-how ripgrep is called, :mod:`jumpseat.tools.search.searcher` is the one in Python.
+how ripgrep is called, :mod:`jumpseat.tools.search.python_engine` is the one in Python.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ async def search_in_python(environ: Mapping[str, str], search: Search, add: Call
         "ignored": [_plain(path) for path in search.ignored],
     }
     reader = HitReader(search, add)
-    return reader.end(await _run_searcher(environ, search.root, request, reader.take))
+    return reader.end(await _run_python_engine(environ, search.root, request, reader.take))
 
 
 async def glob_in_python(
@@ -177,7 +177,7 @@ async def glob_in_python(
         "limit": limit,
         "ignored": [_plain(path) for path in ignored],
     }
-    return await _run_searcher(environ, root, request, take), more
+    return await _run_python_engine(environ, root, request, take), more
 
 
 async def run_engine(
@@ -293,7 +293,7 @@ class HitReader:
             self._size += len(line.text)
 
 
-async def _run_searcher(
+async def _run_python_engine(
     environ: Mapping[str, str], root: Path, request: dict[str, Any], take: Callable[[Record], bool]
 ) -> Ending:
     short_of_memory = False
@@ -322,7 +322,7 @@ async def _run_searcher(
 
 _FOLDER: Final = os.path.dirname(__file__)
 
-_START: Final = "import sys; sys.path.append(sys.argv[1]); import searcher; searcher.main()"
+_START: Final = "import sys; sys.path.append(sys.argv[1]); import python_engine; python_engine.main()"
 """As a module its compiled form is kept. The folder comes last: names in it are the standard library's, too."""
 
 _NEEDED: Final = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

@@ -1,6 +1,6 @@
-"""The way to declared tools: whether there may be any, and the heavy rest only where there are.
+"""The entry to declared tools, which loads the modules that read and run them only where there are any.
 
-Most sessions have none, and pay a look for two folders.
+A session without declared tools, as most are, costs checking whether two folders exist.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.session.session import Session
 from jumpseat.declared.places import project_folder
+from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -22,15 +23,11 @@ if TYPE_CHECKING:
     from jumpseat.tools.declared.source import DeclaredTools
 
 
-FOLDER: Final = "tools"
-"""In the home folder, and in ``.jumpseat`` of a project."""
-
-
 class Declarations:
     """The declared tools of one process.
 
-    ``configured`` are the tables of the configuration by name, ``always`` the names of tools and groups that every
-    session has, ``built_in`` those of the built-in tools, ``environ`` is where ``env`` finds variables.
+    ``configured`` are the tables of the configuration by name, ``always`` the names of the tools and groups that
+    every session has, ``built_in`` the names of the built-in tools; ``env`` of a tool reads from ``environ``.
     """
 
     def __init__(
@@ -48,47 +45,58 @@ class Declarations:
         self._environ = environ
         self._is_trusted = is_trusted
         self._built_in = frozenset(built_in)
-        self.always = tuple(always)
+        self._always = tuple(always)
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """All declared tools."""
+        """Return the catalogue of all declared tools, and load it if necessary."""
         from jumpseat.tools.declared.catalogue import Catalogue
 
         return Catalogue(self._configured, self._home, self._is_trusted, self._built_in)
 
     @cached_property
     def resolver(self) -> EnvResolver:
-        """Finds the values of ``env``."""
+        """Return the resolver of the values of ``env``."""
         from jumpseat.declared.env import EnvResolver
 
         return EnvResolver(self._environ)
 
-    def wanted(self, cwd: Path, names: Collection[str]) -> bool:
-        """Whether there is anything to look for, for a session in ``cwd`` that asks for ``names``."""
-        if self._configured or self.always or "catalogue" in vars(self) or not self._built_in.issuperset(names):
+    @property
+    def is_loaded(self) -> bool:
+        """Return whether the catalogue has been loaded."""
+        return "catalogue" in vars(self)
+
+    def may_exist(self, cwd: Path, names: Collection[str]) -> bool:
+        """Return whether a session in ``cwd`` that names the tools ``names`` may have declared tools."""
+        if self._configured or self._always or self.is_loaded or not self._built_in.issuperset(names):
             return True
         at_home = self._home is not None and os.path.isdir(os.path.join(self._home, FOLDER))
         return at_home or project_folder(cwd, FOLDER, self._home) is not None
 
     async def read(self, cwd: Path) -> None:
-        """Read what sessions in ``cwd`` have, so that it is known from their first moment on."""
-        if self.wanted(cwd, ()):
+        """Read the declared tools of sessions in ``cwd``, so that a session has them from its start."""
+        if self.may_exist(cwd, ()):
             await self.catalogue.read(cwd)
 
     def source(self, session: Session) -> SessionDeclarations:
-        """The declared tools of one session."""
+        """Return the source of one session's declared tools."""
         return SessionDeclarations(self, session)
+
+    def tools_of(self, session: Session) -> DeclaredTools:
+        """Return the declared tools of one session, and load everything they need."""
+        from jumpseat.tools.declared.source import DeclaredTools
+
+        return DeclaredTools(self.catalogue, self.resolver, self._always, session)
 
 
 class SessionDeclarations:
-    """The declared tools of one session, none before they are looked for."""
+    """The source of one session's declared tools, which has none before they are looked for."""
 
     def __init__(self, declarations: Declarations, session: Session) -> None:
         self._declarations = declarations
         self._session = session
         self._tools: DeclaredTools | None = None
-        if "catalogue" in vars(declarations):
+        if declarations.is_loaded:
             self._load()
 
     def tools(self) -> Mapping[str, Tool]:
@@ -96,9 +104,9 @@ class SessionDeclarations:
 
     async def look(self, prompt: str) -> None:
         settings = self._session.settings
-        asked = (one.removeprefix("custom:") for one in settings.named_tools() if not one.endswith("*"))
-        names = {*asked, *mentions(prompt), *self._session.mentions} - self._session.clients.tools().keys()
-        if self._tools is not None or self._declarations.wanted(settings.cwd, names):
+        requested = (one.removeprefix("custom:") for one in settings.named_tools() if not one.endswith("*"))
+        names = {*requested, *mentions(prompt), *self._session.mentions} - self._session.clients.tools().keys()
+        if self._tools is not None or self._declarations.may_exist(settings.cwd, names):
             await self._load().look(names, mentions(prompt))
 
     def instructions(self, offered: Collection[str]) -> list[str]:
@@ -111,7 +119,7 @@ class SessionDeclarations:
         return None if self._tools is None else self._tools.words(name, members)
 
     async def ready(self) -> None:
-        """They always are: files are read when a session is opened."""
+        """Return at once: files are read when a session is opened."""
 
     async def close(self, grace_s: float) -> None:
         if self._tools is not None:
@@ -119,7 +127,5 @@ class SessionDeclarations:
 
     def _load(self) -> DeclaredTools:
         if self._tools is None:
-            from jumpseat.tools.declared.source import DeclaredTools
-
-            self._tools = DeclaredTools(self._declarations, self._session)
+            self._tools = self._declarations.tools_of(self._session)
         return self._tools

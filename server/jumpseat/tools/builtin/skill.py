@@ -1,7 +1,7 @@
-"""``skill``: instructions for one kind of task, loaded when the model sees that it has such a task.
+"""``skill``: load the instructions for one kind of task.
 
-The names and descriptions of the skills are part of the tool's own description, so that a session without skills,
-or without the tool, pays nothing for them.
+The names and descriptions of the skills are part of the tool's description: a session without skills, or without
+the tool, spends no tokens on them.
 """
 
 from __future__ import annotations
@@ -17,31 +17,38 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import load_skill, skill_context
 from jumpseat.agent.skills import Skill, Skills
 from jumpseat.errors import StoreError
+from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
 
 log = logging.getLogger(__name__)
 
 LISTING: Final = 1200
-"""Characters for names with descriptions; where there is too little room, descriptions are cut."""
+"""Characters for names with descriptions; longer descriptions are cut to fit."""
 NAMES: Final = 400
-"""Characters for the names of skills that there is no room to describe."""
+"""Characters for the names of skills whose descriptions do not fit."""
 SHORTEST: Final = 40
-"""Characters that a description is cut to at most."""
+"""No description is cut to fewer characters than this."""
 
 
 class SkillArgs(ToolArgs):
     skill: str = Field(description="Its name")
 
 
-SKILL: Final = Described(
+TOOL: Final = Described(
     name="skill",
     description="Load a skill: instructions for one kind of task. Do so first where one fits.",
     args=SkillArgs,
+    position=230,
 )
 
 
-class SkillTools:
-    """The tool of one session, there while there are skills for it."""
+def source(session: Session, resources: Resources) -> SkillTool:
+    """Return the session's tool."""
+    return SkillTool(session, resources.skills(session))
+
+
+class SkillTool:
+    """The source of one session's tool, which is offered while there are skills to load."""
 
     def __init__(self, session: Session, skills: Skills) -> None:
         self._session = session
@@ -58,33 +65,33 @@ class SkillTools:
         return {self._tool.name: self._tool}
 
     def instructions(self, offered: Collection[str]) -> list[str]:
-        """The skills that the custom agent begins with, whole."""
+        """Return the full texts of the skills that the custom agent preloads."""
         agent = self._session.settings.custom_agent
-        return [] if agent is None else list(self._begun_with(agent.skills or ()))
+        return [] if agent is None else list(self._preloaded(agent.skills or ()))
 
     async def ready(self) -> None:
-        """They always are."""
+        """Return at once."""
 
     async def close(self, grace_s: float) -> None:
-        """Nothing is running."""
+        """Do nothing: nothing runs between calls."""
 
-    def _begun_with(self, names: Sequence[str]) -> Iterator[str]:
+    def _preloaded(self, names: Sequence[str]) -> Iterator[str]:
         known = {one.name: one for one in self._skills.all() if self._skills.is_enabled(one.name)} if names else {}
         for name in names:
             try:
                 if name in known:
                     yield skill_context(known[name], self._skills.body(known[name]))
                 else:
-                    log.warning("session %s: its agent wants an unknown skill %r", self._session.id, name)
+                    log.warning("session %s: the custom agent names an unknown skill %r", self._session.id, name)
             except StoreError as error:
-                log.warning("session %s: the skill %r of its agent: %s", self._session.id, name, error)
+                log.warning("session %s: skill %r of the custom agent: %s", self._session.id, name, error)
 
     def _usable(self) -> list[Skill]:
         return [one for one in self._skills.all() if one.for_models and self._skills.is_enabled(one.name)]
 
     def _make(self, skills: Sequence[Skill]) -> BuiltinTool[SkillArgs]:
-        told = replace(SKILL, description=f"{SKILL.description}\n{listing(skills)}")
-        return told.bound(self._run, lambda args: f"Load the skill {args.skill}")
+        described = replace(TOOL, description=f"{TOOL.description}\n{listing(skills)}")
+        return described.bound(self._run, lambda args: f"Load the skill {args.skill}")
 
     async def _run(self, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
         name = args.skill.strip().removeprefix("/")
@@ -93,38 +100,38 @@ class SkillTools:
         if skill is None:
             return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
         try:
-            told = load_skill(self._session, skill, "agent-invoked")
+            message = load_skill(self._session, skill, "agent-invoked")
         except StoreError as error:
             return failure(f"The skill {name!r} cannot be loaded: {error}.")
         return ToolOutcome(
             f'Skill "{skill.name}" loaded successfully. Follow the instructions in the skill context.',
-            says=[told],
+            messages=[message],
         )
 
 
 def listing(skills: Sequence[Skill]) -> str:
-    """The names and descriptions of ``skills``, in as many characters as there are for them."""
+    """Return one line per skill with its name and description, in at most about ``LISTING`` characters."""
     longest = max((len(one.description) for one in skills), default=0)
     if sum(len(one.name) + len(one.description) + 5 for one in skills) > LISTING:
         longest = max(LISTING // len(skills) - 5 - sum(len(one.name) for one in skills) // len(skills), SHORTEST)
     lines: list[str] = []
     room = LISTING
-    waiting = list(skills)
-    while waiting:
-        one = waiting[0]
+    rest = list(skills)
+    while rest:
+        one = rest[0]
         line = f"- {one.name}: {_cut(one.description, longest)}" if one.description else f"- {one.name}"
         room -= len(line) + 1
         if room < 0 and lines:
             break
         lines.append(line)
-        waiting.pop(0)
-    if waiting:
-        lines.append(f"- and {_names(waiting)}")
+        rest.pop(0)
+    if rest:
+        lines.append(f"- and {_names(rest)}")
     return "\n".join(lines)
 
 
 def _names(skills: Sequence[Skill]) -> str:
-    """As many names as there is room for, and how many there are more."""
+    """Return the names that fit into ``NAMES`` characters, and the number of the others."""
     names: list[str] = []
     room = NAMES
     for one in skills:

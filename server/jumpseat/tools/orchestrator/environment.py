@@ -1,0 +1,39 @@
+"""Everything that the tools of all sessions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jumpseat.tools.tool import BuiltinTool, MakeSource
+from jumpseat.tools.web import Web
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Shared by the tools of all sessions.
+
+    ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` is the environment of child
+    processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
+    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``.
+    """
+
+    builtin: tuple[BuiltinTool[Any], ...]
+    environ: Mapping[str, str]
+    sources: tuple[MakeSource, ...] = ()
+    web: Web | None = None
+    client_tool_s: float | None = None
+
+    def builtin_tools(self) -> list[BuiltinTool[Any]]:
+        """Return the built-in tools that this server can offer; whether a client can is another matter."""
+        return [tool for tool in self.builtin if self._meets(tool.needs)]
+
+    def _meets(self, need: str | None) -> bool:
+        match need:
+            case "web":
+                return self.web is not None
+            case "web_search":
+                return self.web is not None and self.web.can_search()
+            case _:
+                return True

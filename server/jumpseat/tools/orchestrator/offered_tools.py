@@ -1,0 +1,148 @@
+"""The tools of one session: which there are, which of them the model sees, and the texts about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jumpseat.agent.conversation.mentions import expand_mentions, mentions
+from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError
+from jumpseat.tools.client_tools import ClientTools
+from jumpseat.tools.filters import Filter
+from jumpseat.tools.orchestrator.builtin_tools import BuiltinTools
+from jumpseat.tools.orchestrator.deferral import Deferral, ToolSearch, guidance
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.tool import TOOL_SEARCH, Grouping, Instructing, Tool, ToolSource
+from jumpseat_protocol.sessions import ClientTool
+
+
+class OfferedTools:
+    """The tools of all sources of one session, filtered by its settings."""
+
+    def __init__(self, session: Session, environment: Environment) -> None:
+        self._session = session
+        self._builtin_names = frozenset(tool.name for tool in environment.builtin_tools())
+        # Of two tools with the same name, the one of the later source is offered.
+        self.sources: list[ToolSource] = [
+            BuiltinTools(session, environment.builtin_tools()),
+            *(make(session) for make in environment.sources),
+            ClientTools(session, environment.client_tool_s),
+        ]
+        self._instructing = [source for source in self.sources if isinstance(source, Instructing)]
+        self._grouping = [source for source in self.sources if isinstance(source, Grouping)]
+        self._deferral = Deferral(session)
+        # The mentions of the prompt that is about to be sent.
+        self._mentioned_now: list[str] = []
+
+    def offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
+        """Return the tools that may be called with these settings, by name; by default those of the session."""
+        tools: dict[str, Tool] = {}
+        for source in self.sources:
+            for name, tool in source.tools().items():
+                # Removed first, so that the tool takes the place of the later source.
+                tools.pop(name, None)
+                tools[name] = tool
+        tool_filter = Filter(
+            settings or self._session.settings,
+            lambda name: self._members(name, tools) if self._is_group(name) else (),
+        )
+        return {
+            name: tool
+            for name, tool in tools.items()
+            if tool_filter.offers(name, tool.source, tool.spec.origin if tool.source == "mcp" else None)
+        }
+
+    def find(self, name: str, tools: Mapping[str, Tool]) -> Tool | None:
+        """Return the tool that a call names: one of the offered ``tools``, or the search for deferred ones."""
+        tool = tools.get(name)
+        if tool is None and name == TOOL_SEARCH and (hidden := self._hidden(tools)):
+            return ToolSearch(self._session, hidden)
+        return tool
+
+    # --- what the model sees ------------------------------------------------------------------------------------
+
+    def specs(self, needed: str | None = None) -> list[ToolSpec]:
+        """Return the specs of the tools in a request; the tool ``needed`` is never deferred."""
+        tools = self.offered()
+        hidden = self._hidden(tools, needed)
+        if hidden and TOOL_SEARCH not in tools:
+            tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
+        return [tool.spec for name, tool in tools.items() if name not in hidden]
+
+    def deferred(self) -> list[ToolSpec]:
+        """Return the specs of the tools that the model must search for."""
+        return [tool.spec for tool in self._hidden(self.offered()).values()]
+
+    def instructions(self) -> str:
+        """Return the tools' part of the system message."""
+        tools = self.offered()
+        hidden = self._hidden(tools)
+        shown = tools.keys() - hidden.keys()
+        texts = [text for source in self._instructing for text in source.instructions(shown)]
+        return "\n\n".join([*texts, guidance(hidden)] if hidden else texts)
+
+    def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
+        """Return the deferred tools: those that are neither in use nor mentioned by the user."""
+        named = {*self._session.mentions, *self._mentioned_now}
+        named.update(*(self._members(name, tools) for name in list(named)))
+        return self._deferral.deferred(tools, named if needed is None else {*named, needed})
+
+    # --- prompts that mention tools -----------------------------------------------------------------------------
+
+    async def look(self, prompt: str) -> None:
+        """Look for new tools, and for those that ``prompt``, which is about to be sent, mentions."""
+        self._mentioned_now = mentions(prompt)
+        for source in self._grouping:
+            await source.look(prompt)
+
+    def expand_mentions(self, prompt: str) -> str:
+        """Replace the mentions of tools and groups (``@{name}``) in ``prompt`` by words."""
+        return expand_mentions(prompt, self._words)
+
+    def _words(self, name: str) -> str | None:
+        tools = self.offered()
+        members = [member for member in self._members(name, tools) if member in tools]
+        if not members:
+            return f"the `{name}` tool" if name in tools else None
+        words = (source.words(name, members) for source in self._grouping)
+        listed = ", ".join(f"`{member}`" for member in members)
+        return next((one for one in words if one is not None), f"the tools {listed}")
+
+    def _is_group(self, name: str) -> bool:
+        return any(source.members(name) is not None for source in self._grouping)
+
+    def _members(self, name: str, tools: Mapping[str, Tool]) -> list[str]:
+        """Return the tools of a group, or those in ``tools`` of the MCP server in ``mcp:server``; else none."""
+        found = (source.members(name) for source in self._grouping)
+        members = next((one for one in found if one is not None), (name,))
+        expanded: list[str] = []
+        for member in members:
+            if member.startswith("mcp:"):
+                expanded += [one for one, tool in tools.items() if _is_of_server(tool, member[4:])]
+            elif member != name:
+                expanded.append(member)
+        return expanded
+
+    # --- tools of clients ---------------------------------------------------------------------------------------
+
+    def check(self, tools: Mapping[str, ClientTool]) -> None:
+        """Refuse client tools that would replace a built-in one without saying so.
+
+        Raises:
+            InvalidRequestError: a tool has the name of a built-in one.
+        """
+        builtin = set(self._builtin_names)
+        for source in self.sources:
+            builtin.update(name for name, tool in source.tools().items() if tool.source == "builtin")
+        for name, tool in tools.items():
+            if name in builtin and not tool.overrides_built_in_tool:
+                raise InvalidRequestError(
+                    f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"
+                )
+
+
+def _is_of_server(tool: Tool, server: str) -> bool:
+    origin = tool.spec.origin if tool.source == "mcp" else None
+    return origin is not None and origin.server == server

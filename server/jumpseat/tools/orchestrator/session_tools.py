@@ -1,0 +1,80 @@
+"""The tools of one session as the agent sees them: what it offers to the model, and how it runs calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+
+from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.model import ToolOrigin, ToolSpec
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.tools.orchestrator.calls import ToolCalls, shell_info
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.orchestrator.execution import CallExecution
+from jumpseat.tools.orchestrator.offered_tools import OfferedTools
+from jumpseat.tools.shell.process import GRACE_S
+from jumpseat.tools.shell.shells import Shells
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import ClientTool
+
+
+class ToolOrchestrator:
+    """Implements :class:`jumpseat.agent.interfaces.ToolRunner`.
+
+    Outputs that are too large for the model go to ``output_dir``.
+    """
+
+    def __init__(self, session: Session, environment: Environment, output_dir: Path) -> None:
+        self._shells = Shells(session.services.tasks, session.clients.terminals)
+        self._tools = OfferedTools(session, environment)
+        execution = CallExecution(session, environment, self._tools, self._shells)
+        self._calls = ToolCalls(session, self._tools, execution, output_dir)
+
+    async def look(self, prompt: str) -> None:
+        await self._tools.look(prompt)
+
+    def expand_mentions(self, prompt: str) -> str:
+        return self._tools.expand_mentions(prompt)
+
+    def instructions(self) -> str:
+        return self._tools.instructions()
+
+    def specs(self, needed: str | None = None) -> list[ToolSpec]:
+        return self._tools.specs(needed)
+
+    def deferred(self) -> list[ToolSpec]:
+        return self._tools.deferred()
+
+    def names(self, settings: SessionSettings | None = None) -> list[str]:
+        return list(self._tools.offered(settings))
+
+    def check(self, tools: Mapping[str, ClientTool]) -> None:
+        self._tools.check(tools)
+
+    async def ready(self) -> None:
+        for source in self._tools.sources:
+            await source.ready()
+
+    def origin(self, name: str) -> ToolOrigin | None:
+        tool = self._tools.offered().get(name)
+        return tool.spec.origin if tool else None
+
+    def intention(self, call: ToolUseBlock) -> str | None:
+        tool = self._tools.offered().get(call.name)
+        return None if tool is None or call.arguments is None else tool.summary(call.arguments)
+
+    def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
+        return shell_info(call)
+
+    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
+        return await self._calls.run(calls, turn_id)
+
+    async def close(self, grace_s: float | None = None) -> None:
+        grace_s = GRACE_S if grace_s is None else grace_s
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._shells.close, grace_s)
+            for source in self._tools.sources:
+                tasks.start_soon(source.close, grace_s)

@@ -1,0 +1,102 @@
+"""The shell commands of a session, as tools use them. The ``shell`` folder implements both interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+
+class RunningCommand(Protocol):
+    """A command that was started; it may have exited since."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def command(self) -> str: ...
+
+    @property
+    def exit_code(self) -> int | None: ...
+
+    @property
+    def finished(self) -> bool:
+        """Return whether the command itself has exited."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Return whether any process of its group still runs, background children included."""
+        ...
+
+    @property
+    def has_stdin(self) -> bool: ...
+
+    @property
+    def age_s(self) -> float: ...
+
+    @property
+    def output_bytes(self) -> int:
+        """Return the number of bytes written so far; it changes exactly when there is new output."""
+        ...
+
+    @property
+    def unread_bytes(self) -> int: ...
+
+    def output(self, limit: int | None = None) -> str:
+        """Return all output so far, or its last ``limit`` bytes."""
+        ...
+
+    def unread(self) -> str:
+        """Return the output since the last call."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until the command itself has exited."""
+        ...
+
+    async def news(self, seen: int) -> None:
+        """Wait for more than ``seen`` bytes of output, or for the exit."""
+        ...
+
+    async def write(self, text: str, *, eof: bool = False) -> None:
+        """Write to standard input, and close it afterwards if ``eof``.
+
+        Raises:
+            OSError: the command has closed its standard input, or has none.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """End the whole process group."""
+        ...
+
+
+class CommandRunner(Protocol):
+    """Starts the commands of one session and knows those whose output may still be read."""
+
+    def __iter__(self) -> Iterator[RunningCommand]: ...
+
+    def get(self, shell_id: str) -> RunningCommand | None: ...
+
+    async def start(
+        self, command: str, *, cwd: Path, environ: dict[str, str], stdin: bool = False, call_id: str | None = None
+    ) -> RunningCommand:
+        """Start ``command`` in ``bash -c``, with the null device as standard input unless ``stdin``.
+
+        The command of a tool call (``call_id``) without ``stdin`` may run in a terminal of the user's editor.
+
+        Raises:
+            OSError: bash or the working directory is missing, or the system refuses another process.
+            ValueError: the command or the environment contains a NUL character.
+            anyio.ClosedResourceError: the session is closing.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End all commands; no new ones can be started."""
+        ...
+
+    def release(self, shell: RunningCommand) -> None:
+        """Forget a finished command whose end has been reported; one with background processes stays listed."""
+        ...
