@@ -80,7 +80,7 @@ ROOMS: dict[str, set[str]] = {
     "sessions": {
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
         *("agent.session", "agent.turns", "errors", "mcp", "store"),
-        *("tools", "tools.orchestrator"),
+        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator"),
     },
     "handlers": {"agent", "errors", "mcp", "sessions", "store"},
     "handlers.session": {
@@ -89,7 +89,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),
-        *("agent", "agent.model_calls", "errors", "sessions", "tools", "tools.declared"),
+        *("agent", "agent.model_calls", "errors", "sessions", "tools.builtin", "tools.declared"),
     },
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"errors", "handlers", "sessions"},
