@@ -1,4 +1,4 @@
-"""What of a long conversation is summed up, and what stands for it afterwards."""
+"""Compaction: the messages that are summarized, and the conversation afterwards."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ pytestmark = pytest.mark.anyio
 ID = "00000000-0000-4000-8000-000000000000"
 
 
-def says(text: str) -> UserMessage:
+def user(text: str) -> UserMessage:
     return UserMessage([TextBlock(text)])
 
 
-def called(number: int, output: str) -> list[Message]:
-    """A call of a tool and its result."""
+def tool_call(number: int, output: str) -> list[Message]:
+    """Return a tool call and its result."""
     name = f"c{number}"
     return [
         AssistantMessage([ToolUseBlock(name, "view", "{}", {})]),
@@ -61,14 +61,14 @@ def estimate(messages: list[Message]) -> int:
     return sum(tokens.of_message(one) for one in messages)
 
 
-LONG: list[Message] = [says("first"), *called(1, "a" * 9000), *called(2, "b" * 9000), says("last")]
+LONG: list[Message] = [user("first"), *tool_call(1, "a" * 9000), *tool_call(2, "b" * 9000), user("last")]
 
 
-def test_what_fits_is_given_as_it_is() -> None:
+def test_messages_that_fit_are_unchanged() -> None:
     assert fit_messages(LONG, estimate(LONG)) == LONG
 
 
-def test_the_oldest_outputs_are_cut_first() -> None:
+def test_the_oldest_outputs_are_shortened_first() -> None:
     short = fit_messages(LONG, estimate(LONG) - 1)
     first, second = [one for one in short if isinstance(one, ToolMessage)]
     text = first.results[0].text
@@ -77,31 +77,31 @@ def test_the_oldest_outputs_are_cut_first() -> None:
     assert text.endswith("aaa")
     assert f"[{9000 - MAX_TEXT_CHARS} characters omitted]" in text
     assert second.results[0].text == "b" * 9000
-    # The conversation itself is as it was.
+    # The conversation itself is unchanged.
     assert estimate(LONG) > estimate(short)
 
 
-def test_pictures_that_tools_gave_go_with_long_outputs() -> None:
+def test_images_of_tool_results_are_removed() -> None:
     seen = ToolMessage([ToolResultBlock("c1", "view", "a picture", images=[ImageBlock("AAAA", "image/png")])])
-    messages: list[Message] = [says("?"), AssistantMessage([ToolUseBlock("c1", "view", "{}", {})]), seen, says("!")]
+    messages: list[Message] = [user("?"), AssistantMessage([ToolUseBlock("c1", "view", "{}", {})]), seen, user("!")]
     kept = fit_messages(messages, 100)
     assert estimate(kept) <= 100
     (results,) = [one.results for one in kept if isinstance(one, ToolMessage)]
     assert results == [ToolResultBlock("c1", "view", "a picture")]
 
 
-# Whatever a conversation ends with.
+# Conversations by their last message.
 ENDS: dict[str, list[Message]] = {
     "a prompt": LONG,
-    "a result": [*LONG, *called(3, "c" * 9000)],
+    "a result": [*LONG, *tool_call(3, "c" * 9000)],
     "an answer": [*LONG, AssistantMessage([TextBlock("done")])],
-    "nothing but one exchange": [says("first"), *called(1, "a" * 9000)],
+    "nothing but one exchange": [user("first"), *tool_call(1, "a" * 9000)],
 }
 
 
 @pytest.mark.parametrize("room", [2000, 700, 100, 10, 0, -50])
 @pytest.mark.parametrize("name", ENDS)
-def test_what_does_not_fit_goes_from_the_oldest_on_and_what_is_left_can_be_sent(name: str, room: int) -> None:
+def test_the_oldest_exchanges_are_removed_and_the_rest_is_a_valid_request(name: str, room: int) -> None:
     whole = ENDS[name]
     kept = fit_messages(whole, room)
     last = len(whole) - (2 if isinstance(whole[-1], ToolMessage) else 1)
@@ -113,15 +113,15 @@ def test_what_does_not_fit_goes_from_the_oldest_on_and_what_is_left_can_be_sent(
     assert estimate(kept) <= max(room, estimate(fit_messages(whole[last:], 0))) + 30
 
 
-def test_the_summary_of_what_was_before_is_never_left_out() -> None:
-    earlier = says(summary_text(["one"], "What was before. " * 300))
+def test_an_earlier_summary_is_never_removed() -> None:
+    earlier = user(summary_text(["one"], "What was before. " * 300))
     kept = fit_messages([earlier, *LONG], estimate([earlier]) + 10)
     assert kept[0] == earlier
     assert kept[-1] == LONG[-1]
 
 
 def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
-    earlier = says(summary_text(["one"], "What was before. " * 3000))
+    earlier = user(summary_text(["one"], "What was before. " * 3000))
     kept = fit_messages([earlier, *LONG], 3000)
     assert estimate(kept) <= 3000 + 500
     text = str(kept[0])
@@ -129,14 +129,14 @@ def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
     assert "</summary>" in text
 
 
-def test_long_prompts_and_arguments_are_cut_before_anything_is_left_out() -> None:
+def test_long_prompts_and_arguments_are_shortened_before_messages_are_removed() -> None:
     arguments: JsonObject = {"path": "a.txt", "file_text": "x" * 9000, "lines": [1]}
     call = ToolUseBlock("c1", "create", canonical_json(arguments), arguments)
     messages: list[Message] = [
         UserMessage([TextBlock("p" * 9000), ImageBlock("AAAA", "image/png")]),
         AssistantMessage([TextBlock("I will."), call]),
         ToolMessage([ToolResultBlock("c1", "create", "made")]),
-        says("go on"),
+        user("go on"),
     ]
     kept = fit_messages(messages, 1200)
     assert len(kept) == 4
@@ -149,7 +149,7 @@ def test_long_prompts_and_arguments_are_cut_before_anything_is_left_out() -> Non
     assert estimate(kept) <= 1200
 
 
-def test_long_prompts_lose_their_middle_and_many_the_ones_between() -> None:
+def test_long_prompts_lose_their_middle_and_many_prompts_those_between() -> None:
     text = summary_text(["x" * 20_000, *(f"{number} " + "y" * 7_000 for number in range(20)), "the last"], "sum")
     assert len(text) < MOST_PROMPT_CHARACTERS + 1000
     assert "[12001 characters omitted]" in text
@@ -166,54 +166,54 @@ def prompts(*contents: str) -> Conversation:
     return conversation
 
 
-def sum_up(conversation: Conversation, limit: int | None = None) -> list[Message]:
+def compact_conversation(conversation: Conversation, limit: int | None = None) -> list[Message]:
     conversation.apply(events.SessionCompactionStart())
     done = events.SessionCompactionComplete(success=True, summary_content="sum", token_limit=limit)
     conversation.apply(done)
     return conversation.messages()
 
 
-def test_of_a_small_window_the_prompts_take_a_small_share() -> None:
+def test_prompts_take_a_small_share_of_a_small_window() -> None:
     many = prompts(*(f"{number} " + "y" * 7_000 for number in range(20)), "the last")
-    kept = sum_up(many, limit=8192)
+    kept = compact_conversation(many, limit=8192)
     assert estimate(kept) < 8192 * 0.2
     assert "the last" in str(kept[-1])
 
 
-def test_pictures_of_prompts_that_were_never_answered_do_not_pile_up() -> None:
+def test_images_of_unanswered_prompts_do_not_accumulate() -> None:
     conversation = prompts("one")
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
     picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
     for _ in range(5):
         conversation.apply(events.UserMessage(content="look", message_id=ID, attachments=[picture] * 20))
     conversation.apply(events.UserMessage(content="never mind", message_id=ID))
-    kept = sum_up(conversation, limit=32_000)
-    assert kept == [says(summary_text(["one", *["look"] * 5, "never mind"], "sum"))]
+    kept = compact_conversation(conversation, limit=32_000)
+    assert kept == [user(summary_text(["one", *["look"] * 5, "never mind"], "sum"))]
 
 
-def test_a_summary_is_not_taken_for_a_prompt_without_an_answer() -> None:
+def test_a_summary_is_not_mistaken_for_an_unanswered_prompt() -> None:
     conversation = prompts("one")
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    sum_up(conversation)
+    compact_conversation(conversation)
     conversation.apply(events.UserMessage(content="from a hook", message_id=ID, source="hook"))
     conversation.apply(events.UserMessage(content="two", message_id=ID))
-    first, *rest = sum_up(conversation)
+    first, *rest = compact_conversation(conversation)
     assert str(first).count("<summary>") == 1
     assert str(first).count("<user_message>") == 1
-    assert rest == [says("from a hook"), says("two")]
+    assert rest == [user("from a hook"), user("two")]
     assert not conversation.has_answers
 
 
-def test_many_short_prompts_and_wide_letters_count_as_what_they_take() -> None:
+def test_many_short_prompts_and_wide_characters_are_counted_in_tokens() -> None:
     for one in ("go on", "继续工作" * 150):
-        kept = sum_up(prompts(*[one] * 1000), limit=8192)
+        kept = compact_conversation(prompts(*[one] * 1000), limit=8192)
         assert estimate(kept) < 8192 * 0.2
 
 
-def test_prompts_that_were_never_answered_do_not_pile_up() -> None:
-    kept = sum_up(prompts(*(f"{number} " + "y" * 7_000 for number in range(20))), limit=8192)
+def test_unanswered_prompts_do_not_accumulate() -> None:
+    kept = compact_conversation(prompts(*(f"{number} " + "y" * 7_000 for number in range(20))), limit=8192)
     assert len(kept) == 2
-    assert kept[-1] == says("19 " + "y" * 7_000)
+    assert kept[-1] == user("19 " + "y" * 7_000)
     assert estimate(kept) < 8192 * 0.5
 
 
@@ -228,57 +228,57 @@ def test_prompts_that_were_never_answered_do_not_pile_up() -> None:
     ],
     ids=["attachments", "rewritten", "extended", "long", "context"],
 )
-def test_what_has_no_answer_yet_stays_as_it_is(newest: events.UserMessage) -> None:
+def test_unanswered_messages_stay_unchanged(newest: events.UserMessage) -> None:
     conversation = prompts("one")
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
     conversation.apply(events.UserMessage(content="two", message_id=ID))
     conversation.apply(newest)
     before = conversation.messages()
-    assert sum_up(conversation) == [says(summary_text(["one"], "sum")), *before[-2:]]
-    # Once it is answered, it is of the past like all else.
+    assert compact_conversation(conversation) == [user(summary_text(["one"], "sum")), *before[-2:]]
+    # Once it is answered, it is summarized with the rest.
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    said = [one for one in ("one", "two", newest.content) if one != "from a hook"]
-    assert sum_up(conversation) == [says(summary_text(said, "sum"))]
+    texts = [one for one in ("one", "two", newest.content) if one != "from a hook"]
+    assert compact_conversation(conversation) == [user(summary_text(texts, "sum"))]
 
 
-def test_a_plain_prompt_without_an_answer_is_part_of_what_is_summed_up() -> None:
+def test_a_plain_unanswered_prompt_is_summarized() -> None:
     conversation = prompts("one")
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
     wrapped = wrap_prompt("two", [], "now", Path("/"), look=False)
     conversation.apply(events.UserMessage(content="two", message_id=ID, transformed_content=wrapped))
-    assert sum_up(conversation) == [says(summary_text(["one", "two"], "sum"))]
+    assert compact_conversation(conversation) == [user(summary_text(["one", "two"], "sum"))]
 
 
-def test_a_summary_without_any_prompt_is_one_all_the_same() -> None:
+def test_a_summary_needs_no_prompts() -> None:
     assert "<user_message>" not in summary_text([], "sum")
 
 
-def test_context_that_hooks_add_is_not_taken_for_what_the_user_said() -> None:
+def test_context_from_hooks_is_not_mistaken_for_a_prompt() -> None:
     conversation = prompts()
     conversation.apply(events.UserMessage(content="from a hook", message_id=ID, source="hook"))
     conversation.apply(events.UserMessage(content="one", message_id=ID))
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    assert sum_up(conversation) == [says(summary_text(["one"], "sum"))]
+    assert compact_conversation(conversation) == [user(summary_text(["one"], "sum"))]
     assert conversation.compactions == 1
 
 
-def test_a_log_without_the_beginning_of_a_compaction_is_summed_up_to_its_end() -> None:
+def test_a_compaction_without_a_start_event_covers_everything_before_it() -> None:
     conversation = prompts("one")
     conversation.apply(events.SessionCompactionComplete(success=True, summary_content="sum", checkpoint_number=4))
-    assert conversation.messages() == [says(summary_text(["one"], "sum"))]
+    assert conversation.messages() == [user(summary_text(["one"], "sum"))]
     assert conversation.checkpoint == 4
 
 
-def test_a_compaction_that_failed_leaves_nothing_behind() -> None:
+def test_a_failed_compaction_leaves_nothing_behind() -> None:
     conversation = prompts("one")
     conversation.apply(events.SessionCompactionStart())
     conversation.apply(events.SessionCompactionComplete(success=False, error="no"))
     conversation.apply(events.UserMessage(content="two", message_id=ID))
     conversation.apply(events.SessionCompactionComplete(success=True, summary_content="sum"))
-    assert conversation.messages() == [says(summary_text(["one", "two"], "sum"))]
+    assert conversation.messages() == [user(summary_text(["one", "two"], "sum"))]
 
 
-def test_a_session_says_of_the_thresholds_what_it_will() -> None:
+def test_a_session_overrides_the_thresholds_it_configures() -> None:
     policy = CompactionPolicy(enabled=False, exhaustion=0.9)
     assert policy.overridden_by(None) == policy.overridden_by(InfiniteSessionConfig()) == policy
     half = InfiniteSessionConfig(background_compaction_threshold=0.5)
@@ -286,19 +286,19 @@ def test_a_session_says_of_the_thresholds_what_it_will() -> None:
     assert policy.overridden_by(InfiniteSessionConfig(enabled=True)).enabled
 
 
-async def test_what_a_provider_counts_corrects_what_is_estimated(tasks: TaskGroup) -> None:
+async def test_the_token_count_of_a_provider_calibrates_estimates(tasks: TaskGroup) -> None:
     compactor = Compactor(tasks)
     assert compactor.calibrated(1000) == 1000
     compactor.calibrate(1000, 1500)
     assert compactor.calibrated(2000) == 3000
-    # Who does not count changes nothing, and nobody is believed everything.
+    # A count of zero is ignored, and extreme counts are limited.
     compactor.calibrate(1000, 0)
     assert compactor.calibrated(2000) == 3000
     compactor.calibrate(10, 1_000_000)
     assert compactor.calibrated(100) == 400
 
 
-async def test_one_that_is_begun_while_another_ends_is_not_taken_for_it(tasks: TaskGroup) -> None:
+async def test_a_compaction_that_starts_while_another_ends_is_not_confused_with_it(tasks: TaskGroup) -> None:
     compactor, cancelled = Compactor(tasks), list[str]()
     ended = anyio.Event()
 
@@ -323,7 +323,7 @@ async def test_one_that_is_begun_while_another_ends_is_not_taken_for_it(tasks: T
 
 
 class Held:
-    """A model that answers when it is let."""
+    """A model that answers when the test lets it."""
 
     signs_as = adapter_name = "held"
 
@@ -344,7 +344,7 @@ class Held:
         yield play()
 
 
-async def test_a_cancellation_counts_also_where_the_answer_has_just_come(tasks: TaskGroup) -> None:
+async def test_a_cancellation_counts_even_if_the_answer_has_just_arrived(tasks: TaskGroup) -> None:
     model = Held()
     made = make_session(tasks, script=model)
     conversation = made.session.conversation
@@ -368,13 +368,13 @@ async def test_a_cancellation_counts_also_where_the_answer_has_just_come(tasks: 
     assert conversation.compactions == 0
 
 
-async def test_how_much_it_has_to_grow_is_a_matter_of_the_model_that_is_called(tasks: TaskGroup) -> None:
+async def test_the_required_growth_depends_on_the_current_model(tasks: TaskGroup) -> None:
     summary = {"when": "^Please create a detailed summary", "turns": [{"text": "<overview>All.</overview>"}]}
     script = Script.model_validate({"prompts": [summary, {"turns": [{"text": "ok"}]}]})
     small = ModelInfo("m", context_window=32_000)
     made = make_session(tasks, script=ScriptedModel(script), known=small)
     await made.ask("one")
-    # As after a compaction while a model with a large window was called.
+    # As after a compaction for a model with a larger context window.
     made.session.compactor.last_size = 20_000
     await made.ask("word " * 27_000)
     await made.ask("two")

@@ -1,4 +1,4 @@
-"""No approval, rule or mode lets through more than it says: a corpus of hostile lines and paths."""
+"""No approval, rule or mode allows more than it names: tests with a corpus of hostile lines and paths."""
 
 from __future__ import annotations
 
@@ -56,32 +56,32 @@ def permissions(
     approvals: Sequence[ApprovalRecord] = (),
     allow_unasked: bool = False,
 ) -> Permissions:
-    """The permissions of a session whose clients cannot be asked: what is not allowed beforehand is denied."""
+    """Return the permissions of a session without clients to ask, which denies calls that are not allowed."""
     parsed = Rules(**{name: tuple(map(parse_rule, texts)) for name, texts in (rules or {}).items()})
     path_scope = PathScope(lambda: project, guarded=(project / "HOME",))
     policy = Policy(rules=lambda _cwd: (parsed, []))
     made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, path_scope, policy)
     for one in approvals:
-        run_alone(made.add_location_approval("/", one))
+        run_without_event_loop(made.add_location_approval("/", one))
     return made
 
 
-def run_alone(work: Coroutine[Any, Any, T]) -> T:
-    """What comes of work that needs nobody's answer, and so no event loop."""
+def run_without_event_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that never has to wait."""
     try:
         work.send(None)
     except StopIteration as end:
         return end.value
-    raise AssertionError("somebody was waited for")
+    raise AssertionError("the coroutine waits for something")
 
 
 def decide(made: Permissions, request: PermissionRequest, tool: str = "bash") -> Verdict:
-    """The verdict of a session that nobody is asked in."""
-    return run_alone(made.decide(request, tool))
+    """Return the verdict on a call in a session without clients to ask."""
+    return run_without_event_loop(made.decide(request, tool))
 
 
 def shell(line: str) -> ShellPermission:
-    """The request of the real tool."""
+    """Return the permission request of the built-in tool for a line."""
     request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))
     assert isinstance(request, ShellPermission)
     return request
@@ -98,23 +98,23 @@ def test_the_corpus_is_large() -> None:
 
 
 @pytest.mark.parametrize("line", hostile.LINES)
-def test_no_hostile_line_passes_for_the_commands_that_were_approved(project: Path, line: str) -> None:
+def test_approved_commands_do_not_cover_a_hostile_line(project: Path, line: str) -> None:
     assert decide(permissions(project, approvals=[APPROVED]), shell(line)).message == COULD_NOT_ASK
 
 
 @pytest.mark.parametrize("line", hostile.LINES)
-def test_no_hostile_line_passes_for_the_commands_that_rules_allow(project: Path, line: str) -> None:
+def test_allow_rules_do_not_cover_a_hostile_line(project: Path, line: str) -> None:
     assert decide(permissions(project, rules=RULES), shell(line)).message == COULD_NOT_ASK
 
 
 @pytest.mark.parametrize("line", hostile.HARMLESS)
-def test_what_was_approved_is_not_asked_about_again(project: Path, line: str) -> None:
+def test_approvals_and_allow_rules_cover_harmless_lines(project: Path, line: str) -> None:
     assert decide(permissions(project, approvals=[APPROVED]), shell(line)).status == "allowed"
     assert decide(permissions(project, rules=RULES), shell(line)).status == "allowed"
 
 
-@pytest.mark.parametrize("line", [*hostile.MENTIONS_RM, *hostile.HIDES_ITS_NAME])
-def test_with_everything_allowed_a_forbidden_command_does_not_run(project: Path, line: str) -> None:
+@pytest.mark.parametrize("line", [*hostile.RUNS_RM, *hostile.MAY_RUN_ANYTHING])
+def test_a_denied_command_never_runs_unasked_even_if_everything_is_allowed(project: Path, line: str) -> None:
     for rules in ({"deny": ["shell(rm)"]}, {"ask": ["shell(rm)"]}):
         made = permissions(project, rules=rules, allow_unasked=True)
         assert decide(made, shell(line)).status == "denied"
@@ -124,21 +124,21 @@ def test_with_everything_allowed_a_forbidden_command_does_not_run(project: Path,
         assert decide(made, shell(line)).status == "denied"
 
 
-@pytest.mark.parametrize("line", hostile.MENTIONS_PUSH)
-def test_a_word_that_only_the_shell_knows_may_be_the_forbidden_one(project: Path, line: str) -> None:
+@pytest.mark.parametrize("line", hostile.MAY_PUSH)
+def test_a_word_that_the_shell_expands_may_be_the_denied_subcommand(project: Path, line: str) -> None:
     made = permissions(project, rules={"deny": ["shell(git push)"]}, allow_unasked=True)
     made.mode = "allow-all"
     assert decide(made, shell(line)).status == "denied"
 
 
 @pytest.mark.parametrize("line", ['git commit -m "$MSG"', "git log $X", 'git add "$f"', "git pull", "npm run push"])
-def test_a_word_that_only_the_shell_knows_decides_nothing_behind_the_command(project: Path, line: str) -> None:
+def test_a_word_that_the_shell_expands_after_another_subcommand_does_not_matter(project: Path, line: str) -> None:
     made = permissions(project, rules={"deny": ["shell(git push)"]}, allow_unasked=True)
     assert decide(made, shell(line)).status == "allowed"
 
 
-@pytest.mark.parametrize("line", hostile.OPENS_SECRET)
-def test_with_everything_allowed_a_denied_file_is_not_read_by_a_command(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("line", hostile.MAY_OPEN_SECRET)
+def test_no_command_reads_a_denied_file_even_if_everything_is_allowed(tmp_path: Path, line: str) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "secret.txt").write_text("x")
     (tmp_path / "l").symlink_to("secret.txt")
@@ -148,8 +148,8 @@ def test_with_everything_allowed_a_denied_file_is_not_read_by_a_command(tmp_path
     assert decide(made, shell(line)).status == "denied"
 
 
-@pytest.mark.parametrize("line", hostile.NAMES_HOST)
-def test_with_everything_allowed_a_denied_host_is_not_reached_by_a_command(project: Path, line: str) -> None:
+@pytest.mark.parametrize("line", hostile.MAY_LOAD_FROM_HOST)
+def test_no_command_reaches_a_denied_host_even_if_everything_is_allowed(project: Path, line: str) -> None:
     made = permissions(project, rules={"deny": ["url(evil.example)"]}, allow_unasked=True)
     made.mode = "allow-all"
     assert decide(made, shell(line)).status == "denied"
@@ -159,15 +159,15 @@ def test_with_everything_allowed_a_denied_host_is_not_reached_by_a_command(proje
 def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path, approved: str, wider: str) -> None:
     made, request = permissions(tmp_path), shell(approved)
     approval = narrowest_approval(request)
-    kept = approval_record(approval, request, gather_facts(request, "bash", made.path_scope), None)
-    assert kept is not None
-    run_alone(made.add_location_approval("/", kept))
+    record = approval_record(approval, request, gather_facts(request, "bash", made.path_scope), None)
+    assert record is not None
+    run_without_event_loop(made.add_location_approval("/", record))
     assert decide(made, request).status == "allowed"
     assert decide(made, shell(wider)).message == COULD_NOT_ASK
 
 
 @pytest.mark.parametrize("name", ["-L", "--files0-from=x", "+x", "@x"])
-def test_a_file_that_is_named_like_an_option_makes_a_pattern_doubtful(tmp_path: Path, name: str) -> None:
+def test_a_glob_that_may_expand_to_an_option_is_not_covered(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").write_text("")
     made = permissions(tmp_path, approvals=[APPROVED])
     assert decide(made, shell("sort *")).status == "allowed"
@@ -177,7 +177,7 @@ def test_a_file_that_is_named_like_an_option_makes_a_pattern_doubtful(tmp_path: 
 
 
 @pytest.mark.parametrize("line", [*hostile.HARMLESS, "python3 x.py", "sudo ls", "echo rm", "git rm x"])
-def test_a_rule_against_one_command_does_not_stop_others(project: Path, line: str) -> None:
+def test_a_deny_rule_for_one_command_does_not_affect_others(project: Path, line: str) -> None:
     made = permissions(project, rules={"deny": ["shell(rm)"]}, allow_unasked=True)
     assert decide(made, shell(line)).status == "allowed"
 
@@ -190,7 +190,7 @@ def test_a_rule_against_one_command_does_not_stop_others(project: Path, line: st
         "/etc/../etc/passwd", "//etc/passwd", "x\0y", "\ud800",
     ],
 )  # fmt: skip
-def test_no_path_that_leads_out_passes_for_an_approval_of_its_kind(project: Path, path: str) -> None:
+def test_approvals_and_rules_of_a_kind_do_not_cover_paths_outside(project: Path, path: str) -> None:
     given = str(project / Path(path)) if not path.startswith("~") else path
     for request in (
         ReadPermission(intention="", path=given),
@@ -207,14 +207,14 @@ def test_no_path_that_leads_out_passes_for_an_approval_of_its_kind(project: Path
 @pytest.mark.parametrize(
     "path", [".git/config", ".git/hooks/pre-commit", ".jumpseat/config.toml", "sub/.git/x", ".GIT/config", "HOME/x"]
 )
-def test_what_decides_about_other_calls_is_written_by_nobody_unasked(project: Path, path: str) -> None:
+def test_protected_paths_are_never_written_unasked(project: Path, path: str) -> None:
     request = WritePermission(intention="", file_name=str(project / path), diff="")
     approval = ApprovalRecord(SessionApproval(kind="write"))
     assert decide(permissions(project, approvals=[approval]), request).status == "denied"
     assert decide(permissions(project, rules={"allow": ["write", "write(/**)"]}), request).status == "denied"
 
 
-def test_a_link_that_is_made_later_is_followed_then(project: Path) -> None:
+def test_a_link_that_is_created_later_is_resolved_then(project: Path) -> None:
     made = permissions(project, approvals=[ApprovalRecord(SessionApproval(kind="write"))])
     request = WritePermission(intention="", file_name=str(project / "new" / "x"), diff="")
     assert decide(made, request).status == "allowed"
@@ -238,7 +238,7 @@ def test_a_denied_path_is_denied_by_every_name(tmp_path: Path, path: str) -> Non
 @pytest.mark.parametrize(
     "line", ["grep -r x .", "cat *", "ls $X", "cat secr*", 'python3 -c "$X"', "cd $X && cat x"]
 )
-def test_who_may_come_by_a_denied_path_asks_first(tmp_path: Path, line: str) -> None:
+def test_a_call_that_may_touch_a_denied_path_is_asked_about(tmp_path: Path, line: str) -> None:
     (tmp_path / "secret").mkdir()
     made = permissions(tmp_path, rules={"deny": ["read(secret/**)"], "allow": ["shell"]}, allow_unasked=True)
     assert decide(made, shell(line)).status == "denied"
@@ -255,7 +255,7 @@ def test_who_may_come_by_a_denied_path_asks_first(tmp_path: Path, line: str) -> 
         "http://ok.example:80@evil.example/", "//evil.example",
     ],
 )  # fmt: skip
-def test_no_url_passes_for_a_host_that_is_allowed(project: Path, url: str) -> None:
+def test_an_allowed_host_does_not_cover_urls_that_resemble_it(project: Path, url: str) -> None:
     request = UrlPermission(intention="", url=url)
     assert decide(permissions(project, rules={"allow": ["url(ok.example)"]}), request).status == "denied"
     assert decide(
@@ -266,7 +266,7 @@ def test_no_url_passes_for_a_host_that_is_allowed(project: Path, url: str) -> No
 @pytest.mark.parametrize(
     "url", ["http://ok.example", "https://OK.example./x", "ok.example", "http://ok.example:8080/"]
 )
-def test_a_host_is_known_by_every_spelling(project: Path, url: str) -> None:
+def test_a_host_is_recognized_in_every_spelling(project: Path, url: str) -> None:
     request = UrlPermission(intention="", url=url)
     assert decide(permissions(project, rules={"allow": ["url(ok.example)"]}), request).status == "allowed"
     made = permissions(project, rules={"deny": ["url(ok.example)"]}, allow_unasked=True)
@@ -275,7 +275,7 @@ def test_a_host_is_known_by_every_spelling(project: Path, url: str) -> None:
     assert decide(made, shell("curl -s http://a.OK.example")).status == "denied"
 
 
-async def test_input_for_a_running_program_is_never_a_command_that_was_approved(project: Path) -> None:
+async def test_approved_commands_do_not_cover_input_for_a_running_program(project: Path) -> None:
     async with tool_session(project) as ctx:
         request = permission(ctx, "write_bash", shellId="0", input="ls")
     assert request is not None
@@ -288,9 +288,9 @@ async def test_input_for_a_running_program_is_never_a_command_that_was_approved(
     ["(", '"$(', "$", "<<a ", "`", "a|", "$(a ", "a ) ", "if a; ", "$((", "<", ">", "${a:-", "xargs ", "a() ",
      "\0", "[[ "],
 )  # fmt: skip
-def test_no_line_keeps_the_parser_busy(line: str) -> None:
-    begun = time.process_time()
+def test_parsing_takes_bounded_time(line: str) -> None:
+    started = time.process_time()
     assert not parse_shell(line * (1_000_000 // len(line))).certain
     parse_shell(line * (4096 // len(line)))
-    # Without its bounds the parser takes many seconds of each.
-    assert time.process_time() - begun < 3
+    # Without its limits, the parser takes many seconds for each line.
+    assert time.process_time() - started < 3

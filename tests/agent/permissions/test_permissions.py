@@ -1,4 +1,4 @@
-"""Who may do what: decisions, what is remembered of them, and what happens where nobody can be asked."""
+"""Permission decisions: their verdicts, lasting approvals, and calls that nobody can be asked about."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ REJECTED = "The user rejected this tool call."
 BY_RULE = "Permission denied by a rule"
 
 
-class Desk:
-    """The permissions of a session with a client that can be asked; ``said`` is what was published."""
+class Scene:
+    """The permissions of a session with a client that can be asked; ``published`` are the events."""
 
     def __init__(self, *, asks: bool = True, allow_unasked: bool = False) -> None:
-        self.said: list[events.EventPayload] = []
-        self.permissions = Permissions(self.said.append, lambda: asks, lambda: allow_unasked)
+        self.published: list[events.EventPayload] = []
+        self.permissions = Permissions(self.published.append, lambda: asks, lambda: allow_unasked)
 
     async def judge(self, request: PermissionRequest, decision: dict[str, Any] | None = None) -> Verdict:
-        """The verdict on ``request``, which is answered with ``decision`` where one is given."""
+        """Return the verdict on ``request``; if a question is expected, answer it with ``decision``."""
         with anyio.fail_after(5):
             if decision is None:
                 return await self.permissions.decide(request)
-            async with self.asked(request) as (asked, verdicts):
+            async with self.ask(request) as (asked, verdicts):
                 self.answer(asked, decision)
         return verdicts[0]
 
     @asynccontextmanager
-    async def asked(
+    async def ask(
         self, request: PermissionRequest
     ) -> AsyncGenerator[tuple[events.PermissionRequested, list[Verdict]], None]:
-        """Ask, and have the verdict at the end of the block."""
+        """Ask about ``request``. The list contains the verdict after the block."""
         verdicts: list[Verdict] = []
 
         async def decide() -> None:
@@ -67,7 +67,7 @@ class Desk:
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(decide)
                 await anyio.wait_all_tasks_blocked()
-                asked = self.said[-1]
+                asked = self.published[-1]
                 assert isinstance(asked, events.PermissionRequested)
                 yield asked, verdicts
 
@@ -78,12 +78,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def scene() -> Scene:
+    return Scene()
 
 
 async def shell(cwd: Path, command: str) -> ShellPermission:
-    """The request of the real tool for a real line."""
+    """Return the permission request of the built-in tool for a command line."""
     async with tool_session(cwd) as ctx:
         return cast("ShellPermission", permission(ctx, "bash", command=command, description="x"))
 
@@ -114,15 +114,15 @@ async def shell(cwd: Path, command: str) -> ShellPermission:
         ("cancelled", "cancelled", Verdict("denied", "Permission request cancelled", cancelled=True)),
     ],
 )
-async def test_a_decision_has_its_completed_kind_and_its_verdict(
-    desk: Desk, kind: str, completed: str, verdict: Verdict
+async def test_each_decision_has_a_completed_kind_and_a_verdict(
+    scene: Scene, kind: str, completed: str, verdict: Verdict
 ) -> None:
-    assert await desk.judge(READ, {"kind": kind}) == verdict
+    assert await scene.judge(READ, {"kind": kind}) == verdict
 
-    (asked, answered) = desk.said
+    (asked, answered) = scene.published
     assert isinstance(asked, events.PermissionRequested)
     assert asked == events.PermissionRequested(request_id=asked.request_id, permission_request=READ)
-    # The SDKs cannot read an approval for the session that does not say what it approves.
+    # The SDKs require an approval for the session to say what it approves.
     approval = {"kind": "read"} if completed in ("approved-for-session", "approved-for-location") else None
     location = str(Path.cwd()) if completed == "approved-for-location" else None
     assert answered == events.PermissionCompleted(
@@ -133,7 +133,7 @@ async def test_a_decision_has_its_completed_kind_and_its_verdict(
 
 
 @pytest.mark.parametrize(
-    ("decision", "told", "verdict"),
+    ("decision", "published", "verdict"),
     [
         (
             {"kind": "denied-by-rules", "rules": [{"kind": "shell", "argument": "rm"}, {"kind": "write"}]},
@@ -164,14 +164,17 @@ async def test_a_decision_has_its_completed_kind_and_its_verdict(
         ),
     ],
 )
-async def test_a_denial_that_was_decided_elsewhere_keeps_its_reasons(
-    desk: Desk, decision: dict[str, Any], told: dict[str, Any], verdict: Verdict | None
+async def test_a_denial_keeps_the_fields_of_its_kind(
+    scene: Scene, decision: dict[str, Any], published: dict[str, Any], verdict: Verdict | None
 ) -> None:
-    assert await desk.judge(READ, decision) == (verdict or verdict_of(CANCELLED))
-    assert to_wire(cast("events.PermissionCompleted", desk.said[-1]).result) == {"kind": decision["kind"], **told}
+    assert await scene.judge(READ, decision) == (verdict or verdict_of(CANCELLED))
+    assert to_wire(cast("events.PermissionCompleted", scene.published[-1]).result) == {
+        "kind": decision["kind"],
+        **published,
+    }
 
 
-async def test_a_folder_that_may_be_read_covers_file_tools_and_nothing_else(desk: Desk, tmp_path: Path) -> None:
+async def test_read_approval_for_a_folder_covers_file_tools_only(scene: Scene, tmp_path: Path) -> None:
     for name in ("open", "closed"):
         (tmp_path / name).mkdir()
     (tmp_path / "open" / "out").symlink_to(tmp_path / "closed")
@@ -180,12 +183,12 @@ async def test_a_folder_that_may_be_read_covers_file_tools_and_nothing_else(desk
     def read(path: str) -> ReadPermission:
         return ReadPermission(intention="Read", path=str(tmp_path / path))
 
-    assert await desk.judge(read("open/a"), decision) == ALLOWED
-    assert to_wire(cast("events.PermissionCompleted", desk.said[-1]).result) == {
+    assert await scene.judge(read("open/a"), decision) == ALLOWED
+    assert to_wire(cast("events.PermissionCompleted", scene.published[-1]).result) == {
         "kind": "approved-read-only-for-session",
         "directories": [str(tmp_path / "open")],
     }
-    assert await desk.judge(read("open/sub/b")) == ALLOWED
+    assert await scene.judge(read("open/sub/b")) == ALLOWED
     for other in (
         read("closed/a"),
         read("open/out/a"),
@@ -193,31 +196,31 @@ async def test_a_folder_that_may_be_read_covers_file_tools_and_nothing_else(desk
         WritePermission(intention="Write", file_name=str(tmp_path / "open" / "a"), diff=""),
         await shell(tmp_path, f"cat {tmp_path}/open/a"),
     ):
-        assert (await desk.judge(other, {"kind": "reject"})).status == "rejected"
-    desk.permissions.reset()
-    assert (await desk.judge(read("open/a"), {"kind": "reject"})).status == "rejected"
+        assert (await scene.judge(other, {"kind": "reject"})).status == "rejected"
+    scene.permissions.reset()
+    assert (await scene.judge(read("open/a"), {"kind": "reject"})).status == "rejected"
 
 
-async def test_who_decides_is_shown_where_a_path_really_leads(desk: Desk, tmp_path: Path) -> None:
+async def test_the_request_shows_the_resolved_path(scene: Scene, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
     for request in (
         ReadPermission(intention="Read", path=str(tmp_path / "link" / "passwd")),
         WritePermission(intention="Write", file_name=str(tmp_path / "link" / "passwd"), diff=""),
         ReadPermission(intention="Read", path=str(tmp_path / "plain")),
     ):
-        async with desk.asked(request) as (asked, _):
+        async with scene.ask(request) as (asked, _):
             shown = to_wire(asked.permission_request)
-            desk.answer(asked, {"kind": "reject"})
+            scene.answer(asked, {"kind": "reject"})
         assert shown.get("resolvedPath") == (None if "plain" in str(shown) else "/etc/passwd")
 
 
 @pytest.mark.parametrize("kind", ["commands", "mcp", "custom-tool"])
-def test_an_approval_that_does_not_say_what_it_approves_is_refused(kind: str) -> None:
+def test_an_incomplete_approval_is_refused(kind: str) -> None:
     with pytest.raises(ValidationError, match="an approval of the kind"):
         PermissionDecision.model_validate({"kind": "approve-for-session", "approval": {"kind": kind}})
 
 
-async def test_where_nothing_wider_is_safe_an_approval_for_the_session_is_one_for_this_call(desk: Desk) -> None:
+async def test_approval_for_the_session_becomes_one_for_this_call_if_nothing_wider_is_safe(scene: Scene) -> None:
     line = ShellPermission(
         full_command_text="echo $(date)",
         intention="Say it",
@@ -226,73 +229,73 @@ async def test_where_nothing_wider_is_safe_an_approval_for_the_session_is_one_fo
         has_write_file_redirection=False,
         can_offer_session_approval=False,
     )
-    assert await desk.judge(line, {"kind": "approve-for-session"}) == ALLOWED
-    assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(kind="approved")
-    assert (await desk.judge(line, {"kind": "reject"})).status == "rejected"
+    assert await scene.judge(line, {"kind": "approve-for-session"}) == ALLOWED
+    assert cast("events.PermissionCompleted", scene.published[-1]).result == PermissionResult(kind="approved")
+    assert (await scene.judge(line, {"kind": "reject"})).status == "rejected"
 
 
-async def test_feedback_and_approval_are_published_with_the_decision(desk: Desk) -> None:
-    verdict = await desk.judge(READ, {"kind": "reject", "feedback": "use b"})
+async def test_feedback_and_approval_are_published_with_the_decision(scene: Scene) -> None:
+    verdict = await scene.judge(READ, {"kind": "reject", "feedback": "use b"})
 
     assert verdict == Verdict("denied", "The user rejected this tool call. User feedback: use b")
-    assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(
+    assert cast("events.PermissionCompleted", scene.published[-1]).result == PermissionResult(
         kind="denied-interactively-by-user", feedback="use b"
     )
     approval = {"kind": "read"}
-    await desk.judge(READ, {"kind": "approve-for-location", "approval": approval, "locationKey": "/repo"})
-    assert cast("events.PermissionCompleted", desk.said[-1]).result == PermissionResult(
+    await scene.judge(READ, {"kind": "approve-for-location", "approval": approval, "locationKey": "/repo"})
+    assert cast("events.PermissionCompleted", scene.published[-1]).result == PermissionResult(
         kind="approved-for-location", approval={"kind": "read"}, location_key="/repo"
     )
 
 
-async def test_one_approval_allows_one_call(desk: Desk) -> None:
-    await desk.judge(READ, {"kind": "approve-once"})
+async def test_one_approval_allows_one_call(scene: Scene) -> None:
+    await scene.judge(READ, {"kind": "approve-once"})
 
-    assert await desk.judge(READ, {"kind": "user-not-available"}) == Verdict("denied", COULD_NOT_ASK)
+    assert await scene.judge(READ, {"kind": "user-not-available"}) == Verdict("denied", COULD_NOT_ASK)
 
 
 @pytest.mark.parametrize(
     "kind", ["approve-for-session", "approve-for-location", "approved-for-session", "approved-for-location"]
 )
 @pytest.mark.parametrize("asked_for", [READ, WRITE, ASK], ids=["read", "write", "custom-tool"])
-async def test_an_approval_for_the_session_is_remembered_for_calls_of_its_kind(
-    desk: Desk, kind: str, asked_for: PermissionRequest
+async def test_an_approval_for_the_session_covers_later_calls_of_its_kind(
+    scene: Scene, kind: str, asked_for: PermissionRequest
 ) -> None:
-    await desk.judge(asked_for, {"kind": kind})
-    published = len(desk.said)
+    await scene.judge(asked_for, {"kind": kind})
+    published = len(scene.published)
 
-    assert await desk.judge(asked_for) == ALLOWED
-    assert len(desk.said) == published
+    assert await scene.judge(asked_for) == ALLOWED
+    assert len(scene.published) == published
     for other in (READ, WRITE, ASK):
         if other is not asked_for:
-            assert (await desk.judge(other, {"kind": "reject"})).status == "rejected"
+            assert (await scene.judge(other, {"kind": "reject"})).status == "rejected"
 
 
-async def test_an_approved_client_tool_covers_no_other_client_tool(desk: Desk) -> None:
-    await desk.judge(ASK, {"kind": "approve-for-session", "approval": {"kind": "custom-tool", "toolName": "ask"}})
+async def test_an_approved_client_tool_covers_no_other_client_tool(scene: Scene) -> None:
+    await scene.judge(ASK, {"kind": "approve-for-session", "approval": {"kind": "custom-tool", "toolName": "ask"}})
 
-    assert await desk.judge(CustomToolPermission(tool_name="ask", tool_description="other")) == ALLOWED
+    assert await scene.judge(CustomToolPermission(tool_name="ask", tool_description="other")) == ALLOWED
     other = CustomToolPermission(tool_name="asks", tool_description="Ask")
-    assert (await desk.judge(other, {"kind": "reject"})).status == "rejected"
+    assert (await scene.judge(other, {"kind": "reject"})).status == "rejected"
 
 
 async def test_an_approved_command_covers_the_same_command_with_other_arguments_only(
-    desk: Desk, tmp_path: Path
+    scene: Scene, tmp_path: Path
 ) -> None:
     first = await shell(tmp_path, "git status")
-    await desk.judge(first, {"kind": "approve-for-session"})
+    await scene.judge(first, {"kind": "approve-for-session"})
 
-    assert await desk.judge(await shell(tmp_path, "git status --short")) == ALLOWED
+    assert await scene.judge(await shell(tmp_path, "git status --short")) == ALLOWED
     for line in ("git push", "git", "gitstatus", "status"):
-        assert (await desk.judge(await shell(tmp_path, line), {"kind": "reject"})).status == "rejected"
+        assert (await scene.judge(await shell(tmp_path, line), {"kind": "reject"})).status == "rejected"
 
 
-async def test_the_approval_that_the_client_names_is_what_is_remembered(desk: Desk, tmp_path: Path) -> None:
+async def test_the_approval_that_the_client_sends_applies(scene: Scene, tmp_path: Path) -> None:
     approval = {"kind": "commands", "commandIdentifiers": ["git status", "git log"]}
-    await desk.judge(await shell(tmp_path, "git diff"), {"kind": "approve-for-session", "approval": approval})
+    await scene.judge(await shell(tmp_path, "git diff"), {"kind": "approve-for-session", "approval": approval})
 
-    assert await desk.judge(await shell(tmp_path, "git log -1")) == ALLOWED
-    assert (await desk.judge(await shell(tmp_path, "git diff"), {"kind": "reject"})).status == "rejected"
+    assert await scene.judge(await shell(tmp_path, "git log -1")) == ALLOWED
+    assert (await scene.judge(await shell(tmp_path, "git diff"), {"kind": "reject"})).status == "rejected"
 
 
 @pytest.mark.parametrize(
@@ -306,11 +309,11 @@ async def test_the_approval_that_the_client_names_is_what_is_remembered(desk: De
         "if git status; then git status; fi",
     ],
 )
-async def test_a_compound_line_of_approved_commands_is_approved(desk: Desk, tmp_path: Path, line: str) -> None:
-    desk.permissions.path_scope.primary = tmp_path
-    await desk.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
+async def test_a_compound_line_of_approved_commands_is_approved(scene: Scene, tmp_path: Path, line: str) -> None:
+    scene.permissions.path_scope.primary = tmp_path
+    await scene.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
 
-    assert await desk.judge(await shell(tmp_path, line)) == ALLOWED
+    assert await scene.judge(await shell(tmp_path, line)) == ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -325,16 +328,16 @@ async def test_a_compound_line_of_approved_commands_is_approved(desk: Desk, tmp_
         "git status &&",
     ],
 )
-async def test_a_line_that_is_more_than_approved_commands_is_asked_about_each_time(
-    desk: Desk, tmp_path: Path, line: str
+async def test_a_line_with_more_than_approved_commands_is_asked_about_each_time(
+    scene: Scene, tmp_path: Path, line: str
 ) -> None:
     request = await shell(tmp_path, line)
     approval = {"kind": "commands", "commandIdentifiers": ["git status"]}
-    await desk.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
-    await desk.judge(request, {"kind": "approve-for-session"})
-    await desk.judge(request, {"kind": "approve-for-session", "approval": approval})
+    await scene.judge(await shell(tmp_path, "git status"), {"kind": "approve-for-session"})
+    await scene.judge(request, {"kind": "approve-for-session"})
+    await scene.judge(request, {"kind": "approve-for-session", "approval": approval})
 
-    assert (await desk.judge(request, {"kind": "reject"})).status == "rejected"
+    assert (await scene.judge(request, {"kind": "reject"})).status == "rejected"
 
 
 @pytest.mark.parametrize(
@@ -346,119 +349,119 @@ async def test_a_line_that_is_more_than_approved_commands_is_asked_about_each_ti
         {"kind": "approve-for-location"},
     ],
 )
-async def test_an_approved_address_covers_its_host_and_no_other(desk: Desk, decision: dict[str, Any]) -> None:
+async def test_an_approved_url_covers_its_host_only(scene: Scene, decision: dict[str, Any]) -> None:
     def fetch(url: str) -> UrlPermission:
         return UrlPermission(intention="Fetch", url=url)
 
-    assert await desk.judge(fetch("https://SITE.example:8443/a"), decision) == ALLOWED
-    results = [one.result.kind for one in desk.said if isinstance(one, events.PermissionCompleted)]
-    # The SDKs know no approval of a host that could go with another kind.
+    assert await scene.judge(fetch("https://SITE.example:8443/a"), decision) == ALLOWED
+    results = [one.result.kind for one in scene.published if isinstance(one, events.PermissionCompleted)]
+    # The protocol has no kind of approval for hosts.
     assert results == ["approved"]
-    assert await desk.judge(fetch("http://site.example/b?c")) == ALLOWED
+    assert await scene.judge(fetch("http://site.example/b?c")) == ALLOWED
     for other in ("https://sub.site.example/", "https://site.example.evil/", "https://other.example/site.example"):
-        assert (await desk.judge(fetch(other), {"kind": "reject"})).status == "rejected"
-    desk.permissions.reset()
-    assert (await desk.judge(fetch("https://site.example/"), {"kind": "reject"})).status == "rejected"
+        assert (await scene.judge(fetch(other), {"kind": "reject"})).status == "rejected"
+    scene.permissions.reset()
+    assert (await scene.judge(fetch("https://site.example/"), {"kind": "reject"})).status == "rejected"
 
 
-async def test_an_address_that_was_approved_once_is_asked_about_again(desk: Desk) -> None:
+async def test_a_url_that_was_approved_once_is_asked_about_again(scene: Scene) -> None:
     request = UrlPermission(intention="Fetch", url="https://site.example/")
-    assert await desk.judge(request, {"kind": "approve-once"}) == ALLOWED
-    assert (await desk.judge(request, {"kind": "reject"})).status == "rejected"
+    assert await scene.judge(request, {"kind": "approve-once"}) == ALLOWED
+    assert (await scene.judge(request, {"kind": "reject"})).status == "rejected"
 
 
-async def test_an_approval_of_a_kind_that_is_unknown_here_covers_nothing(desk: Desk) -> None:
-    await desk.judge(READ, {"kind": "approve-for-session", "approval": {"kind": "mcp", "serverName": "s"}})
+async def test_an_approval_of_another_kind_does_not_cover_the_call(scene: Scene) -> None:
+    await scene.judge(READ, {"kind": "approve-for-session", "approval": {"kind": "mcp", "serverName": "s"}})
 
-    assert (await desk.judge(READ, {"kind": "reject"})).status == "rejected"
-
-
-async def test_reset_forgets_what_was_approved(desk: Desk) -> None:
-    await desk.judge(WRITE, {"kind": "approve-for-session"})
-    desk.permissions.reset()
-
-    assert (await desk.judge(WRITE, {"kind": "reject"})).status == "rejected"
+    assert (await scene.judge(READ, {"kind": "reject"})).status == "rejected"
 
 
-async def test_with_approve_all_nothing_is_asked_and_without_it_everything_again(desk: Desk) -> None:
-    desk.permissions.mode = "allow-all"
+async def test_reset_drops_approvals(scene: Scene) -> None:
+    await scene.judge(WRITE, {"kind": "approve-for-session"})
+    scene.permissions.reset()
 
-    assert [await desk.judge(one) for one in (READ, WRITE, ASK)] == [ALLOWED] * 3
-    assert desk.said == []
-    desk.permissions.mode = "manual"
-    assert (await desk.judge(READ, {"kind": "reject"})).status == "rejected"
+    assert (await scene.judge(WRITE, {"kind": "reject"})).status == "rejected"
 
 
-async def test_requests_in_flight_are_answered_in_any_order(desk: Desk) -> None:
+async def test_allow_all_asks_nothing_until_it_is_switched_off(scene: Scene) -> None:
+    scene.permissions.mode = "allow-all"
+
+    assert [await scene.judge(one) for one in (READ, WRITE, ASK)] == [ALLOWED] * 3
+    assert scene.published == []
+    scene.permissions.mode = "manual"
+    assert (await scene.judge(READ, {"kind": "reject"})).status == "rejected"
+
+
+async def test_requests_in_flight_are_answered_in_any_order(scene: Scene) -> None:
     async with (
-        desk.asked(READ) as (first, read),
-        desk.asked(WRITE) as (second, wrote),
-        desk.asked(ASK) as (third, ran),
+        scene.ask(READ) as (first, read),
+        scene.ask(WRITE) as (second, wrote),
+        scene.ask(ASK) as (third, ran),
     ):
-        assert [one.question for one in desk.permissions.questions.pending.open()] == [READ, WRITE, ASK]
-        assert desk.answer(third, {"kind": "reject"})
-        assert desk.answer(first, {"kind": "approve-once"})
-        assert desk.answer(second, {"kind": "user-not-available"})
+        assert [one.question for one in scene.permissions.questions.pending.open()] == [READ, WRITE, ASK]
+        assert scene.answer(third, {"kind": "reject"})
+        assert scene.answer(first, {"kind": "approve-once"})
+        assert scene.answer(second, {"kind": "user-not-available"})
 
     assert (read, wrote, ran) == ([ALLOWED], [Verdict("denied", COULD_NOT_ASK)], [Verdict("rejected", REJECTED)])
-    assert desk.permissions.questions.pending.open() == []
+    assert scene.permissions.questions.pending.open() == []
 
 
-async def test_the_first_answer_wins(desk: Desk) -> None:
-    async with desk.asked(READ) as (asked, verdicts):
-        assert desk.answer(asked, {"kind": "approve-once"})
-        assert not desk.answer(asked, {"kind": "reject"})
+async def test_the_first_answer_wins(scene: Scene) -> None:
+    async with scene.ask(READ) as (asked, verdicts):
+        assert scene.answer(asked, {"kind": "approve-once"})
+        assert not scene.answer(asked, {"kind": "reject"})
 
     assert verdicts == [ALLOWED]
-    assert not desk.answer(asked, {"kind": "reject"})
-    assert [one.type for one in desk.said] == ["permission.requested", "permission.completed"]
+    assert not scene.answer(asked, {"kind": "reject"})
+    assert [one.type for one in scene.published] == ["permission.requested", "permission.completed"]
 
 
-async def test_an_answer_to_no_question_is_told_so(desk: Desk) -> None:
-    assert not desk.permissions.questions.pending.answer("nobody", CANCELLED)
+async def test_an_answer_to_an_unknown_question_is_refused(scene: Scene) -> None:
+    assert not scene.permissions.questions.pending.answer("nobody", CANCELLED)
 
 
 async def test_without_a_handler_calls_are_denied_with_one_warning() -> None:
-    desk = Desk(asks=False)
+    scene = Scene(asks=False)
 
-    assert [await desk.judge(one) for one in (READ, WRITE, ASK)] == [Verdict("denied", COULD_NOT_ASK)] * 3
-    (warning,) = desk.said
+    assert [await scene.judge(one) for one in (READ, WRITE, ASK)] == [Verdict("denied", COULD_NOT_ASK)] * 3
+    (warning,) = scene.published
     assert isinstance(warning, events.SessionWarning)
     assert warning.warning_type == "permission"
     assert "--yolo" in warning.message
     assert "permissions.allow_unasked" in warning.message
 
 
-async def test_allow_unasked_allows_what_nobody_can_be_asked_and_nothing_more() -> None:
-    unattended = Desk(asks=False, allow_unasked=True)
-    attended = Desk(allow_unasked=True)
+async def test_allow_unasked_applies_only_if_nobody_can_be_asked() -> None:
+    unattended = Scene(asks=False, allow_unasked=True)
+    attended = Scene(allow_unasked=True)
 
     assert await unattended.judge(READ) == ALLOWED
-    assert unattended.said == []
+    assert unattended.published == []
     assert (await attended.judge(READ, {"kind": "reject"})).status == "rejected"
 
 
-async def test_cancellation_closes_the_question(desk: Desk) -> None:
+async def test_cancellation_closes_the_question(scene: Scene) -> None:
     with anyio.CancelScope() as scope:
-        async with desk.asked(READ):
+        async with scene.ask(READ):
             scope.cancel()
 
-    asked, completed = desk.said
+    asked, completed = scene.published
     assert isinstance(asked, events.PermissionRequested)
     assert isinstance(completed, events.PermissionCompleted)
     assert (completed.request_id, completed.result.kind) == (asked.request_id, "cancelled")
-    assert desk.permissions.questions.pending.open() == []
-    assert not desk.answer(asked, {"kind": "approve-for-session"})
+    assert scene.permissions.questions.pending.open() == []
+    assert not scene.answer(asked, {"kind": "approve-for-session"})
 
 
-async def test_closing_all_questions_denies_their_calls(desk: Desk) -> None:
-    async with desk.asked(READ) as (_, read), desk.asked(WRITE) as (_, wrote):
-        desk.permissions.questions.pending.close_all(CANCELLED)
+async def test_closing_all_questions_denies_their_calls(scene: Scene) -> None:
+    async with scene.ask(READ) as (_, read), scene.ask(WRITE) as (_, wrote):
+        scene.permissions.questions.pending.close_all(CANCELLED)
 
     assert read == wrote == [Verdict("denied", "Permission request cancelled", cancelled=True)]
 
 
-async def test_a_question_that_cannot_be_published_stays_not_open() -> None:
+async def test_a_question_that_cannot_be_published_does_not_stay_open() -> None:
     def refuse(_payload: events.EventPayload) -> None:
         raise OSError("disk full")
 

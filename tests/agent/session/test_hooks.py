@@ -1,4 +1,4 @@
-"""Hooks: what they may change, and that they can stop nothing by failing."""
+"""Hooks: the changes they make, and that a failing hook stops nothing."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ECHO = ClientTool(name="echo")
 CALL: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "echo", "arguments": {"value": "mine"}}]}
 
 
-def asked(made: MadeSession, hook: str) -> list[dict[str, Any]]:
+def hook_inputs(made: MadeSession, hook: str) -> list[dict[str, Any]]:
     return [hook_input for kind, hook_input in made.client.asked if kind == hook]
 
 
-async def test_the_hooks_of_a_tool_using_prompt_come_in_their_order() -> None:
+async def test_the_hooks_of_a_prompt_with_a_tool_call_are_called_in_order() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={})
         prompt = made.send("go")
@@ -45,14 +45,17 @@ async def test_the_hooks_of_a_tool_using_prompt_come_in_their_order() -> None:
             assert hook_input["sessionId"] == "session-1"
             assert hook_input["cwd"] == "/project"
             assert isinstance(hook_input["timestamp"], int)
-        assert asked(made, "preToolUse")[0]["toolArgs"] == {"value": "mine"}
-        assert asked(made, "postToolUse")[0]["toolResult"] == {"textResultForLlm": "out", "resultType": "success"}
+        assert hook_inputs(made, "preToolUse")[0]["toolArgs"] == {"value": "mine"}
+        assert hook_inputs(made, "postToolUse")[0]["toolResult"] == {
+            "textResultForLlm": "out",
+            "resultType": "success",
+        }
         starts, ends = made.client.payloads(events.HookStart), made.client.payloads(events.HookEnd)
         assert [one.hook_invocation_id for one in starts] == [one.hook_invocation_id for one in ends]
         assert all(one.success for one in ends)
 
 
-async def test_without_hooks_nothing_is_asked_and_nothing_published() -> None:
+async def test_without_hooks_nothing_is_called_and_nothing_published() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "ok"}])
         await made.ask("go")
@@ -60,13 +63,15 @@ async def test_without_hooks_nothing_is_asked_and_nothing_published() -> None:
         assert made.client.payloads(events.HookStart) == []
 
 
-async def test_session_start_fires_once_and_its_context_comes_before_the_prompt() -> None:
+async def test_session_start_is_called_once_and_its_context_precedes_the_prompt() -> None:
     async with anyio.create_task_group() as tasks:
         hooks: dict[str, Any] = {"sessionStart": [{"additionalContext": "We use tabs."}]}
         made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}], hooks=hooks)
         await made.ask("one")
         await made.ask("two")
-        assert [(one["source"], one["initialPrompt"]) for one in asked(made, "sessionStart")] == [("new", "one")]
+        assert [(one["source"], one["initialPrompt"]) for one in hook_inputs(made, "sessionStart")] == [
+            ("new", "one")
+        ]
         users = made.client.payloads(events.UserMessage)
         assert [(one.content, one.source) for one in users] == [
             ("We use tabs.", "hook"),
@@ -114,7 +119,7 @@ async def test_pre_tool_use_may_deny_and_the_model_is_told_why(answer: dict[str,
         assert done.error == events.ToolError(message=text, code="denied")
         assert made.client.payloads(events.AssistantMessage)[-1].content == text
         assert made.client.payloads(events.PermissionRequested) == []
-        assert asked(made, "postToolUse") == asked(made, "postToolUseFailure") == []
+        assert hook_inputs(made, "postToolUse") == hook_inputs(made, "postToolUseFailure") == []
 
 
 async def test_a_denial_also_holds_for_tools_that_do_not_exist() -> None:
@@ -128,7 +133,7 @@ async def test_a_denial_also_holds_for_tools_that_do_not_exist() -> None:
         assert done.error.message == "Denied by preToolUse hook: No reason provided"
 
 
-async def test_changed_arguments_are_run_and_shown_to_the_model_as_its_own() -> None:
+async def test_modified_arguments_are_run_and_shown_to_the_model_as_its_own() -> None:
     async with anyio.create_task_group() as tasks:
         hooks: dict[str, Any] = {
             "preToolUse": [{"permissionDecision": "allow", "modifiedArgs": {"value": "theirs"}}]
@@ -145,7 +150,7 @@ async def test_changed_arguments_are_run_and_shown_to_the_model_as_its_own() -> 
         assert made.client.payloads(events.PermissionRequested) == []
 
 
-async def test_a_hook_may_put_the_decision_to_a_person() -> None:
+async def test_a_hook_may_leave_the_decision_to_a_person() -> None:
     async with anyio.create_task_group() as tasks:
         answer = {"permissionDecision": "ask", "permissionDecisionReason": "is this wise?"}
         made = make_session(tasks, script=[CALL, {"text": "-"}], tools=[ECHO], hooks={"preToolUse": [answer]})
@@ -179,7 +184,7 @@ async def test_post_tool_use_may_replace_the_result() -> None:
         assert made.client.payloads(events.UserMessage)[-1].content == "Mind the gap."
 
 
-async def test_a_failed_tool_asks_the_failure_hook_instead(tmp_path: Path) -> None:
+async def test_a_failed_tool_call_calls_the_failure_hook_instead(tmp_path: Path) -> None:
     script = [{"tool_calls": [{"name": "view", "arguments": {"path": "missing.txt"}}]}, {"text": "-"}]
     async with anyio.create_task_group() as tasks:
         made = make_session(
@@ -191,8 +196,8 @@ async def test_a_failed_tool_asks_the_failure_hook_instead(tmp_path: Path) -> No
             hooks={"postToolUseFailure": [{"additionalContext": "Look elsewhere."}]},
         )
         await made.ask("go")
-        assert asked(made, "postToolUse") == []
-        (failed,) = asked(made, "postToolUseFailure")
+        assert hook_inputs(made, "postToolUse") == []
+        (failed,) = hook_inputs(made, "postToolUseFailure")
         assert "does not exist" in failed["error"]
         assert made.client.payloads(events.UserMessage)[-1].content == (
             'Tool "view" failed. Additional guidance from postToolUseFailure hooks:\nLook elsewhere.'
@@ -205,9 +210,9 @@ async def test_agent_stop_may_keep_the_run_going() -> None:
         hooks: dict[str, Any] = {"agentStop": [{"decision": "block", "reason": "Test it too."}, None]}
         made = make_session(tasks, script=[{"text": "done"}, {"text": "tested"}], hooks=hooks)
         await made.ask("go")
-        assert [one["stop_hook_active"] for one in asked(made, "agentStop")] == [False, True]
-        assert asked(made, "agentStop")[0]["stopReason"] == "end_turn"
-        assert asked(made, "agentStop")[0]["transcriptPath"] == "/log/events.jsonl"
+        assert [one["stop_hook_active"] for one in hook_inputs(made, "agentStop")] == [False, True]
+        assert hook_inputs(made, "agentStop")[0]["stopReason"] == "end_turn"
+        assert hook_inputs(made, "agentStop")[0]["transcriptPath"] == "/log/events.jsonl"
         assert [one.content for one in made.client.payloads(events.AssistantMessage)] == ["done", "tested"]
         assert made.client.payloads(events.UserMessage)[-1].content == "Test it too."
         assert len(made.client.payloads(events.SessionIdle)) == 1
@@ -220,14 +225,14 @@ async def test_an_error_hook_may_ask_for_another_attempt() -> None:
         made = make_session(tasks, script=[failing], hooks=hooks)
         await made.ask("go")
         assert made.client.payloads(events.AssistantMessage)[-1].content == "at last"
-        (error,) = asked(made, "errorOccurred")
+        (error,) = hook_inputs(made, "errorOccurred")
         assert (error["errorContext"], error["recoverable"]) == ("model_call", False)
 
 
 @pytest.mark.parametrize(
     "answer", [ClientCallError("it threw"), {"permissionDecision": "perhaps"}, {"modifiedArgs": "no object"}]
 )
-async def test_a_hook_that_fails_or_talks_nonsense_has_no_opinion(answer: Any) -> None:
+async def test_a_hook_that_fails_or_answers_with_invalid_values_has_no_effect(answer: Any) -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(
             tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={"preToolUse": [answer]}
@@ -244,7 +249,7 @@ async def test_a_hook_that_fails_or_talks_nonsense_has_no_opinion(answer: Any) -
         assert "threw" not in ends[0].error.message
 
 
-async def test_a_hook_that_never_answers_is_given_up() -> None:
+async def test_a_hook_that_never_answers_times_out() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "ok"}], hooks={})
 
@@ -270,7 +275,7 @@ ASK: dict[str, Any] = {
         (UserInputResponse(answer="Green", was_freeform=True), "User responded: Green"),
     ],
 )
-async def test_ask_user_tells_the_model_what_the_person_said(answer: UserInputResponse, text: str) -> None:
+async def test_ask_user_returns_the_answer_of_the_user(answer: UserInputResponse, text: str) -> None:
     async with anyio.create_task_group() as tasks:
         script = [ASK, {"text": "{{last_tool_result}}"}]
         made = make_session(tasks, script=script, builtin=BUILTIN_TOOLS, handles_user_input=True)
@@ -284,7 +289,7 @@ async def test_ask_user_tells_the_model_what_the_person_said(answer: UserInputRe
         assert made.client.payloads(events.PermissionRequested) == []
 
 
-async def test_ask_user_that_fails_is_a_failed_call_and_the_turn_goes_on() -> None:
+async def test_a_failed_ask_user_call_does_not_end_the_turn() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[ASK, {"text": "ok"}], builtin=BUILTIN_TOOLS, handles_user_input=True)
         await made.ask("go")
@@ -293,7 +298,7 @@ async def test_ask_user_that_fails_is_a_failed_call_and_the_turn_goes_on() -> No
         assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
 
 
-async def test_ask_user_is_offered_only_where_somebody_can_be_asked() -> None:
+async def test_ask_user_is_offered_only_if_a_client_can_ask_its_user() -> None:
     async with anyio.create_task_group() as tasks:
         without = make_session(tasks, builtin=BUILTIN_TOOLS)
         able = make_session(tasks, builtin=BUILTIN_TOOLS, handles_user_input=True)

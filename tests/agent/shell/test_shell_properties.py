@@ -1,4 +1,4 @@
-"""What a line is taken for is what bash makes of it: bash itself is asked, with programs that say their names."""
+"""Compare the parsed commands with bash itself, which runs stub programs that record their names."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.skipif(BASH is None, reason="there is no bash")
-# The same examples each time: what fails is to fail for everybody.
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+# The same examples each time, so that a failure can be reproduced.
 @settings(
     max_examples=1500,
     deadline=None,
@@ -47,7 +47,7 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(pieces=st.lists(st.sampled_from(PIECES), min_size=2, max_size=9))
-def test_bash_runs_no_program_that_was_not_found(stubs: Path, pieces: list[str]) -> None:
+def test_bash_runs_only_programs_that_were_found(stubs: Path, pieces: list[str]) -> None:
     text = "".join(pieces)
     line = parse_shell(text)
     if not line.certain or any(not segment.command.clear for segment in line.segments):
@@ -55,7 +55,7 @@ def test_bash_runs_no_program_that_was_not_found(stubs: Path, pieces: list[str])
     journal = stubs / "journal"
     journal.write_text("")
     subprocess.run(
-        # Whatever runs in the background is waited for.
+        # Wait for background jobs.
         [str(BASH), "--norc", "--noprofile", "-c", f"{text}\nwait"],
         cwd=stubs.parent,
         env={"PATH": str(stubs), "JOURNAL": str(journal)},
@@ -69,7 +69,7 @@ def test_bash_runs_no_program_that_was_not_found(stubs: Path, pieces: list[str])
 
 @SAME
 @given(text=st.text(max_size=200))
-def test_any_text_is_taken_apart_without_failing(text: str) -> None:
+def test_any_text_is_parsed_without_an_exception(text: str) -> None:
     line = parse_shell(text)
     assert line.segments
     assert line.certain or [segment.command.clear for segment in line.segments] == [False]
@@ -81,7 +81,7 @@ def test_any_text_is_taken_apart_without_failing(text: str) -> None:
     allowed=st.sets(st.sampled_from(["ls", "rm", "git status", "cat"])),
     glue=st.sampled_from([" && ", "; ", " | ", " || ", "\n", " & "]),
 )
-def test_a_line_is_allowed_where_every_part_is(names: list[str], allowed: set[str], glue: str) -> None:
+def test_a_line_is_allowed_if_every_part_is_allowed(names: list[str], allowed: set[str], glue: str) -> None:
     line = parse_shell(glue.join(names))
     rules = [Rule("shell", one) for one in sorted(allowed)]
     facts = Facts("shell", "bash", segments=line.segments)
@@ -90,7 +90,7 @@ def test_a_line_is_allowed_where_every_part_is(names: list[str], allowed: set[st
 
 @SAME
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() == text), rule=st.text(min_size=1))
-def test_an_unclear_command_is_allowed_by_its_own_text_alone(text: str, rule: str) -> None:
+def test_only_its_own_text_allows_a_verbatim_command(text: str, rule: str) -> None:
     facts = Facts("shell", "bash", segments=(ShellSegment("ls", verbatim_command(text)),))
     if not rule.endswith(" *"):
         assert allows([Rule("shell", rule)], facts, lambda _rule: ()) == (rule.strip().removesuffix(":*") == text)
@@ -98,13 +98,13 @@ def test_an_unclear_command_is_allowed_by_its_own_text_alone(text: str, rule: st
 
 @SAME
 @given(host=st.from_regex(r"[a-z]{1,8}(\.[a-z]{1,8}){1,3}", fullmatch=True), rest=st.text(max_size=20))
-def test_a_host_is_never_more_than_what_stands_before_the_path(host: str, rest: str) -> None:
+def test_the_host_of_a_url_does_not_include_the_path(host: str, rest: str) -> None:
     assert host_of(f"https://{host}/{rest}") in (host, None)
 
 
 @SAME
 @given(text=st.text())
-def test_a_rule_is_read_as_it_is_written_or_refused(text: str) -> None:
+def test_a_rule_survives_a_round_trip_or_is_refused(text: str) -> None:
     with contextlib.suppress(ValueError):
         rule = parse_rule(text)
         assert parse_rule(str(rule)) == rule

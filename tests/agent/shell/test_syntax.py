@@ -1,3 +1,5 @@
+"""Parsing of bash command lines."""
+
 from __future__ import annotations
 
 import pytest
@@ -6,7 +8,7 @@ from jumpseat.agent.shell.commands import ParsedCommand
 from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
 
 
-def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() -> None:
+def test_a_simple_command_can_be_approved_for_the_session() -> None:
     line = parse_shell("cat 'my file.txt' src/a.py")
     assert line.segments == (ShellSegment("cat 'my file.txt' src/a.py", ParsedCommand("cat", read_only=True)),)
     assert line.possible_paths == line.words == ("my file.txt", "src/a.py")
@@ -34,7 +36,7 @@ def test_a_simple_command_is_understood_and_may_be_approved_for_the_session() ->
         ("ls &\nrm x", ["ls", "rm"]),
     ],
 )
-def test_commands_are_found_wherever_they_stand(command: str, identifiers: list[str]) -> None:
+def test_commands_are_found_in_every_position(command: str, identifiers: list[str]) -> None:
     line = parse_shell(command)
     assert [segment.command.identifier for segment in line.segments] == identifiers
     assert line.certain
@@ -85,7 +87,7 @@ def test_a_compound_line_is_split_and_offers_no_session_approval() -> None:
         ("find . -name '*.py'", "find", True),
     ],
 )
-def test_what_an_approval_would_remember(command: str, identifier: str, read_only: bool) -> None:
+def test_a_command_has_an_identifier_for_approvals(command: str, identifier: str, read_only: bool) -> None:
     line = parse_shell(command)
     assert [(c.identifier, c.read_only) for c in line.commands] == [(identifier, read_only)]
     assert line.can_offer_session_approval
@@ -120,7 +122,7 @@ def test_what_an_approval_would_remember(command: str, identifier: str, read_onl
         "sed -i s/a/b/ x",
     ],
 )
-def test_a_command_that_could_be_anything_is_remembered_as_its_whole_text_only(command: str) -> None:
+def test_a_command_that_may_do_anything_is_identified_by_its_whole_text(command: str) -> None:
     assert parse_shell(command).commands == (ParsedCommand(command, read_only=False),)
 
 
@@ -150,7 +152,7 @@ def test_a_command_that_could_be_anything_is_remembered_as_its_whole_text_only(c
         ">",
     ],
 )
-def test_whatever_is_not_certain_counts_as_one_unknown_command(command: str) -> None:
+def test_an_uncertain_line_is_one_verbatim_command(command: str) -> None:
     line = parse_shell(command)
     assert line.commands == (ParsedCommand(command.strip(), read_only=False),)
     assert [segment.text for segment in line.segments] == [command.strip()]
@@ -172,9 +174,7 @@ def test_whatever_is_not_certain_counts_as_one_unknown_command(command: str) -> 
         ("echo x >$OUT", ("$OUT",)),
     ],
 )
-def test_redirections_into_files_are_seen_and_not_covered_by_the_command(
-    command: str, paths: tuple[str, ...]
-) -> None:
+def test_a_redirection_into_a_file_is_not_covered_by_the_command(command: str, paths: tuple[str, ...]) -> None:
     line = parse_shell(command)
     assert line.has_write_file_redirection
     assert line.possible_paths == paths
@@ -183,11 +183,11 @@ def test_redirections_into_files_are_seen_and_not_covered_by_the_command(
 
 
 @pytest.mark.parametrize("command", ["cat <(echo x > y)", "echo $(ls > x)", "(ls > x)", "echo 'open > x"])
-def test_redirections_that_cannot_be_placed_are_assumed_to_write(command: str) -> None:
+def test_redirections_in_uncertain_lines_are_assumed_to_write(command: str) -> None:
     assert parse_shell(command).has_write_file_redirection
 
 
-def test_paths_and_urls_are_rather_too_many_than_too_few() -> None:
+def test_everything_that_looks_like_a_path_or_url_is_displayed() -> None:
     line = parse_shell("curl -o ./x.html --config=/etc/c https://example.com/a?b=1. 'http://b.org' README.md word")
     assert line.possible_urls == ("https://example.com/a?b=1", "http://b.org")
     assert line.possible_paths == ("./x.html", "/etc/c", "README.md")

@@ -1,4 +1,4 @@
-"""Running prompts: what a client sees, as whole lists of events."""
+"""Running prompts: the whole lists of events that a client receives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CALL_ADD: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "add", "argument
 
 
 class Recorder:
-    """A model that keeps what it is asked and says what it is told, answer by answer."""
+    """A model that records its requests and gives prepared answers."""
 
     def __init__(self, *answers: Sequence[ModelEvent | ProviderError]) -> None:
         self.requests: list[ModelRequest] = []
@@ -68,11 +68,11 @@ class Recorder:
         yield play()
 
 
-def said(text: str) -> Completed:
+def completed(text: str) -> Completed:
     return Completed(AssistantMessage([TextBlock(text)]), stop_reason="end_turn")
 
 
-async def test_a_plain_turn_says_everything_once_and_idle_last() -> None:
+async def test_a_plain_turn_publishes_each_event_once_and_idle_last() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "2"}])
         await made.ask("What is 1+1?")
@@ -90,7 +90,7 @@ async def test_a_plain_turn_says_everything_once_and_idle_last() -> None:
         ]
 
 
-async def test_a_streamed_answer_arrives_in_pieces_that_join_to_the_message() -> None:
+async def test_the_deltas_of_a_streamed_answer_add_up_to_the_message() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"deltas": ["The ", "answer"], "reasoning": "hm"}], settings=STREAMING)
         await made.ask("?")
@@ -105,14 +105,14 @@ async def test_a_streamed_answer_arrives_in_pieces_that_join_to_the_message() ->
         assert "hm" not in message.content
 
 
-async def test_without_streaming_there_is_not_one_delta() -> None:
+async def test_without_streaming_there_are_no_deltas() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"deltas": ["a", "b"], "reasoning": "hm"}])
         await made.ask("?")
         assert [kind for kind in made.client.types() if "delta" in kind or kind == "assistant.message_start"] == []
 
 
-async def test_a_tool_turn_goes_call_result_answer() -> None:
+async def test_a_turn_with_a_tool_call_publishes_call_result_and_answer() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD, {"text": "it is {{last_tool_result}}"}], tools=[ADD])
         prompt = made.send("add")
@@ -137,7 +137,7 @@ async def test_a_tool_turn_goes_call_result_answer() -> None:
         assert made.client.payloads(events.AssistantMessage)[-1].content == "it is 42"
 
 
-async def test_turn_numbers_begin_again_with_each_prompt() -> None:
+async def test_turn_ids_start_again_with_each_prompt() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}])
         await made.ask("1")
@@ -145,7 +145,7 @@ async def test_turn_numbers_begin_again_with_each_prompt() -> None:
         assert [start.turn_id for start in made.client.payloads(events.TurnStart)] == ["0", "0"]
 
 
-async def test_events_tie_the_answer_to_the_prompt_and_chain_to_each_other() -> None:
+async def test_events_link_the_answer_to_the_prompt_and_each_event_to_its_parent() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "a"}])
         prompt = await made.ask("1")
@@ -157,7 +157,7 @@ async def test_events_tie_the_answer_to_the_prompt_and_chain_to_each_other() -> 
         assert next(event.id for event in persisted if event.type == "user.message") == prompt.id
 
 
-async def test_prompts_sent_while_busy_run_in_turn_with_one_idle_at_the_end() -> None:
+async def test_prompts_that_are_sent_while_busy_run_in_order_with_one_idle_at_the_end() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD, {"text": "first"}, {"text": "second"}], tools=[ADD])
         first = made.send("one")
@@ -172,10 +172,10 @@ async def test_prompts_sent_while_busy_run_in_turn_with_one_idle_at_the_end() ->
         assert made.client.types()[-1] == "session.idle"
 
 
-async def test_a_steering_prompt_slips_in_before_the_next_model_call() -> None:
+async def test_a_steering_prompt_is_added_before_the_next_model_call() -> None:
     model = Recorder(
         [Completed(_calls_add(), stop_reason="tool_use")],
-        [said("steered")],
+        [completed("steered")],
     )
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, tools=[ADD])
@@ -199,8 +199,8 @@ def _calls_add() -> AssistantMessage:
     return AssistantMessage([ToolUseBlock("c1", "add", "{}", {})])
 
 
-async def test_the_model_is_sent_what_was_said_before() -> None:
-    model = Recorder([said("Hello.")], [said("Again.")])
+async def test_the_model_is_sent_the_earlier_conversation() -> None:
+    model = Recorder([completed("Hello.")], [completed("Again.")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         await made.ask("Hi")
@@ -220,7 +220,7 @@ async def test_an_empty_answer_ends_the_turn_quietly() -> None:
         assert made.client.types()[-1] == "session.idle"
 
 
-async def test_a_failed_call_is_tried_again_and_each_failure_is_told() -> None:
+async def test_a_failed_call_is_retried_and_each_failure_published() -> None:
     failing = {"text": "at last", "errors": [{"status": 500, "message": "no"}, {"status": 429, "message": "slow"}]}
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[failing])
@@ -248,9 +248,9 @@ async def test_a_call_that_fails_for_good_ends_in_an_error_and_idle() -> None:
         ]
 
 
-async def test_an_answer_that_was_half_shown_is_kept_and_not_started_again() -> None:
+async def test_an_answer_that_was_partly_shown_is_kept_and_not_retried() -> None:
     broken = [TextDelta("half an ans"), ProviderTransportError("connection broke")]
-    model = Recorder(broken, [said("unused")])
+    model = Recorder(broken, [completed("unused")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, settings=STREAMING)
         await made.ask("?")
@@ -263,7 +263,7 @@ async def test_an_answer_that_was_half_shown_is_kept_and_not_started_again() -> 
 
 
 async def test_the_session_goes_on_after_an_error() -> None:
-    model = Recorder([ProviderError("no such model", status=404)], [said("fine")])
+    model = Recorder([ProviderError("no such model", status=404)], [completed("fine")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         await made.ask("?")
@@ -283,7 +283,7 @@ async def test_a_steering_prompt_that_comes_too_late_runs_by_itself() -> None:
             async with super().stream(request) as events:
                 yield events
 
-    model = Late([ProviderError("no more", status=400)], [said("here you are")])
+    model = Late([ProviderError("no more", status=400)], [completed("here you are")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         made.send("one")
@@ -296,7 +296,7 @@ async def test_a_steering_prompt_that_comes_too_late_runs_by_itself() -> None:
         assert made.client.payloads(events.AssistantMessage)[-1].content == "here you are"
 
 
-async def test_an_unexpected_exception_tells_nothing_of_itself() -> None:
+async def test_an_unexpected_exception_is_not_disclosed() -> None:
     class Broken(Recorder):
         @asynccontextmanager
         async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
@@ -314,7 +314,7 @@ async def test_an_unexpected_exception_tells_nothing_of_itself() -> None:
 
 
 async def _abort_at(made: MadeSession, kind: type[P]) -> None:
-    """Send a prompt, wait until it has come to ``kind``, abort it."""
+    """Send a prompt, wait for an event of the type ``kind``, and abort."""
     prompt = made.send("go")
     await made.client.heard(kind)
     with anyio.fail_after(5):
@@ -322,7 +322,7 @@ async def _abort_at(made: MadeSession, kind: type[P]) -> None:
     assert prompt.run.aborted
 
 
-async def test_abort_in_mid_stream_drops_the_partial_answer() -> None:
+async def test_abort_while_streaming_drops_the_partial_answer() -> None:
     script = [{"deltas": ["one"] * 500, "delay_ms": 20}, {"text": "back"}]
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=script, settings=replace(STREAMING))
@@ -338,8 +338,8 @@ async def test_abort_in_mid_stream_drops_the_partial_answer() -> None:
         assert made.client.payloads(events.AssistantMessage) == []
 
 
-async def test_abort_while_a_tool_runs_gives_the_call_its_one_result() -> None:
-    model = Recorder([Completed(_calls_add(), stop_reason="tool_use")], [said("recovered")])
+async def test_abort_while_a_tool_runs_ends_the_call_with_one_result() -> None:
+    model = Recorder([Completed(_calls_add(), stop_reason="tool_use")], [completed("recovered")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, tools=[ADD])
         await _abort_at(made, events.ExternalToolRequested)
@@ -352,7 +352,7 @@ async def test_abort_while_a_tool_runs_gives_the_call_its_one_result() -> None:
         assert not made.answer_tool(asked, "late")
 
 
-async def test_abort_forgets_the_prompts_that_wait() -> None:
+async def test_abort_drops_waiting_prompts() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD], tools=[ADD])
         running = made.send("one")
@@ -390,7 +390,7 @@ async def test_a_change_is_reported_once_per_run() -> None:
         assert made.changes == ["session-1", "session-1"]
 
 
-async def test_a_slow_client_is_waited_for_while_an_answer_streams() -> None:
+async def test_streaming_waits_for_a_slow_client() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"deltas": ["x"] * 200}], settings=replace(STREAMING))
         held = anyio.Event()
@@ -412,8 +412,8 @@ async def test_a_slow_client_is_waited_for_while_an_answer_streams() -> None:
         assert len(made.client.payloads(events.MessageDelta)) == 200
 
 
-async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is_asked_all_the_same() -> None:
-    model = Recorder(*([said("one")] for _ in range(3)))
+async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_is_sent_anyway() -> None:
+    model = Recorder(*([completed("one")] for _ in range(3)))
     known = ModelInfo("m", vision=False, tools=False, reasoning=False, context_window=50_000, max_output_tokens=3)
     settings = replace(STREAMING, reasoning_effort="high")
     async with anyio.create_task_group() as tasks:
@@ -422,10 +422,10 @@ async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is
         await made.ask("?")
         settings.reasoning_effort = None
         await made.ask("?")
-        told = [(one.warning_type, one.message) for one in made.client.payloads(events.SessionWarning)]
+        warned = [(one.warning_type, one.message) for one in made.client.payloads(events.SessionWarning)]
         windows = [one.token_limit for one in made.client.payloads(events.SessionUsageInfo)]
         no_tools = "m is not known to support tool calls"
-        assert told == [
+        assert warned == [
             (
                 "capability",
                 f"{no_tools} or reasoning (effort 'high'). The request was sent anyway.",
@@ -434,11 +434,11 @@ async def test_the_user_is_told_once_what_the_model_is_known_not_to_do_and_it_is
         ]
         assert windows == [50_000] * 3
     assert [one.reasoning_effort for one in model.requests] == ["high", "high", None]
-    # What is known decides about nothing that is sent.
+    # Known capabilities do not change the request.
     assert all(one.tools and one.vision and one.max_output_tokens is None for one in model.requests)
 
 
-def test_images_that_are_sent_to_a_model_without_vision_are_told_of() -> None:
+def test_images_for_a_model_without_vision_cause_a_warning() -> None:
     blind, sees = ModelInfo("m", vision=False), ModelInfo("m", vision=True)
     picture = ImageBlock("AAAA", "image/png")
     for message in (UserMessage([picture]), ToolMessage([ToolResultBlock("c", "t", "", images=[picture])])):
@@ -446,30 +446,30 @@ def test_images_that_are_sent_to_a_model_without_vision_are_told_of() -> None:
         assert check_capability(request, blind) == "m is not known to support images. The request was sent anyway."
         assert check_capability(request, sees) == ""
         assert check_capability(request, ModelInfo("m")) == ""
-        # Those that the user keeps from it are told of as left out.
+        # With vision switched off, another warning reports the omitted images.
         assert check_capability(replace(request, vision=False), blind) == ""
     assert check_capability(ModelRequest("m", "", [UserMessage([TextBlock("?")])]), blind) == ""
 
 
-async def test_nobody_is_warned_of_a_model_of_which_nothing_is_known() -> None:
+async def test_a_model_with_unknown_capabilities_causes_no_warning() -> None:
     async with anyio.create_task_group() as tasks:
         settings = SessionSettings(cwd=Path("/project"), streaming=True, reasoning_effort="high")
-        made = make_session(tasks, script=Recorder([said("one")]), settings=settings)
+        made = make_session(tasks, script=Recorder([completed("one")]), settings=settings)
         await made.ask("?")
         assert made.client.payloads(events.SessionWarning) == []
 
 
-async def test_the_user_is_told_once_what_each_other_provider_cannot_be_given() -> None:
+async def test_the_user_is_warned_once_per_provider_of_content_it_cannot_be_sent() -> None:
     signed = Completed(
         AssistantMessage([ReasoningBlock("Hm.", "elsewhere", {"signature": "MQ=="}), TextBlock("So.")]), "end_turn"
     )
-    model = Recorder([signed], [said("one")], [said("two")], [said("three")], [said("four")])
+    model = Recorder([signed], [completed("one")], [completed("two")], [completed("three")], [completed("four")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         for _ in range(3):
             await made.ask("?")
         assert len(made.client.payloads(events.SessionWarning)) == 1
-        # It can be given no more than the first, and is somebody else.
+        # Another provider with the same limits.
         model.signs_as = "third"
         for _ in range(2):
             await made.ask("?")

@@ -218,7 +218,7 @@ def fit_messages(messages: Sequence[Message], limit: int) -> list[Message]:
     if excess > 0 and begin:
         most = tokens.of_message(kept[0]) - excess
         kept[0] = _shorten(kept[0], max(MAX_TEXT_CHARS, 4 * most))
-    placeholder = [UserMessage([TextBlock("[Earlier messages are left out here, because they are too long.]")])]
+    placeholder = [UserMessage([TextBlock("[earlier messages omitted]")])]
     return [*kept[:begin], *(placeholder if end > begin else []), *kept[end:]]
 
 
@@ -247,7 +247,7 @@ def _shorten(message: Message, max_chars: int = MAX_TEXT_CHARS) -> Message:
             )
 
 
-_OMITTED: Final = TextBlock("[A picture or a file is left out here.]")
+_OMITTED: Final = TextBlock("[picture or file omitted]")
 
 
 def _shorten_call(call: ToolUseBlock) -> ToolUseBlock:
