@@ -166,9 +166,9 @@ class Price:
         """Return the price of a call in US dollars. Cached tokens without a price cost as much as input."""
         read, written = usage.cache_read_tokens, usage.cache_write_tokens
         fresh = max(usage.input_tokens - read - written, 0)
-        cached = read * (self.input if self.cache_read is None else self.cache_read)
-        kept = written * (self.input if self.cache_write is None else self.cache_write)
-        return (fresh * self.input + cached + kept + usage.output_tokens * self.output) / 1_000_000
+        read_cost = read * (self.input if self.cache_read is None else self.cache_read)
+        write_cost = written * (self.input if self.cache_write is None else self.cache_write)
+        return (fresh * self.input + read_cost + write_cost + usage.output_tokens * self.output) / 1_000_000
 
 
 DEFAULT_CONTEXT_WINDOW: Final = 128_000

@@ -121,9 +121,9 @@ def interrupted(call_id: str) -> ToolResultBlock:
 
 
 def test_a_prompt_and_its_answer_become_two_messages_with_the_text_sent_to_the_model() -> None:
-    told = user("Hi", transformed_content="<date/>\n\nHi")
+    prompt = user("Hi", transformed_content="<date/>\n\nHi")
 
-    assert messages(told, answer(AssistantMessage([TextBlock(" Hello.\n")]))) == [
+    assert messages(prompt, answer(AssistantMessage([TextBlock(" Hello.\n")]))) == [
         UserMessage([TextBlock("<date/>\n\nHi")]),
         AssistantMessage([TextBlock(" Hello.\n")]),
     ]
@@ -132,18 +132,18 @@ def test_a_prompt_and_its_answer_become_two_messages_with_the_text_sent_to_the_m
 
 @pytest.mark.parametrize("order", [["1", "2", "3"], ["3", "1", "2"], ["2", "3", "1"]])
 def test_results_have_the_order_of_the_calls_whichever_finished_first(order: list[str]) -> None:
-    said = AssistantMessage([call("1"), call("2"), call("3")])
+    reply = AssistantMessage([call("1"), call("2"), call("3")])
 
-    assert messages(user("go"), answer(said), *(done(one, f"r{one}") for one in order)) == [
+    assert messages(user("go"), answer(reply), *(done(one, f"r{one}") for one in order)) == [
         UserMessage([TextBlock("go")]),
-        said,
+        reply,
         ToolMessage([result("1", "r1"), result("2", "r2"), result("3", "r3")]),
     ]
 
 
 def test_a_call_without_a_result_gets_the_text_for_interrupted_calls() -> None:
-    said = AssistantMessage([TextBlock("Let me see."), call("1"), call("2")])
-    conversation = built(user("go"), answer(said), done("2"))
+    reply = AssistantMessage([TextBlock("Let me see."), call("1"), call("2")])
+    conversation = built(user("go"), answer(reply), done("2"))
 
     assert conversation.messages()[-1] == ToolMessage([interrupted("1"), result("2")])
     assert conversation.open_calls() == [call("1")]
@@ -162,23 +162,23 @@ def test_only_calls_of_the_last_answer_are_open() -> None:
 
 
 def test_an_id_reused_in_a_later_answer_gets_the_later_result() -> None:
-    said = AssistantMessage([call("call_0")])
+    reply = AssistantMessage([call("call_0")])
 
-    assert messages(answer(said), done("call_0", "one"), answer(said), done("call_0", "two")) == [
-        said,
+    assert messages(answer(reply), done("call_0", "one"), answer(reply), done("call_0", "two")) == [
+        reply,
         ToolMessage([result("call_0", "one")]),
-        said,
+        reply,
         ToolMessage([result("call_0", "two")]),
     ]
 
 
 def test_a_result_goes_to_the_latest_open_call_with_its_id() -> None:
-    said = AssistantMessage([call("call_0")])
+    reply = AssistantMessage([call("call_0")])
 
-    assert messages(answer(said), answer(said), done("call_0", "two")) == [
-        said,
+    assert messages(answer(reply), answer(reply), done("call_0", "two")) == [
+        reply,
         ToolMessage([interrupted("call_0")]),
-        said,
+        reply,
         ToolMessage([result("call_0", "two")]),
     ]
 
@@ -195,10 +195,10 @@ def test_an_id_used_twice_in_one_answer_keeps_both_results() -> None:
 
 
 def test_a_second_result_and_one_for_an_unknown_call_change_nothing() -> None:
-    said = AssistantMessage([call("1")])
+    reply = AssistantMessage([call("1")])
 
-    assert messages(answer(said), done("1", "first"), done("1", "second"), done("nobody")) == [
-        said,
+    assert messages(answer(reply), done("1", "first"), done("1", "second"), done("nobody")) == [
+        reply,
         ToolMessage([result("1", "first")]),
     ]
 
@@ -218,9 +218,9 @@ def test_the_model_gets_the_result_of_a_failed_call_or_else_its_error() -> None:
         error=events.ToolError(message="what the user reads"),
     )
     bare = events.ToolExecutionComplete(tool_call_id="3", success=False)
-    said = AssistantMessage([call("1"), call("2"), call("3")])
+    reply = AssistantMessage([call("1"), call("2"), call("3")])
 
-    assert messages(answer(said), failed("1", "no"), both, bare)[-1] == ToolMessage(
+    assert messages(answer(reply), failed("1", "no"), both, bare)[-1] == ToolMessage(
         [
             ToolResultBlock("1", "add", "no", is_error=True),
             ToolResultBlock("2", "add", "what the model reads", is_error=True),
@@ -298,7 +298,7 @@ def test_blobs_become_images_and_documents() -> None:
 
 
 def test_provider_specific_data_is_kept() -> None:
-    said = AssistantMessage(
+    reply = AssistantMessage(
         [
             ReasoningBlock("signed", "anthropic", {"signature": "U0k="}),
             ReasoningBlock("", "anthropic", {"data": "RGF0"}),
@@ -309,18 +309,18 @@ def test_provider_specific_data_is_kept() -> None:
         ]
     )
 
-    assert messages(answer(said), done("1")) == [said, ToolMessage([result("1")])]
+    assert messages(answer(reply), done("1")) == [reply, ToolMessage([result("1")])]
 
 
 def test_unsigned_reasoning_is_not_sent_again() -> None:
-    said = AssistantMessage([ReasoningBlock("Hm.", "openai"), TextBlock("So.")])
+    reply = AssistantMessage([ReasoningBlock("Hm.", "openai"), TextBlock("So.")])
 
-    assert messages(answer(said)) == [AssistantMessage([TextBlock("So.")])]
+    assert messages(answer(reply)) == [AssistantMessage([TextBlock("So.")])]
 
 
 def test_an_answer_keeps_the_order_of_its_blocks_and_hosted_tool_calls() -> None:
     cited = Citation("web_search_result", "https://a.example", "A", "quoted", 0, 5, "anthropic", {"index": "x"})
-    said = AssistantMessage(
+    reply = AssistantMessage(
         [
             ReasoningBlock("first", "anthropic", {"signature": "MQ=="}),
             TextBlock("I search."),
@@ -335,7 +335,7 @@ def test_an_answer_keeps_the_order_of_its_blocks_and_hosted_tool_calls() -> None
         ]
     )
 
-    assert messages(user("go"), answer(said))[1] == said
+    assert messages(user("go"), answer(reply))[1] == reply
 
 
 def test_reasoning_in_a_log_of_an_older_server_precedes_the_text() -> None:
@@ -359,7 +359,7 @@ def test_reasoning_in_a_log_of_an_older_server_precedes_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "blocks",
     [
         [{"type": "text", "length": 1}, {"type": "text", "length": -4}],
         [{"type": "text"}, {"type": "tool_use"}, {"type": "tool_use"}],
@@ -368,18 +368,18 @@ def test_reasoning_in_a_log_of_an_older_server_precedes_the_text() -> None:
         [{"type": "hosted_tool_use", "input": 3}],
     ],
 )
-def test_an_invalid_list_of_blocks_loses_neither_text_nor_calls(kept: list[JsonObject]) -> None:
+def test_an_invalid_list_of_blocks_loses_neither_text_nor_calls(blocks: list[JsonObject]) -> None:
     logged = events.AssistantMessage(
         message_id=ID,
         content="So it is.",
         tool_requests=[events.ToolRequest(tool_call_id="1", name="add", arguments={})],
-        provider_blocks=kept,
+        provider_blocks=blocks,
     )
 
-    said = messages(user("go"), logged)[1]
-    assert isinstance(said, AssistantMessage)
-    assert said.text() == "So it is."
-    assert [use.id for use in said.tool_uses()] == ["1"]
+    reply = messages(user("go"), logged)[1]
+    assert isinstance(reply, AssistantMessage)
+    assert reply.text() == "So it is."
+    assert [use.id for use in reply.tool_uses()] == ["1"]
 
 
 def test_other_events_change_nothing() -> None:
@@ -400,9 +400,9 @@ def test_other_events_change_nothing() -> None:
 
 @pytest.mark.parametrize("text", ARGUMENT_TEXTS)
 def test_the_text_of_arguments_survives_the_log_byte_for_byte(text: str) -> None:
-    said = AssistantMessage([call("1", text)])
+    reply = AssistantMessage([call("1", text)])
 
-    assert replayed(answer(said), done("1")).messages() == [said, ToolMessage([result("1")])]
+    assert replayed(answer(reply), done("1")).messages() == [reply, ToolMessage([result("1")])]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -426,11 +426,11 @@ async def test_replaying_the_log_of_a_session_yields_the_messages_sent_to_its_mo
     for record in map(orjson.loads, made.log.lines):
         conversation.apply(events.decode_payload(record["type"], record["data"]))
     assert conversation.messages() == made.session.conversation.messages()
-    _, said, results, _ = conversation.messages()
-    assert isinstance(said, AssistantMessage)
+    _, reply, results, _ = conversation.messages()
+    assert isinstance(reply, AssistantMessage)
     assert isinstance(results, ToolMessage)
-    assert [one.arguments_json for one in said.tool_uses()] == ARGUMENT_TEXTS
-    assert [one.tool_use_id for one in results.results] == [one.id for one in said.tool_uses()]
+    assert [one.arguments_json for one in reply.tool_uses()] == ARGUMENT_TEXTS
+    assert [one.tool_use_id for one in results.results] == [one.id for one in reply.tool_uses()]
 
 
 def _some_events(chance: random.Random) -> list[events.EventPayload]:
@@ -448,12 +448,12 @@ def _some_events(chance: random.Random) -> list[events.EventPayload]:
             )
         )
         for _ in range(chance.randint(0, 3)):
-            said = AssistantMessage([])
+            reply = AssistantMessage([])
             if chance.random() < 0.5:
                 data = chance.choice([{"signature": "U0k=", "n": [1, None, 2.5]}, "opaque", ["a"]])
-                said.blocks.append(ReasoningBlock(chance.choice(texts), "anthropic", data))
-            said.blocks.append(TextBlock(chance.choice(texts)))
-            said.blocks += [
+                reply.blocks.append(ReasoningBlock(chance.choice(texts), "anthropic", data))
+            reply.blocks.append(TextBlock(chance.choice(texts)))
+            reply.blocks += [
                 call(
                     f"c{chance.randint(0, 3)}", chance.choice(ARGUMENT_TEXTS), provider="openai", provider_data=data
                 )
@@ -461,8 +461,8 @@ def _some_events(chance: random.Random) -> list[events.EventPayload]:
                 else call(f"c{chance.randint(0, 3)}", chance.choice(ARGUMENT_TEXTS))
                 for _ in range(chance.randint(0, 3))
             ]
-            out.append(answer(said))
-            answered = [one for one in said.tool_uses() if chance.random() < 0.8]
+            out.append(answer(reply))
+            answered = [one for one in reply.tool_uses() if chance.random() < 0.8]
             chance.shuffle(answered)
             for one in answered:
                 out.append(

@@ -137,11 +137,11 @@ def test_identity_is_a_group_of_three_sections() -> None:
     assert customized(identity={"action": "prepend", "content": "Less."}) == joined(preamble=f"Less.\n{text}")
 
 
-@pytest.mark.parametrize("kept", ["preamble", "tone", "tool_efficiency"])
-def test_a_preserved_section_remains_when_its_group_is_removed(kept: str) -> None:
-    gone = {name: "" for name in ("preamble", "tone", "tool_efficiency") if name != kept}
+@pytest.mark.parametrize("preserved", ["preamble", "tone", "tool_efficiency"])
+def test_a_preserved_section_remains_when_its_group_is_removed(preserved: str) -> None:
+    gone = {name: "" for name in ("preamble", "tone", "tool_efficiency") if name != preserved}
 
-    assert customized(**{"identity": {"action": "remove"}, kept: {"action": "preserve"}}) == joined(**gone)
+    assert customized(**{"identity": {"action": "remove"}, preserved: {"action": "preserve"}}) == joined(**gone)
 
 
 def test_a_preserved_section_remains_beside_the_replacement_of_its_group() -> None:

@@ -90,8 +90,8 @@ class Conversation:
         match payload:
             case events.UserMessage():
                 prompt = payload.content if payload.source is None else None
-                told = payload.transformed_content or payload.content
-                bare = prompt is not None and is_bare_prompt(told, prompt) and not payload.attachments
+                sent = payload.transformed_content or payload.content
+                bare = prompt is not None and is_bare_prompt(sent, prompt) and not payload.attachments
                 self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
             case events.AssistantMessage():
                 blocks = _assistant_blocks(payload)
@@ -153,8 +153,8 @@ class Conversation:
             about = asked
         old, rest = self._steps[:about], self._steps[about:]
         prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
-        said = UserMessage([TextBlock(summary_text(prompts, summary, room))])
-        return [_Step(said, is_summary=True), *rest], prompts
+        message = UserMessage([TextBlock(summary_text(prompts, summary, room))])
+        return [_Step(message, is_summary=True), *rest], prompts
 
     def _settle(self, payload: events.ToolExecutionComplete) -> None:
         # Search from the end, because some providers reuse the same ids in every answer.
@@ -203,11 +203,11 @@ def summary_text(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_C
     The wire fixes the form. If the prompts have more than ``room`` bytes in total, only the first and the latest
     ones are included, and long ones lose their middle.
     """
-    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _select_prompts(prompts, room))
+    quoted = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _select_prompts(prompts, room))
     return (
         f"{SUMMARISED}\n\n"
         "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
-        f"{said}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
+        f"{quoted}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
     )
 
 
@@ -220,8 +220,8 @@ def last_prompt(text: str) -> str:
     """Return the last prompt in the message for a compacted conversation, and any other ``text`` unchanged."""
     if not text.startswith(SUMMARISED):
         return text
-    said = text.partition("\n</user_message>\n\nHere is a summary of the prior context:\n")[0]
-    return said.rpartition("<user_message>\n")[2]
+    head = text.partition("\n</user_message>\n\nHere is a summary of the prior context:\n")[0]
+    return head.rpartition("<user_message>\n")[2]
 
 
 def _select_prompts(prompts: Sequence[str], room: int) -> list[str]:

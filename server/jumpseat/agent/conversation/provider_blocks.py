@@ -76,13 +76,13 @@ def _to_record(block: AssistantBlock) -> JsonObject:
                 "data": block.provider_data,
             }
         case TextBlock():
-            kept: JsonObject = {"type": "text", "length": len(block.text)}
+            record: JsonObject = {"type": "text", "length": len(block.text)}
             if block.citations:
-                kept["citations"] = [
+                record["citations"] = [
                     {key: value for key, value in asdict(one).items() if value is not None}
                     for one in block.citations
                 ]
-            return kept
+            return record
         case ToolUseBlock():
             if block.provider_data is None:
                 return {"type": "tool_use"}
@@ -115,16 +115,16 @@ def answer_blocks(payload: events.AssistantMessage, calls: list[ToolUseBlock]) -
     """
     blocks: list[AssistantBlock] = []
     text, waiting = payload.content, list(calls)
-    kept = payload.provider_blocks or []
-    if not any(raw.get("type") == "text" for raw in kept):
+    records = payload.provider_blocks or []
+    if not any(raw.get("type") == "text" for raw in records):
         # Reasoning precedes the text if the log does not give its position.
-        reasoning = [raw for raw in kept if raw.get("type") == "reasoning"]
+        reasoning = [raw for raw in records if raw.get("type") == "reasoning"]
         blocks += [_reasoning(raw) for raw in reasoning]
-        kept = [raw for raw in kept if raw.get("type") != "reasoning"]
+        records = [raw for raw in records if raw.get("type") != "reasoning"]
         if text:
             blocks.append(TextBlock(text))
             text = ""
-    for raw in kept:
+    for raw in records:
         match raw.get("type"):
             case "reasoning":
                 blocks.append(_reasoning(raw))

@@ -108,7 +108,7 @@ def _members(name: str, config: SystemMessageConfig) -> tuple[str, ...]:
 
 
 def _edit(sections: dict[str, str], config: SystemMessageConfig) -> None:
-    kept = {name for name, edit in config.sections.items() if edit.action == "preserve"}
+    preserved = {name for name, edit in config.sections.items() if edit.action == "preserve"}
     # Groups go before their members, since some SDKs send the edits in arbitrary order.
     for name, edit in sorted(config.sections.items(), key=lambda item: item[0] not in GROUPS):
         text = edit.content or ""
@@ -116,7 +116,7 @@ def _edit(sections: dict[str, str], config: SystemMessageConfig) -> None:
         first, last = members[0], members[-1]
         if edit.action in ("replace", "remove"):
             for member in members:
-                if member not in kept:
+                if member not in preserved:
                     sections[member] = ""
         match edit.action:
             case "replace":

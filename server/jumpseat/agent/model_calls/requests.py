@@ -45,10 +45,10 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
     try:
         request = build_request(session, Prompt(text or ""), await system_message(session), resolved)
         if text is not None:
-            said = await wrap_prompt_in_thread(
+            wrapped = await wrap_prompt_in_thread(
                 session.tools.expand_mentions(text), [], utc_now(), session.settings.cwd
             )
-            request = replace(request, messages=[*request.messages, UserMessage([TextBlock(said)])])
+            request = replace(request, messages=[*request.messages, UserMessage([TextBlock(wrapped)])])
     finally:
         # Forget the mentions in a prompt that is not sent.
         await session.tools.look("")

@@ -183,14 +183,14 @@ async def test_the_request_has_no_tools_and_a_description_of_them() -> None:
 
 
 async def test_the_instructions_describe_every_parameter() -> None:
-    told = instructions([SAY, LS], ToolChoice("specific", "say", parallel=False))
-    assert "must call `say`" in told
-    assert "a block contains one call" in told
-    assert "- text (string, required): What to say" in told
-    assert "- mode (one of fast | 2 | null, optional)" in told
-    assert "- edits (array of objects, optional)\n  - old (string, required)\n  - new (string, optional)" in told
-    assert '<tool name="ls"/>' in told
-    assert '<parameter name="-n">true</parameter>' in told
+    text = instructions([SAY, LS], ToolChoice("specific", "say", parallel=False))
+    assert "must call `say`" in text
+    assert "a block contains one call" in text
+    assert "- text (string, required): What to say" in text
+    assert "- mode (one of fast | 2 | null, optional)" in text
+    assert "- edits (array of objects, optional)\n  - old (string, required)\n  - new (string, optional)" in text
+    assert '<tool name="ls"/>' in text
+    assert '<parameter name="-n">true</parameter>' in text
 
 
 async def test_without_tools_for_an_answer_only_earlier_calls_are_converted() -> None:
@@ -216,8 +216,8 @@ async def test_a_malformed_call_names_its_problem_and_keeps_its_source() -> None
     assert (call.name, call.arguments, call.arguments_json) == ("say", None, written)
     assert call.problem is not None
     assert "line 2: </tol> where </tool> was expected" in call.problem
-    (told,) = as_text([completed.message], {}, vision=True)
-    assert written in cast("AssistantMessage", told).text()
+    (converted,) = as_text([completed.message], {}, vision=True)
+    assert written in cast("AssistantMessage", converted).text()
 
 
 async def test_a_call_cut_off_by_the_token_limit_is_not_run_but_those_before_it_are() -> None:
@@ -272,9 +272,9 @@ async def test_arguments_survive_being_written_as_xml_and_parsed_again() -> None
     for _ in range(300):
         arguments = {name: choose.choice(some) for name, some in values.items() if choose.random() < 0.6}
         call = ToolUseBlock("c", "say", canonical_json(arguments), arguments)
-        (told,) = as_text([AssistantMessage([call])], {"say": SCHEMA}, vision=True)
+        (converted,) = as_text([AssistantMessage([call])], {"say": SCHEMA}, vision=True)
         scanner = Scanner({"say": SCHEMA})
-        pieces = [*scanner.feed(cast("AssistantMessage", told).text()), *scanner.finish()]
+        pieces = [*scanner.feed(cast("AssistantMessage", converted).text()), *scanner.finish()]
         (block,) = [one for one in pieces if isinstance(one, Block)]
         (written,) = [written for tool in block.tools for written in written_calls(tool)]
         assert (written.problem, written.arguments) == (None, arguments)

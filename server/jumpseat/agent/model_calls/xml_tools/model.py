@@ -52,8 +52,8 @@ class XmlToolModel(RewritingModel):
         schemas = {tool.name: tool.parameters for tool in request.tools}
         system = request.system
         if offers_tools(request):
-            told = instructions(request.tools, request.tool_choice)
-            system = f"{system}\n\n{told}" if system else told
+            description = instructions(request.tools, request.tool_choice)
+            system = f"{system}\n\n{description}" if system else description
         messages = as_text(request.messages, schemas, vision=request.vision)
         choice = request.tool_choice if request.hosted_tools else None
         return replace(request, system=system, messages=messages, tools=[], tool_choice=choice)

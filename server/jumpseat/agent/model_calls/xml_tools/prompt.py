@@ -84,9 +84,9 @@ def _parameters(schema: JsonObject, root: JsonObject, level: int) -> Iterator[st
     required: Any = plain(schema, root).get("required")
     for name, raw in properties_of(schema, root).items():
         prop = plain(as_schema(raw), root)
-        said = ", ".join(_describe_type(prop, root, needed=isinstance(required, list) and name in required))
+        facts = ", ".join(_describe_type(prop, root, needed=isinstance(required, list) and name in required))
         about = " ".join(str(prop.get("description") or "").split())
-        yield f"{'  ' * (level - 1)}- {name} ({said}){f': {about}' if about else ''}"
+        yield f"{'  ' * (level - 1)}- {name} ({facts}){f': {about}' if about else ''}"
         if level < _MOST_LEVELS:
             inner = items_of(prop, root) if kind_of(prop, root) == "array" else prop
             yield from _parameters(inner, root, level + 1)
