@@ -27,6 +27,7 @@ TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "process_groups": set(),
+    "json_text": set(),
     "cli": set(),
     "config": {"errors"},
     "declared": {"errors", "process_groups"},
@@ -43,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
         "errors",
     },
     "store": {"agent", "agent.permissions", "agent.session", "errors"},
-    "adapters": {"agent", "agent.conversation", "declared", "errors"},
+    "adapters": {"agent", "agent.conversation", "declared", "errors", "json_text"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
     "adapters.transport": {"adapters", "agent", "errors"},
@@ -92,7 +93,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent", "agent.model_calls", "errors", "sessions", "tools.builtin", "tools.declared"),
     },
     # The handlers are imported by their names in `rpc/routes.py`.
-    "rpc": {"errors", "handlers", "sessions"},
+    "rpc": {"errors", "json_text", "handlers", "sessions"},
     "acp.translation": {"agent", "errors", "rpc", "store"},
     "acp.editor": {"acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions", "store"},
     "acp.methods": {

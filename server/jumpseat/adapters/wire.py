@@ -1,13 +1,12 @@
-"""Small pieces that every adapter needs at the edge to JSON and HTTP. Pure functions, no I/O."""
+"""Functions that all adapters share to read and write JSON and headers. Pure, no I/O."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import math
-import re
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import orjson
 
@@ -19,26 +18,22 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.errors import ProviderProtocolError
-
-_LONE_SURROGATE: Final = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
+from jumpseat.json_text import read_json
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse an answer's JSON.
+    """Parse the JSON of a provider's answer.
 
     Raises:
-        ProviderProtocolError: it is not JSON.
+        ProviderProtocolError: ``text`` is not JSON.
     """
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        # Some servers cut an emoji in two and send each half as its own escape, which strict JSON refuses.
+        # The slow path: lone surrogates, and bytes that are not UTF-8.
         whole = text if isinstance(text, str) else text.decode("utf-8", "replace")
         try:
-            return orjson.loads(_LONE_SURROGATE.sub(r"\\ufffd", whole))
+            return read_json(whole.encode("utf-8", "replace"))
         except orjson.JSONDecodeError:
             raise ProviderProtocolError(f"expected JSON from the provider, got {one_line(whole)!r}") from None
 
@@ -47,7 +42,7 @@ def parse_object(text: str | bytes) -> JsonObject:
     """Parse JSON that must be an object.
 
     Raises:
-        ProviderProtocolError: it is not.
+        ProviderProtocolError: ``text`` is not a JSON object.
     """
     value = parse_json(text)
     if not isinstance(value, dict):
@@ -57,7 +52,7 @@ def parse_object(text: str | bytes) -> JsonObject:
 
 
 def parse_arguments(text: str) -> JsonObject | None:
-    """The arguments of a tool call as an object; no text at all means none, ``None`` means not a JSON object."""
+    """Parse the arguments of a tool call. Blank text is an empty object; anything but an object is ``None``."""
     if not text.strip():
         return {}
     try:
@@ -68,10 +63,11 @@ def parse_arguments(text: str) -> JsonObject | None:
 
 
 def arguments_text(block: ToolUseBlock) -> str:
-    """The arguments of a call as the JSON text of an object.
+    """Return the arguments of a call as the JSON text of an object.
 
-    It is what the model wrote, to the byte: a changed text breaks prompt caches and recorded matches. One that is
-    no object goes in one, for servers that read it would refuse it, now and for the rest of the conversation.
+    Valid arguments are the model's own text, byte for byte: a changed text breaks prompt caches and recorded
+    matches. Anything else is wrapped in an object, because servers that parse arguments would refuse the
+    conversation from then on.
     """
     if not block.arguments_json.strip():
         return "{}"
@@ -79,59 +75,59 @@ def arguments_text(block: ToolUseBlock) -> str:
 
 
 def dump_json(value: Any) -> str:
-    """``value`` as compact JSON with its keys in the order they have."""
+    """Serialize ``value`` as compact JSON, with its keys in their order."""
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def one_line(text: str, limit: int = 16_000) -> str:
-    """``text`` on one line, which is cut at ``limit`` characters.
+    """Join the lines of ``text`` and cut it at ``limit`` characters.
 
-    For errors: they are cut to a readable length later, when the secrets in them are covered.
+    For errors, which are cut to a readable length later, after secrets are masked.
     """
     line = " ".join(text[: limit * 2].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def as_object(value: Any) -> JsonObject:
-    """``value`` if it is an object, else an empty one."""
+    """Return ``value`` if it is an object, else an empty object."""
     return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """``value`` if it is a list, else an empty one."""
+    """Return ``value`` if it is an array, else an empty list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:
-    """``value`` if it is a string, else an empty one."""
+    """Return ``value`` if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def as_count(value: Any) -> int:
-    """``value`` if it is a number, else zero."""
+    """Return ``value`` as an integer if it is a number, else zero."""
     return int(value) if isinstance(value, (int, float)) else 0
 
 
 def as_flag(value: Any) -> bool | None:
-    """``value`` if it is a truth, else unknown."""
+    """Return ``value`` if it is a boolean, else ``None``."""
     return value if isinstance(value, bool) else None
 
 
 def as_limit(value: Any) -> int | None:
-    """``value`` if it is a number from 1 on, else unknown."""
+    """Return ``value`` as an integer if it is a number of at least 1, else ``None``."""
     number = as_amount(value)
     return int(number) if number is not None and number >= 1 else None
 
 
 def as_amount(value: Any) -> float | None:
-    """``value`` if it is a number from 0 on, else unknown."""
+    """Return ``value`` if it is a finite number of at least 0, else ``None``."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     return value if math.isfinite(value) and value >= 0 else None
 
 
 def merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Headers of all layers; a later layer wins, whatever the case of its names."""
+    """Merge headers; a later layer wins, and the case of names does not matter."""
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:
         for name, value in layer.items():
@@ -140,12 +136,12 @@ def merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:
 
 
 def data_url(data: str, mime_type: str) -> str:
-    """A data URL for base64 ``data``."""
+    """Return a data URL for base64 ``data``."""
     return f"data:{mime_type};base64,{data}"
 
 
 def decode_text(data: str) -> str:
-    """The text inside base64 ``data``; what is not base64 is taken as it is."""
+    """Decode base64 ``data`` as UTF-8 text; return ``data`` itself if it is not base64."""
     try:
         return base64.b64decode(data, validate=True).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
@@ -153,7 +149,7 @@ def decode_text(data: str) -> str:
 
 
 def hosted_as_text(block: AssistantBlock) -> str:
-    """What a provider-hosted tool did, in a sentence for a provider that did not run it; empty for other blocks."""
+    """Describe a hosted tool call or result for a provider that did not run it; return "" for other blocks."""
     if isinstance(block, HostedToolUseBlock):
         return f"I used the {block.name} tool with {dump_json(block.input)}."
     if isinstance(block, HostedToolResultBlock):
@@ -163,5 +159,5 @@ def hosted_as_text(block: AssistantBlock) -> str:
 
 
 def nano_aiu(beside_usage: JsonObject) -> int:
-    """What a call of the Copilot API took of the plan: it is told beside ``usage``, on all its wires."""
+    """Read the cost of a call of the Copilot API, in nano AI units; it stands beside ``usage`` on all its wires."""
     return as_count(as_object(beside_usage.get("copilot_usage")).get("total_nano_aiu"))

@@ -14,7 +14,6 @@ import asyncio
 import inspect
 import itertools
 import logging
-import re
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -28,6 +27,7 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import ClientCallError
+from jumpseat.json_text import read_json
 from jumpseat.rpc.slim_import import import_json_rpc
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat_protocol.envelope import (
@@ -101,7 +101,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
     def receive(self, body: bytes) -> None:
         """Handle one message. An invalid message gets an error response; nothing is raised."""
         try:
-            data = _decode(body)
+            data = read_json(body)
         except orjson.JSONDecodeError:
             self.refuse(PARSE_ERROR, "invalid JSON")
             return
@@ -372,24 +372,3 @@ def _single(params: Any) -> Any:
         return params
     items = cast("list[Any]", params)
     return next(iter(items), None) if len(items) <= 1 else items
-
-
-# Escapes in JSON text: a backslash, a pair of surrogates, or (in group 1) a lone surrogate.
-_ESCAPES = re.compile(
-    rb"\\\\|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
-
-
-def _decode(body: bytes) -> Any:
-    """Parse JSON, with U+FFFD for lone surrogates: JavaScript sends them for text cut in the middle of an emoji.
-
-    Raises:
-        orjson.JSONDecodeError: ``body`` is not valid JSON.
-    """
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        whole = _ESCAPES.sub(lambda found: b"\\ufffd" if found.group(1) else found.group(), body)
-        if whole == body:
-            raise
-        return orjson.loads(whole)
