@@ -81,7 +81,7 @@ def run(command: Command) -> int:
 def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
     """All adapters: those that can be used first, then the built-in ones that wait for a key or a table."""
     found: list[KnownAdapter] = []
-    for name, (adapter, models_of) in models.adapters.configured().items():
+    for name, (adapter, models_of) in models.adapters.with_models().items():
         declared = models.adapters.declaration_of(name)
         if declared is not None:
             found.append(_declared(name, declared, environ))
@@ -196,7 +196,7 @@ def _key_state(adapter: KnownAdapter) -> str:
 
 
 async def _show_models(command: Command, models: Models) -> int:
-    configured = models.adapters.configured()
+    configured = models.adapters.with_models()
     silent: list[str] = []
     try:
         if command.adapter is None:
@@ -319,7 +319,7 @@ def _called(facts: Facts) -> str:
 async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
     """The model to ask; one without a name where that is for the provider's list to say."""
     settings = SessionSettings(cwd=Path.cwd())
-    configured = models.adapters.configured()
+    configured = models.adapters.with_models()
     if name in configured:
         adapter, declared = configured[name]
         if model is None and declared:

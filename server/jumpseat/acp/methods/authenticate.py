@@ -19,7 +19,10 @@ async def authenticate(door: AcpContext, params: AuthenticateParams) -> dict[str
     if params.method_id != AUTH_METHOD["id"]:
         raise InvalidRequestError(f"there is no method {params.method_id[:100]!r}: expected {AUTH_METHOD['id']!r}")
     models = door.ctx.models
-    if not (models.adapters.main or models.adapters.beside) and not (await models.auth_status()).is_authenticated:
+    if (
+        not (models.adapters.configured or models.adapters.fallback)
+        and not (await models.auth_status()).is_authenticated
+    ):
         raise AuthenticationRequiredError(
             "no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or COPILOT_PROVIDER_BASE_URL,"
             " or name an adapter in config.toml"

@@ -13,12 +13,12 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
@@ -54,8 +54,35 @@ class Offered:
     list_models: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class AdapterSelection:
+    """The adapter selected for a session and its model, ``None`` for the adapter's default.
+
+    With ``of_project``, the adapter is declared by the session's project.
+    """
+
+    adapter: str
+    config: AdapterConfig
+    model: str | None
+    of_project: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsNeeded:
+    """The adapter whose models must be fetched before an adapter can be selected."""
+
+    adapter: str
+    config: AdapterConfig
+
+
+KnownModels: TypeAlias = Callable[[str, AdapterConfig], Collection[str] | None]
+
+
 class ConfiguredAdapters:
-    """``main`` are the configured ones, ``beside`` those of keys that are there for other programs too."""
+    """The adapters that can be named. ``configured`` take precedence over ``fallback``.
+
+    ``fallback`` holds adapters whose keys are in the environment but may be meant for other programs.
+    """
 
     def __init__(
         self,
@@ -73,60 +100,104 @@ class ConfiguredAdapters:
         self._files = adapter_files(home)
         files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
         configured = {**config.adapters, **files}
-        self.main: Mapping[str, AdapterConfig] = {
+        self.configured: Mapping[str, AdapterConfig] = {
             **provider_of_environ(environ),
             **configured,
             **_of_environ(environ, configured, fallback=False),
         }
-        self.beside: Mapping[str, AdapterConfig] = _of_environ(environ, configured, fallback=True)
+        self.fallback: Mapping[str, AdapterConfig] = _of_environ(environ, configured, fallback=True)
         self.registered: dict[str, AdapterConfig] = {}
 
     def find(self, name: str) -> AdapterConfig | None:
         """What is said of the adapter of that name; ``None`` where none is called so."""
-        for known in (self.main, self.registered, self.beside):
+        for known in (self.configured, self.registered, self.fallback):
             if name in known:
                 return known[name]
         return None
 
     def default(self) -> tuple[str, AdapterConfig] | None:
         """The adapter of a session that names no model."""
-        if self.main:
-            return next(iter(self.main.items()))
+        if self.configured:
+            return next(iter(self.configured.items()))
         # The first that says which model, else the first.
-        return next(iter(sorted(self.beside.items(), key=lambda item: not self.models_of(*item))), None)
+        return next(iter(sorted(self.fallback.items(), key=lambda item: not self.models_of(*item))), None)
 
-    def settled(self, model: str | None, cwd: Path, *, logged_in: bool) -> tuple[str, AdapterConfig, str] | None:
-        """The adapter of a session with that ``model``, and the model's own name, empty where it has none.
+    def select(
+        self, model: str | None, cwd: Path, *, logged_in: bool, known_models: KnownModels
+    ) -> AdapterSelection | ModelsNeeded | None:
+        """Select the adapter of a session that brings no provider of its own. Nothing is requested or fetched.
 
-        It is the one that :meth:`jumpseat.adapters.sources.Models.resolve` finds; ``None`` where that depends on
-        what others say when asked, or on the account of somebody who is ``logged_in``.
+        Args:
+            model: the session's model, or ``None`` for the default of the configuration.
+            cwd: the session's working directory; its project may declare adapters.
+            logged_in: whether models of the Copilot API are available.
+            known_models: returns the model ids of an adapter, or ``None`` if they must be fetched first.
+
+        Returns:
+            The adapter and its model; ``None`` for the Copilot API; or the adapter whose models must be known to
+            decide.
+
+        Raises:
+            ConfigError: no adapter serves the model.
         """
-        if (name := model or self._config.default_model) is None:
-            default = self.default()
-            if default is None or (logged_in and not self.has_own_default()):
+        name = model or self._config.default_model
+        if name is None:
+            if logged_in and not self.has_own_default():
                 return None
-            return *default, next((one.id for one in self.models_of(*default)), "")
+            if (default := self.default()) is None:
+                raise no_model_configured()
+            return AdapterSelection(*default, None)
         if (alias := self._config.models.get(name)) is not None:
-            config = self.main.get(alias.adapter) or self.beside.get(alias.adapter)
-            return (alias.adapter, config, alias.model) if config is not None else None
+            config = self.configured.get(alias.adapter) or self.fallback.get(alias.adapter)
+            if config is None:
+                key = PROVIDERS[alias.adapter].key_variable
+                raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
+            return AdapterSelection(alias.adapter, config, alias.model)
         prefix, slash, own_name = name.partition("/")
         if slash and self.is_brought(prefix, cwd):
-            return prefix, AdapterConfig(declaration={"extends": prefix}), own_name
-        if slash and (config := self.main.get(prefix) or self.registered.get(prefix)) is not None:
-            return prefix, config, own_name
-        for adapter, config in self.main.items():
-            if any(one.id == name for one in self.models_of(adapter, config)):
-                return adapter, config, name
+            return AdapterSelection(
+                prefix, AdapterConfig(declaration={"extends": prefix}), own_name, of_project=True
+            )
+        if slash and (config := self.configured.get(prefix) or self.registered.get(prefix)) is not None:
+            return AdapterSelection(prefix, config, own_name)
+        for adapter, config in self.configured.items():
+            models = known_models(adapter, config)
+            if models is None:
+                return ModelsNeeded(adapter, config)
+            if name in models:
+                return AdapterSelection(adapter, config, name)
         if slash and (logged_in or not self.is_gateway()):
-            config = self.beside.get(prefix) or self.installed().get(prefix)
+            config = self.fallback.get(prefix) or self.installed().get(prefix)
             if config is not None:
-                return prefix, config, own_name
-        left = self.main or self.beside
-        return (*next(iter(left.items())), name) if len(left) == 1 and not logged_in else None
+                return AdapterSelection(prefix, config, own_name)
+        if logged_in:
+            return None
+        candidates = self.configured or self.fallback
+        if len(candidates) == 1:
+            return AdapterSelection(*next(iter(candidates.items())), name)
+        if not candidates:
+            raise no_model_configured(name)
+        raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(candidates)}")
+
+    def known_models(self, name: str, config: AdapterConfig) -> list[str] | None:
+        """Return the ids of an adapter's models, or ``None`` if a function of its declaration must list them."""
+        if self.is_plain(name, config):
+            return [one.id for one in self.models_of(name, config)]
+        try:
+            known = self.catalogue.settled(name)
+            return None if known is None else [offer.id for offer in known.offers()]
+        except ConfigError:
+            # An invalid declaration is logged when its models are listed, and must not hide other adapters.
+            return []
+
+    @property
+    def default_model(self) -> str | None:
+        """The configured default model, as a name that :meth:`select` accepts."""
+        return self._config.default_model
 
     def is_gateway(self) -> bool:
         """Whether the only adapter is a server of the user's own, whose names of models may have any prefix."""
-        return len(self.main) == 1 and all(one.base_url for one in self.main.values())
+        return len(self.configured) == 1 and all(one.base_url for one in self.configured.values())
 
     def has_own_default(self) -> bool:
         """Whether the configuration, by naming adapters, means something other than the Copilot API."""
@@ -134,12 +205,12 @@ class ConfiguredAdapters:
 
     def is_given(self) -> bool:
         """Whether the environment says outright which provider to use."""
-        return GIVEN in self.main
+        return GIVEN in self.configured
 
     def takes_any(self, model: str) -> bool:
         """Whether a name that is in no list may be right: its adapter declares no models."""
         name, slash, _ = model.partition("/")
-        adapter = self.main.get(name) or self.beside.get(name)
+        adapter = self.configured.get(name) or self.fallback.get(name)
         return bool(slash) and adapter is not None and not self.models_of(name, adapter)
 
     def is_plain(self, name: str, config: AdapterConfig) -> bool:
@@ -151,9 +222,9 @@ class ConfiguredAdapters:
 
     # --- models ---------------------------------------------------------------------------------------------------
 
-    def configured(self) -> dict[str, tuple[AdapterConfig, list[ModelConfig]]]:
+    def with_models(self) -> dict[str, tuple[AdapterConfig, list[ModelConfig]]]:
         """The adapters that models can be named of, each with the models that its table or variable names."""
-        adapters = {**self.main, **self.beside}
+        adapters = {**self.configured, **self.fallback}
         return {name: (config, self.models_of(name, config)) for name, config in adapters.items()}
 
     def models_of(self, name: str, config: AdapterConfig) -> list[ModelConfig]:
@@ -216,7 +287,7 @@ class ConfiguredAdapters:
         Raises:
             ConfigError: it is wrong.
         """
-        config = self.main.get(name) or self.beside.get(name)
+        config = self.configured.get(name) or self.fallback.get(name)
         return None if config is None or self.is_plain(name, config) else self.catalogue.get(name)
 
     def register(self, raw: Mapping[str, Any]) -> Known:
@@ -239,7 +310,7 @@ class ConfiguredAdapters:
         return {
             name: AdapterConfig()
             for name in sorted(self.catalogue.installed())
-            if name not in self.main and name not in PROVIDERS
+            if name not in self.configured and name not in PROVIDERS
         }
 
     @cached_property
@@ -272,7 +343,7 @@ def plain_offer(name: str, config: ModelConfig) -> Offer:
     return Offer(config.id, config.wire_model or config.id, info)
 
 
-def nothing_configured(asked_for: str | None = None) -> ConfigError:
+def no_model_configured(asked_for: str | None = None) -> ConfigError:
     """What to say where there is no model at all, to somebody who may have ``asked_for`` one."""
     return ConfigError(
         (f"unknown model {asked_for!r}: " if asked_for is not None else "")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from jumpseat.adapters.models.adapter_models import AdapterModels, offered
-from jumpseat.adapters.models.configured import Offered, nothing_configured
+from jumpseat.adapters.models.configured import Offered, no_model_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
@@ -56,8 +56,8 @@ class ModelCatalogue:
         adapters = self.models.adapters
         if login is None and not adapters.is_given():
             login = await self.copilot.own_login()
-        main = {**adapters.main, **adapters.registered}
-        beside = {**adapters.beside, **adapters.installed()}
+        configured = {**adapters.configured, **adapters.registered}
+        fallback = {**adapters.fallback, **adapters.installed()}
         found: dict[str, list[ModelInfo]] = {}
         copilot: list[ModelInfo] | JumpseatError | TimeoutError = []
 
@@ -65,25 +65,25 @@ class ModelCatalogue:
             found[name] = await self._of(name, config, counts=counts, refresh=refresh)
 
         async with anyio.create_task_group() as tasks:
-            for name, config in main.items():
+            for name, config in configured.items():
                 tasks.start_soon(look_up, name, config, True)
-            for name, config in beside.items():
-                tasks.start_soon(look_up, name, config, login is None and not adapters.main)
+            for name, config in fallback.items():
+                tasks.start_soon(look_up, name, config, login is None and not adapters.configured)
             if login is not None:
                 copilot = await self._of_copilot(login, refresh=refresh)
         if isinstance(copilot, Exception):
-            if not adapters.main or not isinstance(copilot, (ProviderError, TimeoutError)):
+            if not adapters.configured or not isinstance(copilot, (ProviderError, TimeoutError)):
                 raise copilot
             # One provider that does not answer must not hide the others.
             log.warning("the Copilot API did not list its models", exc_info=copilot)
             copilot = []
-        if login is None and not (adapters.main or adapters.beside or any(found.values())):
-            raise nothing_configured()
+        if login is None and not (adapters.configured or adapters.fallback or any(found.values())):
+            raise no_model_configured()
         return [
             *[await self._of_alias(name, alias) for name, alias in self.aliases.items()],
-            *[one for name in main for one in found[name]],
+            *[one for name in configured for one in found[name]],
             *copilot,
-            *[one for name in beside for one in found[name]],
+            *[one for name in fallback for one in found[name]],
         ]
 
     async def of_adapter(self, name: str) -> list[ModelInfo]:
@@ -154,7 +154,7 @@ class ModelCatalogue:
     async def _of_copilot(self, login: Login, *, refresh: bool) -> list[ModelInfo] | JumpseatError | TimeoutError:
         """The models of the Copilot API, or what went wrong."""
         try:
-            with anyio.fail_after(self.patience_s if self.models.adapters.main else None):
+            with anyio.fail_after(self.patience_s if self.models.adapters.configured else None):
                 return await self.copilot.models(login, refresh=refresh)
         except (JumpseatError, TimeoutError) as error:
             return error

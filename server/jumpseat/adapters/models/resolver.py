@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jumpseat.adapters.models.configured import ConfiguredAdapters, nothing_configured, plain_offer
+from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters, ModelsNeeded, plain_offer
 from jumpseat.adapters.models.connections import Connections
 from jumpseat.adapters.models.copilot_source import CopilotSource
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
@@ -70,7 +70,7 @@ class Models:
         self.connections = Connections(options, mask)
         # The GitHub CLI's login is borrowed only where no model could be had otherwise.
         self.copilot = CopilotSource(
-            options, self.connections, borrows=options.auto_login and not self.adapters.main
+            options, self.connections, borrows=options.auto_login and not self.adapters.configured
         )
         self._tasks = tasks
         self._list_patience_s = list_patience_s
@@ -182,7 +182,7 @@ class Models:
         adapters = self.adapters
         return [ModelInfo(id=name, name=name) for name in self._config.models] + [
             plain_offer(name, one).info
-            for name, (config, models) in adapters.configured().items()
+            for name, (config, models) in adapters.with_models().items()
             if adapters.is_plain(name, config)
             for one in models
         ]
@@ -204,7 +204,7 @@ class Models:
                 login=status.login,
                 status_message=status.status_message,
             )
-        if names := [*self.adapters.main, *self.adapters.beside]:
+        if names := [*self.adapters.configured, *self.adapters.fallback]:
             return AuthStatusResult(
                 is_authenticated=True,
                 auth_type="api-key",
@@ -258,50 +258,39 @@ class Models:
     # --- finding one --------------------------------------------------------------------------------------------
 
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
-        from jumpseat.adapters.models.session_providers import named
-
-        if (model := named(settings, settings.model)) is not None:
-            return await self._providers.of_named(model, settings, ask_token)
+        named_model = self._providers.selected(settings, logged_in=self._logged_in(settings))
+        if named_model is not None:
+            return await self._providers.of_named(named_model, settings, ask_token)
         if settings.provider is not None:
             return await self._providers.of_own(settings.provider, settings, ask_token)
-        adapters, name = self.adapters, settings.model or self._config.default_model
         login = settings.login or self.copilot.login_of_environment
-        if name is None and login is None and settings.provider_models and not adapters.main:
-            return await self._providers.of_named(settings.provider_models[0], settings, ask_token)
         login = login or await self.copilot.own_login()
-        if name is None:
-            if login is not None and not adapters.has_own_default():
-                return await self.copilot.resolve(login, None, settings)
-            if (default := adapters.default()) is None:
-                raise nothing_configured()
-            return await self._from(*default, await self._usual(*default), settings)
-        alias = self._config.models.get(name)
-        if alias is not None:
-            config = adapters.main.get(alias.adapter) or adapters.beside.get(alias.adapter)
-            if config is None:
-                key = PROVIDERS[alias.adapter].key_variable
-                raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
-            return await self._from(alias.adapter, config, alias.model, settings)
-        prefix, slash, model_id = name.partition("/")
-        if slash and adapters.is_brought(prefix, settings.cwd):
-            return await self._models.brought(prefix, model_id, settings.client_name, settings.cwd)
-        if slash and (config := adapters.main.get(prefix) or adapters.registered.get(prefix)) is not None:
-            return await self._from(prefix, config, model_id, settings)
-        for adapter, config in adapters.main.items():
-            if any(one.id == name for one in (await adapters.offered(adapter, config)).offers):
-                return await self._from(adapter, config, name, settings)
-        if slash and not (login is None and adapters.is_gateway()):
-            config = adapters.beside.get(prefix) or adapters.installed().get(prefix)
-            if config is not None:
-                return await self._from(prefix, config, model_id, settings)
-        if login is not None:
-            return await self.copilot.resolve(login, name, settings)
-        left = adapters.main or adapters.beside
-        if len(left) == 1:
-            return await self._from(*next(iter(left.items())), name, settings)
-        if not left:
-            raise nothing_configured(name)
-        raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(left)}")
+        selection = await self._select(settings, logged_in=login is not None)
+        if selection is None:
+            assert login is not None
+            return await self.copilot.resolve(login, settings.model or self._config.default_model, settings)
+        adapter, config, model = selection.adapter, selection.config, selection.model
+        if selection.of_project:
+            return await self._models.brought(adapter, model, settings.client_name, settings.cwd)
+        if model is None:
+            model = await self._usual(adapter, config)
+        return await self._from(adapter, config, model, settings)
+
+    async def _select(self, settings: SessionSettings, *, logged_in: bool) -> AdapterSelection | None:
+        """Select the adapter of a session, fetching the models of adapters as far as needed to decide."""
+        fetched: dict[str, list[str]] = {}
+
+        def known_models(adapter: str, _config: AdapterConfig) -> list[str] | None:
+            return fetched.get(adapter)
+
+        while True:
+            selection = self.adapters.select(
+                settings.model, settings.cwd, logged_in=logged_in, known_models=known_models
+            )
+            if not isinstance(selection, ModelsNeeded):
+                return selection
+            offered = await self.adapters.offered(selection.adapter, selection.config)
+            fetched[selection.adapter] = [offer.id for offer in offered.offers]
 
     async def _usual(self, adapter: str, config: AdapterConfig) -> str | None:
         """The model to use of an adapter that names none, from its provider's list; ``None`` where it names one, or

@@ -25,11 +25,13 @@ class Routes:
 
     def __init__(self, adapters: ConfiguredAdapters) -> None:
         self._adapters = adapters
-        self._configured = adapters.main
+        self._configured = adapters.configured
 
     def list(self) -> list[ProviderRoute]:
         """The providers that clients can send elsewhere: those that speak a protocol of which clients know."""
-        names = dict.fromkeys([*self._configured, *environment_providers(fallback=False), *self._adapters.main])
+        names = dict.fromkeys(
+            [*self._configured, *environment_providers(fallback=False), *self._adapters.configured]
+        )
         return [route for name in names if (route := self._of(name)) is not None]
 
     def set(self, name: str, base_url: str, headers: Mapping[str, str]) -> None:
@@ -41,21 +43,23 @@ class Routes:
         if not WEB_ADDRESS.match(base_url):
             # Not the text: it may hold a password.
             raise InvalidRequestError("baseUrl is no address, expected http://... or https://...")
-        main = self._adapters.main
-        old = main.get(name) or self._configured.get(name) or AdapterConfig()
+        current = self._adapters.configured
+        old = current.get(name) or self._configured.get(name) or AdapterConfig()
         new = old.model_copy(update={"base_url": base_url, "api_key_env": None, "headers": dict(headers)})
-        self._adapters.main = {**main, name: new}
+        self._adapters.configured = {**current, name: new}
 
     def switch_off(self, name: str) -> None:
         """Use a provider no more; fine for one that is not there."""
-        self._adapters.main = {other: one for other, one in self._adapters.main.items() if other != name}
+        self._adapters.configured = {
+            other: one for other, one in self._adapters.configured.items() if other != name
+        }
 
     def reset(self) -> None:
         """Send all requests again to where the operator wants them."""
-        self._adapters.main = self._configured
+        self._adapters.configured = self._configured
 
     def _of(self, name: str) -> ProviderRoute | None:
-        adapter = self._adapters.main.get(name)
+        adapter = self._adapters.configured.get(name)
         known = adapter or self._configured.get(name) or AdapterConfig()
         kind = canonical_type(known.type or name)
         family = PROVIDERS[kind].family if kind in PROVIDERS else None

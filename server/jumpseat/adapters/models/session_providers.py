@@ -10,7 +10,7 @@ from typing import Any, Final
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import AskedToken
 from jumpseat.adapters.models.adapter_models import offered
-from jumpseat.adapters.models.configured import WEB_ADDRESS, ConfiguredAdapters
+from jumpseat.adapters.models.configured import WEB_ADDRESS, AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
@@ -79,9 +79,9 @@ class SessionProviders:
             InvalidRequestError: something is unknown, disabled or wrong.
         """
         wanted = settings.adapter_settings
-        chosen = named(settings, settings.model)
-        if chosen is not None:
-            provider = next((one for one in settings.providers if one.name == chosen.provider), None)
+        named_model = self.selected(settings, logged_in=logged_in)
+        if named_model is not None:
+            provider = next((one for one in settings.providers if one.name == named_model.provider), None)
         else:
             provider = settings.provider
         if provider is not None:
@@ -91,12 +91,20 @@ class SessionProviders:
             plain = name in PROVIDERS
             model = settings.model or provider.model_id or provider.wire_model
         else:
-            settled = self.adapters.settled(settings.model, settings.cwd, logged_in=logged_in)
-            if settled is None:
+            try:
+                selection = self.adapters.select(
+                    settings.model, settings.cwd, logged_in=logged_in, known_models=self.adapters.known_models
+                )
+            except ConfigError:
+                # Reported when the model is resolved.
                 return
-            prefix, config, model = settled
-            plain = self.adapters.is_plain(prefix, config)
-            name = canonical_type(config.type or prefix) if plain else prefix
+            if not isinstance(selection, AdapterSelection):
+                return
+            name, config, model = selection.adapter, selection.config, selection.model
+            if model is None:
+                model = next((one.id for one in self.adapters.models_of(name, config)), None)
+            if plain := self.adapters.is_plain(name, config):
+                name = canonical_type(config.type or name)
         if name == SCRIPTED:
             return
         from jumpseat.adapters.declared.settings import check_settings, wire_declaration
@@ -128,7 +136,18 @@ class SessionProviders:
         if kind in PROVIDERS and not provider.base_url and PROVIDERS[kind].default_base_url is None:
             raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
 
-    # --- finding --------------------------------------------------------------------------------------------------
+    # --- resolving ------------------------------------------------------------------------------------------------
+
+    def selected(self, settings: SessionSettings, *, logged_in: bool) -> ProviderModelConfig | None:
+        """Return the model of a named provider that the session uses, or ``None`` if it uses none of them.
+
+        A session without a model uses the first one if nothing that is configured has a default.
+        """
+        if (model := named(settings, settings.model)) is not None or settings.provider is not None:
+            return model
+        if logged_in or settings.model or self.adapters.configured or self.adapters.default_model:
+            return None
+        return next(iter(settings.provider_models), None)
 
     async def of_own(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
