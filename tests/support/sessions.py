@@ -170,10 +170,10 @@ class OneModel:
     info: ModelInfo = field(default_factory=lambda: ModelInfo(MODEL))
     known: ModelInfo | None = None
 
-    def unfit_settings(self, settings: SessionSettings) -> list[str]:
+    def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         return []
 
-    def refuses_tools(self, resolved: ResolvedModel) -> None:
+    def remember_refused_tools(self, resolved: ResolvedModel) -> None:
         self.info = replace(self.info, tools=False)
 
     def check(self, settings: SessionSettings) -> None:

@@ -83,11 +83,11 @@ class ModelSource(Protocol):
         """
         ...
 
-    def unfit_settings(self, settings: SessionSettings) -> list[str]:
+    def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         """Return the adapter settings, by name, that the session's model is known not to take; does no I/O."""
         ...
 
-    def refuses_tools(self, resolved: ResolvedModel) -> None:
+    def remember_refused_tools(self, resolved: ResolvedModel) -> None:
         """Remember that the provider of a model refuses requests with tools."""
         ...
 
@@ -95,7 +95,7 @@ class ModelSource(Protocol):
 class ToolRunner(Protocol):
     """The tools of one session."""
 
-    async def look(self, prompt: str) -> None:
+    async def discover(self, prompt: str) -> None:
         """Discover new tools, and those mentioned in a prompt that is about to be sent."""
         ...
 

@@ -115,8 +115,8 @@ class Models:
         """See :meth:`jumpseat.adapters.session_providers.SessionProviders.check_adapter_settings`."""
         self._providers.check_adapter_settings(settings, logged_in=self._logged_in(settings))
 
-    def unfit_settings(self, settings: SessionSettings) -> list[str]:
-        """See :meth:`jumpseat.agent.interfaces.ModelSource.unfit_settings`."""
+    def unsupported_settings(self, settings: SessionSettings) -> list[str]:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.unsupported_settings`."""
 
         def refused(some: dict[str, Any]) -> bool:
             try:
@@ -141,8 +141,8 @@ class Models:
             found = replace(found, info=replace(found.info, tools=False))
         return found
 
-    def refuses_tools(self, resolved: ResolvedModel) -> None:
-        """See :meth:`jumpseat.agent.interfaces.ModelSource.refuses_tools`."""
+    def remember_refused_tools(self, resolved: ResolvedModel) -> None:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.remember_refused_tools`."""
         self._refusing_tools.add(_identity(resolved))
 
     async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:

@@ -41,7 +41,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
         JumpseatError: the session's model cannot be resolved.
     """
     resolved = await find_model(session)
-    await session.tools.look(text or "")
+    await session.tools.discover(text or "")
     try:
         request = build_request(session, Prompt(text or ""), await system_message(session), resolved)
         if text is not None:
@@ -51,7 +51,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
             request = replace(request, messages=[*request.messages, UserMessage([TextBlock(wrapped)])])
     finally:
         # Forget the mentions in a prompt that is not sent.
-        await session.tools.look("")
+        await session.tools.discover("")
     return resolved, provider_request(with_response_format(with_tool_protocol(resolved), request).model, request)
 
 

@@ -269,7 +269,7 @@ class Session:
     def drop_unsupported_settings(self) -> None:
         """Drop the adapter settings that the model does not accept, and warn the client."""
         settings = self.settings
-        if settings.adapter_settings and (unfit := self.services.models.unfit_settings(settings)):
+        if settings.adapter_settings and (unfit := self.services.models.unsupported_settings(settings)):
             kept = {key: value for key, value in settings.adapter_settings.items() if key not in unfit}
             settings.adapter_settings = kept
             dropped = ", ".join(unfit)

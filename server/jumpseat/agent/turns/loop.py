@@ -101,7 +101,7 @@ def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
 
 async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | None) -> None:
     """Add a prompt to the conversation, with the changes and the context of hooks."""
-    await session.tools.look(prompt.text)
+    await session.tools.discover(prompt.text)
     attachments = await complete_attachments(prompt.attachments, session.settings.cwd)
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
     text = await wrap_prompt_in_thread(

@@ -33,7 +33,7 @@ class ToolOrchestrator:
         execution = CallExecution(session, environment, self._tools, self._shells)
         self._calls = ToolCalls(session, self._tools, execution, output_dir)
 
-    async def look(self, prompt: str) -> None:
+    async def discover(self, prompt: str) -> None:
         await self._tools.look(prompt)
 
     def expand_mentions(self, prompt: str) -> str:
