@@ -26,6 +26,7 @@ TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 # What each room of the server imports of the others, directly: imports inside functions and for types count.
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "git": set(),
     "process_groups": set(),
     "json_text": set(),
     "cli": set(),
@@ -43,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent", "agent.compaction", "agent.conversation", "agent.model_calls", "agent.session"),
         "errors",
     },
-    "store": {"agent", "agent.permissions", "agent.session", "errors"},
+    "store": {"agent", "agent.permissions", "agent.session", "errors", "git"},
     "adapters": {"agent", "agent.conversation", "declared", "errors", "json_text"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
@@ -56,7 +57,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "tools": {"agent", "agent.conversation", "agent.permissions", "agent.session", "errors"},
     "tools.shell": {"agent", "agent.shell", "errors", "process_groups", "tools"},
-    "tools.search": {"tools"},
+    "tools.search": {"git", "tools"},
     "tools.builtin": {
         *("agent", "agent.conversation", "agent.session", "errors", "tools", "tools.search", "tools.shell"),
     },
@@ -86,7 +87,7 @@ ROOMS: dict[str, set[str]] = {
     "handlers": {"agent", "errors", "mcp", "sessions", "store"},
     "handlers.session": {
         *("agent", "agent.compaction", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
-        *("errors", "handlers", "mcp", "sessions", "store"),
+        *("errors", "git", "handlers", "mcp", "sessions", "store"),
     },
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),

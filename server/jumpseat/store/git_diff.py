@@ -1,7 +1,7 @@
-"""What has changed in a working tree, as ``git diff`` tells it.
+"""The changes in a working tree, read with ``git diff``.
 
-The one place where a child process is run to look at a repository; where a directory stands in git is told by
-``git.py`` without one. Programs that the repository's configuration names for showing a diff are not run.
+``store/git.py`` finds the repository and branch of a directory without running git. Programs that the repository's
+configuration names for showing a diff are not run.
 """
 
 from __future__ import annotations
@@ -12,22 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
 from typing import Final, Literal, TypeAlias
 
-import anyio
 import anyio.to_thread
-from anyio.abc import ByteReceiveStream
 
 from jumpseat.errors import InvalidRequestError
+from jumpseat.git import MAX_OUTPUT_BYTES, GitError, run_git
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
 
 LARGEST_DIFF: Final = 256 * 1024
 """Characters of one file's diff; what is longer is left out."""
-LARGEST_OUTPUT: Final = 32 * 1024 * 1024
-"""Bytes of all of them together."""
-PATIENCE_S: Final = 30.0
+TIMEOUT_S: Final = 30.0
 
 _INHERITED: Final = (
     "PATH",
@@ -65,10 +61,6 @@ _ESCAPES: Final = {
     "\f": "\\f",
     "\r": "\\r",
 }
-
-
-class GitError(Exception):
-    """git refused; the text is what it said."""
 
 
 @dataclass(slots=True)
@@ -180,7 +172,7 @@ def _by_header(patch: str) -> dict[str, str]:
     """The patch of each file by its first line. No other line begins so: contents are led by a sign or a space."""
     starts = [found.start() for found in _HEADER.finditer(patch)]
     parts = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
-    if len(patch) >= LARGEST_OUTPUT and parts:
+    if len(patch.encode()) >= MAX_OUTPUT_BYTES and parts:
         # The last one may be cut in two.
         parts.pop()
     return {part.partition("\n")[0]: part for part in parts}
@@ -218,40 +210,11 @@ def _patch_of_new(root: Path, name: str) -> str | None:
 
 
 async def _git(cwd: Path, *args: str) -> str:
-    """What git prints, up to :data:`LARGEST_OUTPUT`.
+    """Run git and return its output as text.
 
     Raises:
-        GitError: it is missing, refused, or took too long.
+        GitError: git is missing, failed or took too long.
     """
     environ = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environ |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    command = ["git", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", *args]
-    try:
-        process = await anyio.open_process(command, cwd=cwd, env=environ, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
-    except OSError as error:
-        raise GitError(f"git cannot be run: {error.strerror or error}") from None
-    out, said = bytearray(), bytearray()
-    with anyio.move_on_after(PATIENCE_S) as patience:
-        # Leaving kills a process that still runs.
-        async with process, anyio.create_task_group() as tasks:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            tasks.start_soon(_collect, process.stderr, said)
-            await _collect(process.stdout, out)
-            if len(out) < LARGEST_OUTPUT:
-                await process.wait()
-            else:
-                process.kill()
-    if patience.cancelled_caught:
-        raise GitError("git takes too long")
-    if process.returncode != 0 and len(out) < LARGEST_OUTPUT:
-        lines = said.decode("utf-8", "replace").strip().splitlines()
-        raise GitError(lines[-1] if lines else f"git ended with {process.returncode}")
-    return out[:LARGEST_OUTPUT].decode("utf-8", "replace")
-
-
-async def _collect(stream: ByteReceiveStream, into: bytearray) -> None:
-    async for chunk in stream:
-        into += chunk
-        if len(into) >= LARGEST_OUTPUT:
-            return
+    output = await run_git(cwd, *args, environ=environ, timeout_s=TIMEOUT_S)
+    return output.decode("utf-8", "replace")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import uuid
 
 from jumpseat.errors import InvalidRequestError
+from jumpseat.git import GitError
 from jumpseat.sessions.context import Context
-from jumpseat.store.git_diff import FileChange, GitError, Repository
+from jumpseat.store.git_diff import FileChange, Repository
 from jumpseat_protocol.events import SessionWorkspaceFileChanged
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.workspaces import (

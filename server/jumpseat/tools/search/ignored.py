@@ -1,75 +1,64 @@
-"""Which files a search leaves out: those that git ignores, as git itself tells them."""
+"""The files that a search leaves out: those that git ignores, listed by git itself."""
 
 from __future__ import annotations
 
 import heapq
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-import anyio
 import anyio.to_thread
 
+from jumpseat.git import GitError, run_git
 from jumpseat.tools.files import readable
 
-TIME_LIMIT_S: Final = 5.0
+TIMEOUT_S: Final = 5.0
 
-NAMED: Final = 3
-"""Ignored paths that an answer names."""
+MOST_NAMED: Final = 3
+"""Number of ignored paths that a result names."""
 
 
 async def ignored_paths(root: Path, environ: Mapping[str, str]) -> frozenset[str]:
-    """The paths below ``root`` that git ignores, relative to it; a directory ends with a slash and is all in it.
+    """Return the paths below ``root`` that git ignores, relative to it; a directory ends with a slash.
 
-    Empty outside of a repository, without git, and for a directory that is ignored itself: who names it wants it.
+    Empty outside of a repository, if git is missing or fails, and if ``root`` is ignored itself: then a call has
+    named it on purpose.
     """
-    git = shutil.which("git", path=environ.get("PATH"))
-    if git is None or not _in_repository(root):
+    if not _in_repository(root):
         return frozenset()
-    # A folder may come with settings that make git run programs; looking for files asks nobody for that.
-    settings = ["-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"]
     own = {name: value for name, value in environ.items() if name not in _OF_ANOTHER_REPOSITORY}
-    with anyio.move_on_after(TIME_LIMIT_S):
-        try:
-            done = await anyio.run_process(
-                [git, *settings, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"],
-                stdin=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=root,
-                env=own | {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
-                check=False,
-            )
-        except OSError:
-            return frozenset()
-        if done.returncode == 0:
-            # There may be a hundred thousand of them.
-            return await anyio.to_thread.run_sync(_paths, done.stdout)
-    return frozenset()
+    options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    try:
+        output = await run_git(root, "ls-files", *options, environ=own, timeout_s=TIMEOUT_S)
+    except GitError:
+        return frozenset()
+    # In a thread, because there may be a hundred thousand paths.
+    return await anyio.to_thread.run_sync(_paths, output)
 
 
 def is_ignored(path: str, ignored: frozenset[str]) -> bool:
-    """Whether the relative path of a file is one of ``ignored``, or below one."""
+    """Return whether the relative path of a file is in ``ignored``, or below a directory that is."""
     return path in ignored or _is_below(path, ignored)
 
 
 def left_out(ignored: Collection[str]) -> str:
-    """A line for an answer that found nothing: absence and blindness must not look the same."""
+    """Return the line that tells the model, if a search found nothing, which paths were not searched."""
     if not ignored:
         return ""
-    names = readable(", ".join(heapq.nsmallest(NAMED, ignored)))
-    more = f" and {len(ignored) - NAMED} more" if len(ignored) > NAMED else ""
+    names = readable(", ".join(heapq.nsmallest(MOST_NAMED, ignored)))
+    more = f" and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else ""
     return f"\n[Not searched, as git ignores it: {names}{more}. Name such a path to search it.]"
 
 
 def _paths(output: bytes) -> frozenset[str]:
-    paths = frozenset(map(os.fsdecode, output.split(b"\0"))) - {""}
+    # Output that was cut may end in the middle of a path.
+    complete = output.rpartition(b"\0")[0]
+    paths = frozenset(map(os.fsdecode, complete.split(b"\0"))) - {""}
     if "./" in paths:
         return frozenset()
-    # Git names a directory, and some of what is in it besides.
+    # git lists a directory, and sometimes files in it as well.
     return frozenset(path for path in paths if not _is_below(path, paths))
 
 
