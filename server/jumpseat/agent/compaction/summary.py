@@ -198,28 +198,30 @@ def fit_messages(messages: Sequence[Message], limit: int) -> list[Message]:
     removed, from the oldest on. The last exchange stays, and so does the summary of an earlier compaction, which
     loses its middle if it does not fit by itself.
     """
-    kept = list(messages)
-    excess = sum(map(tokens.of_message, kept)) - limit
-    begin = 1 if kept and _is_summary_message(kept[0]) else 0
-    for place in range(begin, len(kept)):
+    fitted = list(messages)
+    excess = sum(map(tokens.of_message, fitted)) - limit
+    start = 1 if fitted and _is_summary_message(fitted[0]) else 0
+    for index in range(start, len(fitted)):
         if excess <= 0:
-            return kept
-        shorter = _shorten(kept[place])
-        excess -= tokens.of_message(kept[place]) - tokens.of_message(shorter)
-        kept[place] = shorter
-    end = begin
+            return fitted
+        shorter = _shorten(fitted[index])
+        excess -= tokens.of_message(fitted[index]) - tokens.of_message(shorter)
+        fitted[index] = shorter
+    end = start
     while excess > 0:
         # Tool results are removed together with their calls.
-        following = next((at for at in range(end + 1, len(kept)) if not isinstance(kept[at], ToolMessage)), None)
+        following = next(
+            (at for at in range(end + 1, len(fitted)) if not isinstance(fitted[at], ToolMessage)), None
+        )
         if following is None:
             break
-        excess -= sum(map(tokens.of_message, kept[end:following]))
+        excess -= sum(map(tokens.of_message, fitted[end:following]))
         end = following
-    if excess > 0 and begin:
-        most = tokens.of_message(kept[0]) - excess
-        kept[0] = _shorten(kept[0], max(MAX_TEXT_CHARS, 4 * most))
+    if excess > 0 and start:
+        summary_limit = tokens.of_message(fitted[0]) - excess
+        fitted[0] = _shorten(fitted[0], max(MAX_TEXT_CHARS, 4 * summary_limit))
     placeholder = [UserMessage([TextBlock("[earlier messages omitted]")])]
-    return [*kept[:begin], *(placeholder if end > begin else []), *kept[end:]]
+    return [*fitted[:start], *(placeholder if end > start else []), *fitted[end:]]
 
 
 def _is_summary_message(message: Message) -> bool:

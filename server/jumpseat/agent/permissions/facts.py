@@ -59,6 +59,7 @@ class PathScope:
 
     @property
     def main_folder(self) -> Path:
+        """The folder that permissions are relative to."""
         return self.primary or self.cwd()
 
     def folders(self) -> list[Path]:

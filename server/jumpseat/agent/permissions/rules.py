@@ -380,8 +380,8 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _fixed_part(pattern: str) -> str:
-    place = re.search(r"[*?]", pattern)
-    return pattern if place is None else pattern[: place.start()].rpartition("/")[0] or "/"
+    wildcard = re.search(r"[*?]", pattern)
+    return pattern if wildcard is None else pattern[: wildcard.start()].rpartition("/")[0] or "/"
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -1,6 +1,6 @@
-"""How full a session's context is: estimates, in tokens, of the parts of the next model request.
+"""Estimates, in tokens, of the parts of a session's next model request.
 
-The estimates are those of ``agent/conversation/tokens.py``; what the provider counts may differ.
+The estimates are those of ``agent/conversation/tokens.py``; a provider may count differently.
 """
 
 from __future__ import annotations

@@ -59,14 +59,17 @@ class Hooks:
         return self._find_client() is not None
 
     async def session_start(self, source: str, initial_prompt: str) -> callbacks.SessionStartOutput:
+        """Report the first prompt since the session was opened; the hook may add context."""
         return await self._ask(
             callbacks.SessionStartOutput, "sessionStart", source=source, initialPrompt=initial_prompt
         )
 
     async def user_prompt_submitted(self, prompt: str) -> callbacks.UserPromptSubmittedOutput:
+        """Report a prompt; the hook may replace it or add context."""
         return await self._ask(callbacks.UserPromptSubmittedOutput, "userPromptSubmitted", prompt=prompt)
 
     async def user_prompt_transformed(self, prompt: str, transformed: str) -> callbacks.UserPromptTransformedOutput:
+        """Report a prompt with the text that the model gets; the hook may replace that text."""
         return await self._ask(
             callbacks.UserPromptTransformedOutput,
             "userPromptTransformed",
@@ -75,6 +78,7 @@ class Hooks:
         )
 
     async def pre_tool_use(self, tool_name: str, args: JsonObject) -> callbacks.PreToolUseOutput:
+        """Report a tool call before it runs; the hook may deny it or change its arguments."""
         return await self._ask(callbacks.PreToolUseOutput, "preToolUse", toolName=tool_name, toolArgs=args)
 
     async def post_tool_use(
@@ -88,6 +92,7 @@ class Hooks:
     async def post_tool_use_failure(
         self, tool_name: str, args: JsonObject, error: str
     ) -> callbacks.PostToolUseFailureOutput:
+        """Report a failed tool call; the hook may add context."""
         return await self._ask(
             callbacks.PostToolUseFailureOutput, "postToolUseFailure", toolName=tool_name, toolArgs=args, error=error
         )
@@ -95,6 +100,7 @@ class Hooks:
     async def pre_mcp_tool_call(
         self, server_name: str, tool_name: str, args: JsonObject, call_id: str
     ) -> callbacks.PreMcpToolCallOutput:
+        """Report a call to an MCP server before it is sent; the hook may change its metadata."""
         return await self._ask(
             callbacks.PreMcpToolCallOutput,
             "preMcpToolCall",
@@ -115,6 +121,7 @@ class Hooks:
         )
 
     async def error_occurred(self, error: str, *, recoverable: bool) -> callbacks.ErrorOccurredOutput:
+        """Report a failed model call; the hook may ask for a retry."""
         return await self._ask(
             callbacks.ErrorOccurredOutput,
             "errorOccurred",

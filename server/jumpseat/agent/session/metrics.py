@@ -28,6 +28,7 @@ class ModelUsage:
         self.cache_write_tokens += call.cache_write_tokens
 
     def wire(self) -> dict[str, Any]:
+        """Return the wire form: ``{requests: {count, cost}, usage: {...}}``."""
         return {
             "requests": {"count": self.calls, "cost": 0},
             "usage": {
@@ -69,6 +70,7 @@ class Metrics:
                 pass
 
     def models_wire(self) -> dict[str, Any]:
+        """Return the usage of each model in wire form, by name."""
         return {name: usage.wire() for name, usage in self.models.items()}
 
     def count_compaction(self, used: events.CompactionTokensUsed) -> None:

@@ -118,6 +118,7 @@ class Queue:
 
     @property
     def running(self) -> bool:
+        """Return whether a run is in progress or about to start."""
         return not self._stopped.is_set()
 
     @property
@@ -193,6 +194,7 @@ class Queue:
         return taken
 
     def has_steering(self) -> bool:
+        """Return whether steering prompts wait for the next model call."""
         return bool(self._steering)
 
     def waiting(self) -> tuple[list[QueueItem], list[Prompt]]:
@@ -230,6 +232,7 @@ class Queue:
             self._callbacks.on_change()
 
     def _prepare(self, item: QueueItem) -> None:
+        """Check that the queue is open, and set how a prompt is delivered."""
         if self.closed:
             raise SessionNotFoundError(self._session_id)
         if isinstance(item, Prompt):

@@ -11,6 +11,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from anyio.abc import TaskGroup
@@ -99,25 +100,7 @@ class Session:
         # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"
         self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
-        folder = event_log.path.parent
-        self.permissions = Permissions(
-            self.emit,
-            self.clients.can_ask_permission,
-            self._may_run_unasked,
-            PathScope(
-                cwd=lambda: settings.cwd,
-                session_folders=(folder / "temp", folder / "files"),
-                guarded=services.policy.guarded,
-            ),
-            services.policy,
-            PermissionJudge(
-                services.models,
-                settings,
-                self.clients.ask_token,
-                lambda: self.latest_prompts,
-                services.policy.judge,
-            ),
-        )
+        self.permissions = self._make_permissions(event_log.path.parent)
         self.tools: ToolRunner = services.make_tools(self)
         self.metrics = Metrics()
         self.compactor = Compactor(services.tasks)
@@ -151,6 +134,28 @@ class Session:
         self.last_event_id: str | None = None
         self._log = event_log
         self._changed = False
+
+    def _make_permissions(self, folder: Path) -> Permissions:
+        """Create the permission state; ``folder`` is the session's folder on disk."""
+        services, settings = self.services, self.settings
+        return Permissions(
+            self.emit,
+            self.clients.can_ask_permission,
+            self._may_run_unasked,
+            PathScope(
+                cwd=lambda: settings.cwd,
+                session_folders=(folder / "temp", folder / "files"),
+                guarded=services.policy.guarded,
+            ),
+            services.policy,
+            PermissionJudge(
+                services.models,
+                settings,
+                self.clients.ask_token,
+                lambda: self.latest_prompts,
+                services.policy.judge,
+            ),
+        )
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -207,21 +212,22 @@ class Session:
     def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         self.last_event_id = event_id
         self.event_count += 1
-        if self.first_prompt is None and isinstance(payload, events.UserMessage) and payload.source is None:
-            self.first_prompt = payload.content
-        if isinstance(payload, events.UserMessage) and payload.source is None:
-            self.latest_prompts.append(payload.content)
-        if isinstance(payload, events.UserMessage) and payload.source == LIMITS_SOURCE:
-            self.last_limits_status = payload.content
-        if isinstance(payload, events.SessionCompactionComplete) and payload.success:
-            # The summary does not contain the message.
-            self.last_limits_status = None
-        if isinstance(payload, events.UserMessage) and payload.source is None:
-            self.mentions.update(mentions(payload.content))
-        if isinstance(payload, events.ToolExecutionStart):
-            self.tools_in_use.add(payload.tool_name)
-        if isinstance(payload, events.ToolSearchActivated):
-            self.tools_in_use.update(payload.tool_names)
+        match payload:
+            case events.UserMessage(source=None):
+                self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
+                self.latest_prompts.append(payload.content)
+                self.mentions.update(mentions(payload.content))
+            case events.UserMessage(source=source) if source == LIMITS_SOURCE:
+                self.last_limits_status = payload.content
+            case events.SessionCompactionComplete(success=True):
+                # The summary does not contain the message.
+                self.last_limits_status = None
+            case events.ToolExecutionStart():
+                self.tools_in_use.add(payload.tool_name)
+            case events.ToolSearchActivated():
+                self.tools_in_use.update(payload.tool_names)
+            case _:
+                pass
         self.conversation.apply(payload)
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:

@@ -99,16 +99,16 @@ class Reach:
             self.words += names[:MAX_FORMS]
         if _searches_here(texts):
             self.words.append(".")
-        addresses = set(_addresses(texts)) if loads_urls(texts) else set[int]()
-        remotes = set(_remotes(texts))
-        for place, word in enumerate(one.words[1:], start=1):
+        urls = set(_url_indexes(texts)) if loads_urls(texts) else set[int]()
+        remotes = set(_remote_indexes(texts))
+        for index, word in enumerate(one.words[1:], start=1):
             # In the unquoted words, because quotes in the middle may hide a URL.
             self.addresses += URL.findall(word.text)
-            if place in addresses:
+            if index in urls:
                 self.complete = self.complete and word.fixed
                 if not URL.match(word.text):
                     self.addresses.append(f"http://{word.text}")
-            if place in remotes:
+            if index in remotes:
                 self._add_remote(word)
             if not URL.match(word.text):
                 self._add_path(word)
@@ -159,7 +159,7 @@ def path_forms(text: str) -> list[str]:
         # The value of a short option may follow it directly, and the option may be joined with others.
         letters = re.match(r"-[A-Za-z0-9]*", text)
         end = letters.end() if letters is not None else 1
-        forms += [text[place:] for place in range(2, min(end + 1, len(text)))]
+        forms += [text[index:] for index in range(2, min(end + 1, len(text)))]
     return list(dict.fromkeys(forms))
 
 
@@ -178,10 +178,10 @@ def possible_commands(
         return
     # Words read from the input follow the given ones.
     more: CommandWords = (None,) if program_name(texts) in READS_NAMES else ()
-    for place in range(1, min(len(texts), MAX_WORDS)):
-        text = texts[place]
+    for index in range(1, min(len(texts), MAX_WORDS)):
+        text = texts[index]
         if runs:
-            yield words[place:] + more
+            yield words[index:] + more
         for line in dict.fromkeys((text, _SETTING.sub("", text, count=1))):
             if " " in line or ";" in line:
                 for other in parse(line):
@@ -201,8 +201,8 @@ def is_opaque(one: FoundCommand) -> bool:
     if not one.words[0].fixed or (reconfigures_git(texts) and any(_GIT_REDEFINES.match(text) for text in texts)):
         return True
     if any(
-        (last := word.rpartition("/")[2]) in SHELLS and (last != "." or not place)
-        for place, word in enumerate(texts[:MAX_WORDS])
+        (last := word.rpartition("/")[2]) in SHELLS and (last != "." or not index)
+        for index, word in enumerate(texts[:MAX_WORDS])
     ):
         return True
     # An expanded word may be the name of a command.
@@ -234,8 +234,8 @@ def _links_stay(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
 
     Otherwise paths may lead elsewhere by the time they are opened.
     """
-    for place, one in enumerate(found):
-        later = [other for other in found if other is not one] if any_order else found[place + 1 :]
+    for index, one in enumerate(found):
+        later = [other for other in found if other is not one] if any_order else found[index + 1 :]
         texts = one.texts
         if not texts:
             continue
@@ -247,14 +247,14 @@ def _links_stay(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
             if any(_opens_paths(other) for other in later):
                 return False
         elif name in PLACES_LINKS and (not PLACES_LINKS[name] or _has_any_option(texts, PLACES_LINKS[name])):
-            places = [posixpath.normpath(form) for text in texts[1:] for form in path_forms(text)]
+            link_paths = [posixpath.normpath(form) for text in texts[1:] for form in path_forms(text)]
             opened = [
                 posixpath.normpath(form)
                 for other in later
                 for word in (*other.words[1:], *other.targets)
                 for form in path_forms(word.text)
             ]
-            if any(_is_inside(path, folder) for path in opened for folder in places):
+            if any(_is_inside(path, folder) for path in opened for folder in link_paths):
                 return False
     return True
 
@@ -290,36 +290,36 @@ def _searches_here(texts: Sequence[str]) -> bool:
     )
 
 
-def _addresses(texts: Sequence[str]) -> Iterator[int]:
+def _url_indexes(texts: Sequence[str]) -> Iterator[int]:
     """Yield the indexes of the words that a program which loads URLs may take for a URL."""
     with_value, without, long = WITH_VALUE.get(program_name(texts), ("", "", frozenset[str]()))
-    place, options = 1, True
-    while place < len(texts):
-        text = texts[place]
+    index, options = 1, True
+    while index < len(texts):
+        text = texts[index]
         if not options or not text.startswith("-"):
-            yield place
+            yield index
         elif text == "--":
             options = False
         elif text in long or (
             re.match(r"-[^-]", text) and text[-1] in with_value and set(text[1:-1]).issubset(without)
         ):
-            place += 1
-        place += 1
+            index += 1
+        index += 1
 
 
-def _remotes(texts: Sequence[str]) -> Iterator[int]:
+def _remote_indexes(texts: Sequence[str]) -> Iterator[int]:
     """Yield the indexes of the words that may name another machine for ``git`` or ``tar``."""
     subcommand = git_subcommand(texts)
     if program_name(texts) != "tar" and subcommand not in REMOTE_SUBCOMMANDS:
         return
     # For git, the words after the first one are refspecs, which may contain colons too.
     is_first = subcommand not in ("", "remote")
-    for place in range(texts.index(subcommand) + 1 if subcommand else 1, len(texts)):
-        text = texts[place]
-        plain = not text.startswith("-") and texts[place - 1] not in _GIT_WITH_VALUE
+    for index in range(texts.index(subcommand) + 1 if subcommand else 1, len(texts)):
+        text = texts[index]
+        plain = not text.startswith("-") and texts[index - 1] not in _GIT_WITH_VALUE
         may_name_any = subcommand in ("", "remote") or (plain and is_first) or "::" in text
         if may_name_any or re.search(r"[.@\[]", _option_value(text).partition(":")[0]):
-            yield place
+            yield index
         is_first = is_first and not plain
 
 

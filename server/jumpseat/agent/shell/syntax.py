@@ -135,6 +135,7 @@ class _LineReader:
         self._source = b""
 
     def run(self) -> None:
+        """Parse the line and collect its commands."""
         line = self._line
         self.certain = len(line) <= MAX_LINE_CHARS and not _AMBIGUOUS.search(line)
         root = self._parse(line[:MAX_LINE_CHARS])

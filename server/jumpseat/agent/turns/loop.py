@@ -46,10 +46,10 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         await _add_user_message(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
-        stopped_before = False
+        kept_going_before = False
         turn = 0
         while True:
-            # Where the model and the tools never block, other tasks still have to run, an abort above all.
+            # If the model and the tools never block, other tasks still have to run, an abort above all.
             await anyio.lowlevel.checkpoint()
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
@@ -63,28 +63,27 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             outcome = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.emit(events.TurnEnd(turn_id=turn_id))
-            if outcome == "done" and not session.queue.has_steering():
-                answer = await session.hooks.agent_stop(session.transcript_path, again=stopped_before)
-                if answer.decision == "block":
-                    stopped_before = True
-                    session.add_context(answer.reason or "Go on.")
-                elif not session.queue.has_steering():
+            if outcome != "again" and not session.queue.has_steering():
+                kept_going = outcome == "done" and await _is_stop_blocked(session, again=kept_going_before)
+                kept_going_before = kept_going_before or kept_going
+                # A steering prompt may have arrived while the hook ran.
+                if not kept_going and not session.queue.has_steering():
                     return
-            elif outcome == "rejected" and not session.queue.has_steering():
-                return
             turn += 1
-            # As above.
-            await anyio.lowlevel.checkpoint()
     except anyio.get_cancelled_exc_class():
-        try:
-            session.record_abort()
-            if open_turn is not None:
-                session.emit(events.TurnEnd(turn_id=open_turn))
-        except StoreError as error:
-            log.error("session %s: cannot write an abort to the log: %s", session.id, error)
+        _report_abort(session, open_turn)
         raise
     except Exception as exc:
         _report_failure(session, prompt, open_turn, exc)
+
+
+async def _is_stop_blocked(session: Session, *, again: bool) -> bool:
+    """Call the ``agentStop`` hook. If it blocks the end of the run, tell the model why and return ``True``."""
+    answer = await session.hooks.agent_stop(session.transcript_path, again=again)
+    if answer.decision != "block":
+        return False
+    session.add_context(answer.reason or "Go on.")
+    return True
 
 
 def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
@@ -245,7 +244,7 @@ def _check_response_format(session: Session, prompt: Prompt, request: ModelReque
 
 
 def _warn_about_portability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
-    """Warn the user about content that cannot be sent to the model unchanged, once in a row."""
+    """Warn the user about content that cannot be sent to the model unchanged, if it is new."""
     family = resolved.model.signs_as
     found = check_portability(request.messages, family, vision=request.vision)
     # The same limits of another provider are worth a warning too.
@@ -256,7 +255,7 @@ def _warn_about_portability(session: Session, resolved: ResolvedModel, request: 
 
 
 def _warn_about_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
-    """Warn the user about capabilities that the request needs and the model is known to lack, once in a row.
+    """Warn the user about capabilities that the request needs and the model is known to lack, if it is new.
 
     The request is sent anyway, because the known capabilities may be out of date.
     """
@@ -264,6 +263,16 @@ def _warn_about_capability(session: Session, resolved: ResolvedModel, request: M
     if found and found != session.capability:
         session.emit(events.SessionWarning(warning_type="capability", message=found))
     session.capability = found
+
+
+def _report_abort(session: Session, open_turn: str | None) -> None:
+    """Publish the abort of the run, and end the open turn."""
+    try:
+        session.record_abort()
+        if open_turn is not None:
+            session.emit(events.TurnEnd(turn_id=open_turn))
+    except StoreError as error:
+        log.error("session %s: cannot write an abort to the log: %s", session.id, error)
 
 
 def _report_failure(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:
