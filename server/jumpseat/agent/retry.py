@@ -9,7 +9,7 @@ from typing import Final
 
 from jumpseat.errors import ProviderError, ProviderTransportError
 
-LONGEST_SCATTER_S: Final = 1.0
+MAX_JITTER_S: Final = 1.0
 """The most that jitter adds to a wait requested by a provider, in seconds."""
 
 
@@ -40,12 +40,12 @@ class RetryPolicy:
             return None
         if error.retry_after_s is None:
             return self._back_off_s(attempt)
-        return self._scattered(error.retry_after_s) if error.retry_after_s <= self.longest_asked_wait_s else None
+        return self._with_jitter(error.retry_after_s) if error.retry_after_s <= self.longest_asked_wait_s else None
 
     def pause_s(self, error: ProviderError, attempt: int) -> float:
         """Return the seconds to wait before a retry that a client has requested, whether retryable or not."""
         if error.retry_after_s is not None:
-            return self._scattered(min(error.retry_after_s, self.longest_asked_wait_s))
+            return self._with_jitter(min(error.retry_after_s, self.longest_asked_wait_s))
         return self._back_off_s(attempt)
 
     def _back_off_s(self, attempt: int) -> float:
@@ -53,5 +53,5 @@ class RetryPolicy:
         whole = min(self.first_wait_s * 2 ** min(attempt - 1, 32), self.longest_wait_s)
         return whole * (1 - self.jitter * self.chance())
 
-    def _scattered(self, asked_s: float) -> float:
-        return asked_s + min(asked_s, LONGEST_SCATTER_S) * self.jitter * self.chance()
+    def _with_jitter(self, asked_s: float) -> float:
+        return asked_s + min(asked_s, MAX_JITTER_S) * self.jitter * self.chance()

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar, cast
 from jumpseat.errors import InvalidRequestError
 
 MASK: Final = "[redacted]"
-SHORTEST: Final = 4
+MIN_LENGTH: Final = 4
 # Tools print values of several lines, such as keys, line by line: each line is a secret by itself.
-SHORTEST_LINE: Final = 16
+MIN_LINE_LENGTH: Final = 16
 
 T = TypeVar("T")
 
@@ -39,11 +39,11 @@ class Secrets:
         """
         found = set(self._values)
         for value in filter(None, (value.strip() for value in values)):
-            if len(value) < SHORTEST:
-                raise InvalidRequestError(f"a value to hide must have {SHORTEST} characters or more")
+            if len(value) < MIN_LENGTH:
+                raise InvalidRequestError(f"a secret must have at least {MIN_LENGTH} characters")
             found.update((value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]))
             lines = (line.strip() for line in value.splitlines())
-            found.update(line for line in lines if len(line) >= SHORTEST_LINE)
+            found.update(line for line in lines if len(line) >= MIN_LINE_LENGTH)
         # Longest first: otherwise a secret that is a prefix of another would leave the rest of it visible.
         self._values = tuple(sorted(found, key=len, reverse=True))
         self._pattern = re.compile("|".join(map(re.escape, self._values))) if found else None

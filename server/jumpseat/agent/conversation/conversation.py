@@ -46,7 +46,7 @@ SUMMARY_REQUEST: Final = (
 
 SUMMARISED: Final = "Some of the conversation history has been summarized to free up context."
 
-MOST_PROMPT_CHARACTERS: Final = 40_000
+MAX_PROMPT_CHARACTERS: Final = 40_000
 """The most characters of earlier prompts kept beside a summary; fewer for models with small windows."""
 
 PROMPT_SHARE: Final = 0.15
@@ -197,7 +197,7 @@ def _messages(steps: Iterable[_Step]) -> list[Message]:
     return out
 
 
-def summary_text(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_CHARACTERS) -> str:
+def summary_text(prompts: Sequence[str], summary: str, room: int = MAX_PROMPT_CHARACTERS) -> str:
     """Return the message that replaces a compacted conversation: the user's prompts and a summary of the rest.
 
     The wire fixes the form. If the prompts have more than ``room`` bytes in total, only the first and the latest
@@ -213,7 +213,7 @@ def summary_text(prompts: Sequence[str], summary: str, room: int = MOST_PROMPT_C
 
 def _room(limit: int | None) -> int:
     """Return the number of bytes of prompts to keep beside a summary; ``limit`` is the window in tokens."""
-    return MOST_PROMPT_CHARACTERS if limit is None else min(MOST_PROMPT_CHARACTERS, int(PROMPT_SHARE * limit * 4))
+    return MAX_PROMPT_CHARACTERS if limit is None else min(MAX_PROMPT_CHARACTERS, int(PROMPT_SHARE * limit * 4))
 
 
 def last_prompt(text: str) -> str:

@@ -25,7 +25,7 @@ from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
 A = TypeVar("A")
 
-DELTAS_PER_BREATH: Final = 64
+DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
 
 
@@ -247,7 +247,7 @@ async def _stream_answer(
                 streamed.anything = True
                 streamed.first_token_ms = _ms_since(started)
             deltas += 1
-            if deltas % DELTAS_PER_BREATH == 0:
+            if deltas % DELTAS_PER_DRAIN == 0:
                 await session.drained()
     raise AssertionError("a model stream must end in Completed or raise")
 

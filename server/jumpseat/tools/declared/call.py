@@ -28,7 +28,7 @@ import anyio
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.permissions.permissions import Guard
-from jumpseat.agent.secrets import SHORTEST, Secrets
+from jumpseat.agent.secrets import MIN_LENGTH, Secrets
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.approval import request_for
@@ -153,7 +153,7 @@ class Call:
         else:
             env = await self._services.resolver.resolve(owner, definition.env, view.lookup, view)
         named = (as_text(value) for name, value in env.values.items() if SECRET_NAME.search(name))
-        self._services.secrets.add(value for value in named if len(value.strip()) >= SHORTEST)
+        self._services.secrets.add(value for value in named if len(value.strip()) >= MIN_LENGTH)
         view.env = dict(env.values)
         values = values_of_call(env, view.args, definition.parameters)
         view.cmds = [

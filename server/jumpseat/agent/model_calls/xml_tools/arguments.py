@@ -15,7 +15,7 @@ import orjson
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.xml_tools.reader import Element
-from jumpseat.agent.model_calls.xml_tools.schemas import items_of, kind_of, plain, properties_of, property_of
+from jumpseat.agent.model_calls.xml_tools.schemas import items_of, kind_of, properties_of, property_of, resolve
 
 _CALL_ATTRIBUTES: Final = frozenset({"name", "id"})
 
@@ -154,7 +154,7 @@ def _scalar(text: str, schema: JsonObject, root: JsonObject) -> Any:
         case "boolean":
             return {"true": True, "false": False}.get(bare.lower(), text)
         case "scalar":
-            return _ambiguous_scalar(text, plain(schema, root))
+            return _ambiguous_scalar(text, resolve(schema, root))
         case "array" | "object":
             given = _parse_json(bare)
             return text if given is None else given

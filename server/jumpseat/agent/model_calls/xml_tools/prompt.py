@@ -26,12 +26,12 @@ from jumpseat.agent.model_calls.xml_tools.schemas import (
     as_schema,
     items_of,
     kind_of,
-    plain,
     properties_of,
     property_of,
+    resolve,
 )
 
-_MOST_LEVELS: Final = 3
+_MAX_LEVELS: Final = 3
 _XML_NAME: Final = re.compile(r"[^\W\d][\w.-]*\Z")
 _RESULT_TAG: Final = re.compile(r"<(?=/?tool_result)")
 
@@ -81,13 +81,13 @@ def _describe_tool(tool: ToolSpec) -> str:
 
 def _parameters(schema: JsonObject, root: JsonObject, level: int) -> Iterator[str]:
     """Yield one line for each property, followed by those of nested properties."""
-    required: Any = plain(schema, root).get("required")
+    required: Any = resolve(schema, root).get("required")
     for name, raw in properties_of(schema, root).items():
-        prop = plain(as_schema(raw), root)
+        prop = resolve(as_schema(raw), root)
         facts = ", ".join(_describe_type(prop, root, needed=isinstance(required, list) and name in required))
         about = " ".join(str(prop.get("description") or "").split())
         yield f"{'  ' * (level - 1)}- {name} ({facts}){f': {about}' if about else ''}"
-        if level < _MOST_LEVELS:
+        if level < _MAX_LEVELS:
             inner = items_of(prop, root) if kind_of(prop, root) == "array" else prop
             yield from _parameters(inner, root, level + 1)
 
@@ -125,7 +125,7 @@ def _plural(kind: str) -> str:
 
 def _example(schema: JsonObject, root: JsonObject, level: int) -> Any:
     """Return an example value: one listed in the schema, or else one of its type."""
-    schema = plain(schema, root)
+    schema = resolve(schema, root)
     for key in ("examples", "enum"):
         listed: Any = schema.get(key)
         if isinstance(listed, list) and listed:
@@ -139,9 +139,9 @@ def _example(schema: JsonObject, root: JsonObject, level: int) -> Any:
         case "boolean":
             return True
         case "array":
-            return [_example(items_of(schema, root), root, level + 1)] if level < _MOST_LEVELS else []
+            return [_example(items_of(schema, root), root, level + 1)] if level < _MAX_LEVELS else []
         case "object":
-            if level == _MOST_LEVELS:
+            if level == _MAX_LEVELS:
                 return {}
             properties = properties_of(schema, root)
             return {name: _example(as_schema(raw), root, level + 1) for name, raw in properties.items()}

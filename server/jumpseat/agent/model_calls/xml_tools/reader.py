@@ -84,7 +84,7 @@ class Element:
         else:
             whole = whole.strip()
         # A model that did not escape "<" has not escaped "&" either.
-        return whole if self.literal else expanded(whole)
+        return whole if self.literal else expand_entities(whole)
 
     def child(self, tag: str) -> Element | None:
         return next((one for one in self.children if one.tag == tag), None)
@@ -290,7 +290,7 @@ class BlockReader:
             raise _MalformedError(f"there are more than {MAX_ELEMENTS} elements")
         if len(self._stack) >= MAX_DEPTH:
             raise _MalformedError(f"elements are nested more than {MAX_DEPTH} deep")
-        given = {name: expanded(_unquoted(value)) for name, value in _ATTRIBUTE.findall(attributes)}
+        given = {name: expand_entities(_unquoted(value)) for name, value in _ATTRIBUTE.findall(attributes)}
         element = self._element(tag, given)
         if element.role == "tool":
             element.begins = self._call_at = self._base + at
@@ -372,7 +372,7 @@ class BlockReader:
         return next((one.key for one in reversed(tools) if one.key), None)
 
 
-def expanded(text: str) -> str:
+def expand_entities(text: str) -> str:
     """Expand the five predefined entities of XML and character references; leave all others unchanged."""
     return _ENTITY.sub(_character, text) if "&" in text else text
 

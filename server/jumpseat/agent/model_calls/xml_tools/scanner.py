@@ -200,8 +200,8 @@ class Scanner:
         layout = _LAYOUT.match(window)
         assert layout is not None
         start = at + layout.end()
-        under_way = layout.end() == len(window) or _PARTIAL_LAYOUT.match(window, layout.end())
-        if under_way and not final and len(window) < MAX_HELD_CHARS:
+        partial = layout.end() == len(window) or _PARTIAL_LAYOUT.match(window, layout.end())
+        if partial and not final and len(window) < MAX_HELD_CHARS:
             return at
         verdict = self._verdict(text, start, final, fresh=True) if text.startswith("<", start) else "text"
         if verdict == "more":
@@ -290,8 +290,8 @@ class Scanner:
         rest = inside[layout.end() :]
         if re.match(r"<tool[\s/>]", rest):
             return "block"
-        under_way = not rest or _begins(rest, "<tool>") or _PARTIAL_LAYOUT.match(rest)
-        return "more" if not final and under_way and len(inside) < MAX_TAG_CHARS else "text"
+        partial = not rest or _begins(rest, "<tool>") or _PARTIAL_LAYOUT.match(rest)
+        return "more" if not final and partial and len(inside) < MAX_TAG_CHARS else "text"
 
     def _verdict_of_lone(self, window: str, tag: re.Match[str], open_ended: bool) -> _Verdict:
         if named := _NAMED.search(tag[2]):

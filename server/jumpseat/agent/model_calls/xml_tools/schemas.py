@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["string", "integer", "number", "boolean", "scalar", "o
 
 SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "scalar"})
 
-_MOST_HOPS: Final = 8
+_MAX_REFERENCES: Final = 8
 
 
 def as_schema(value: Any) -> JsonObject:
@@ -24,13 +24,13 @@ def as_schema(value: Any) -> JsonObject:
     return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
-def plain(schema: JsonObject, root: JsonObject) -> JsonObject:
+def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
     """Resolve references in ``schema``, and alternatives if only one besides null is left."""
-    for _ in range(_MOST_HOPS):
+    for _ in range(_MAX_REFERENCES):
         reference = schema.get("$ref")
         variants = _variants(schema)
         if isinstance(reference, str):
-            schema = {**_resolve(reference, root), **{key: schema[key] for key in schema if key != "$ref"}}
+            schema = {**_referenced(reference, root), **{key: schema[key] for key in schema if key != "$ref"}}
         elif len(variants) == 1:
             rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
             schema = {**variants[0], **rest}
@@ -41,7 +41,7 @@ def plain(schema: JsonObject, root: JsonObject) -> JsonObject:
 
 def kind_of(schema: JsonObject, root: JsonObject) -> Kind:
     """Return the type of the values of ``schema``."""
-    schema = plain(schema, root)
+    schema = resolve(schema, root)
     variants = _variants(schema)
     if variants:
         kinds = {kind_of(one, root) if one is not schema else "any" for one in variants}
@@ -63,18 +63,18 @@ def kind_of(schema: JsonObject, root: JsonObject) -> Kind:
 
 def properties_of(schema: JsonObject, root: JsonObject) -> Mapping[str, Any]:
     """Return the properties declared in ``schema``."""
-    return as_schema(plain(schema, root).get("properties"))
+    return as_schema(resolve(schema, root).get("properties"))
 
 
 def property_of(schema: JsonObject, root: JsonObject, name: str) -> JsonObject:
     """Return the schema of one property of an object."""
-    found = plain(schema, root)
+    found = resolve(schema, root)
     return as_schema(as_schema(found.get("properties")).get(name, found.get("additionalProperties")))
 
 
 def items_of(schema: JsonObject, root: JsonObject) -> JsonObject:
     """Return the schema of the items of an array."""
-    return as_schema(plain(schema, root).get("items"))
+    return as_schema(resolve(schema, root).get("items"))
 
 
 def _variants(schema: JsonObject) -> list[JsonObject]:
@@ -85,7 +85,7 @@ def _variants(schema: JsonObject) -> list[JsonObject]:
     return []
 
 
-def _resolve(reference: str, root: JsonObject) -> JsonObject:
+def _referenced(reference: str, root: JsonObject) -> JsonObject:
     if not reference.startswith("#"):
         return {}
     found: Any = root
