@@ -118,8 +118,6 @@ ROOMS: dict[str, set[str]] = {
     "__main__": {"app", "cli", "console", "mcp_console", "script"},
 }
 CIRCLES = {
-    frozenset({"mcp.connection", "mcp.credentials"}),
-    frozenset({"mcp.host", "mcp.hosts"}),
     frozenset({"acp.editor.context", "acp.editor.lent", "acp.editor.questions", "acp.editor.view"}),
 }
 # Type-checking imports are not followed at run time; these are the ones that would point the other way.

@@ -1,6 +1,6 @@
-"""``jumpseat mcp``: the MCP servers that are set up in files, and logging in to those that want it.
+"""``jumpseat mcp``: list the MCP servers that are configured in files, log in to them and log out.
 
-A server that only a session has is named by its URL. No token is ever shown.
+A server that only a session has is named by its URL. Tokens are never shown.
 """
 
 from __future__ import annotations
@@ -20,70 +20,71 @@ import anyio.to_thread
 
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import InvalidRequestError, JumpseatError
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolved
-from jumpseat.mcp.loading import spare_server_side
-from jumpseat.mcp.tokens import Login, login_of
+from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config
+from jumpseat.mcp.tokens import Login, parse_login
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat_protocol.mcp import McpServerConfig
 
 FAILED: Final = 1
-WRONG: Final = 2
+USAGE_ERROR: Final = 2
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        _complain(message)
-        sys.exit(WRONG)
+        _print_error(message)
+        sys.exit(USAGE_ERROR)
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Do what the arguments say; returns the exit code."""
-    known = _parse(argv)
+    """Run the command in ``argv``; return the exit code."""
+    args = _parse(argv)
     environ = {name: value for name, value in environ.items() if value}
     home = home_folder(environ)
     tokens = McpTokenFile(home)
-    # The mcp package tells tracebacks of what is told here in words.
+    # The mcp package logs tracebacks of failures that are reported here.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     try:
         servers = _servers(load_config(home), home)
-        if known.command == "list":
-            return _list(servers, tokens, environ, as_json=known.json)
-        url, config = _url_of(known.server, servers, environ)
-        if known.command == "logout":
-            gone = tokens.remove(url)
-            _print(f"Logged out of {known.server}." if gone else f"There was no login to {known.server}.")
+        if args.command == "list":
+            return _list(servers, tokens, environ, as_json=args.json)
+        url, config = _find_url(args.server, servers, environ)
+        if args.command == "logout":
+            removed = tokens.remove(url)
+            _print(f"Logged out of {args.server}." if removed else f"There was no login to {args.server}.")
             return 0
-        return anyio.run(_login, known, url, config, tokens, environ)
+        return anyio.run(_login, args, url, config, tokens, environ)
     except InvalidRequestError as error:
-        _complain(str(error))
-        return WRONG
+        _print_error(str(error))
+        return USAGE_ERROR
     except JumpseatError as error:
-        _complain(str(error))
+        _print_error(str(error))
         return FAILED
     except KeyboardInterrupt:
-        _complain("nobody has logged in")
+        _print_error("the login was cancelled")
         return FAILED
 
 
 def _parse(argv: Sequence[str]) -> Any:
     parser = _Parser(prog="jumpseat mcp", allow_abbrev=False, description="Servers of the Model Context Protocol.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="list the servers that are set up in files", allow_abbrev=False)
+    listing = commands.add_parser("list", help="list the servers that are configured in files", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="print JSON")
     login = commands.add_parser("login", help="log in to a server, in a browser", allow_abbrev=False)
-    login.add_argument("server", metavar="SERVER", help="its name, or its URL")
+    login.add_argument("server", metavar="SERVER", help="name or URL of the server")
     login.add_argument("--no-browser", action="store_true", help="only print the address to open")
-    login.add_argument("--client-id", metavar="ID", help="a client that is registered with the server")
-    login.add_argument("--client-secret-env", metavar="NAME", help="the variable that holds its secret")
-    logout = commands.add_parser("logout", help="forget a login", allow_abbrev=False)
-    logout.add_argument("server", metavar="SERVER", help="its name, or its URL")
+    login.add_argument("--client-id", metavar="ID", help="id of an OAuth client that is registered with the server")
+    login.add_argument(
+        "--client-secret-env", metavar="NAME", help="environment variable that holds the secret of that client"
+    )
+    logout = commands.add_parser("logout", help="remove a stored login", allow_abbrev=False)
+    logout.add_argument("server", metavar="SERVER", help="name or URL of the server")
     return parser.parse_args(argv)
 
 
 def _servers(config: Config, home: Path) -> dict[str, ServerEntry]:
-    """Those that every session here has: no plugins, and a project's where it is trusted."""
+    """Return the servers of every session in this folder: the user's, and the project's if it is trusted."""
     user, cwd = McpConfigFile(home), Path.cwd()
     trusted = TrustedFolders(home, config.trusted_folders).is_trusted(cwd)
     return find_servers(
@@ -95,13 +96,13 @@ def _servers(config: Config, home: Path) -> dict[str, ServerEntry]:
     )
 
 
-def _url_of(
+def _find_url(
     server: str, servers: Mapping[str, ServerEntry], environ: Mapping[str, str]
 ) -> tuple[str, McpServerConfig | None]:
-    """The URL that a server is reached by, and its settings where it has some.
+    """Return the URL of a server, given by name or URL, and its settings if it is configured.
 
     Raises:
-        InvalidRequestError: there is no such server, or it has no URL.
+        InvalidRequestError: the server is not configured or invalid, or has no URL.
     """
     if server.startswith(("https://", "http://")):
         return server, None
@@ -109,16 +110,16 @@ def _url_of(
     if entry is None:
         known = ", ".join(name for name, one in servers.items() if one.config and one.config.remote)
         raise InvalidRequestError(
-            f"there is no MCP server {server!r} in a file; {f'there are: {known}' if known else 'give its URL'}"
+            f"unknown MCP server {server!r}: expected {f'one of {known}, or a URL' if known else 'a URL'}"
         )
     if entry.config is None:
         raise InvalidRequestError(f"MCP server {server!r}: {entry.problem}")
     try:
-        config = resolved(entry, entry.config, environ)
+        config = resolve_config(entry, entry.config, environ)
     except MissingVariableError as error:
         raise InvalidRequestError(f"MCP server {server!r}: {error}") from None
     if config.url is None:
-        raise InvalidRequestError(f"MCP server {server!r} is a program: it has no login")
+        raise InvalidRequestError(f"MCP server {server!r} is a program, expected a server with a URL")
     return config.url, config
 
 
@@ -128,19 +129,19 @@ def _url_of(
 def _list(
     servers: Mapping[str, ServerEntry], tokens: McpTokenFile, environ: Mapping[str, str], *, as_json: bool
 ) -> int:
-    logins = {url: login for url, one in tokens.all().items() if (login := login_of(one)) is not None}
+    logins = {url: login for url, record in tokens.all().items() if (login := parse_login(record)) is not None}
     found = [_row(entry, logins, environ) for entry in servers.values()]
-    named = {url for url, _ in found}
+    configured = {url for url, _ in found}
     rows = [row for _, row in found]
     rows += [
-        {"name": None, "from": None, "address": _place(url), "login": _state(login)}
+        {"name": None, "from": None, "address": _public_url(url), "login": _state(login)}
         for url, login in logins.items()
-        if url not in named
+        if url not in configured
     ]
     if as_json:
         _print(json.dumps(rows, indent=2, ensure_ascii=False))
     elif not rows:
-        _complain("no MCP server is set up in a file, and there is no login")
+        _print_error("no MCP server is configured in a file, and there is no login")
     else:
         lines = [tuple(rows[0]), *(tuple(str(value or "-") for value in row.values()) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -152,11 +153,12 @@ def _list(
 def _row(
     entry: ServerEntry, logins: Mapping[str, Login], environ: Mapping[str, str]
 ) -> tuple[str | None, dict[str, Any]]:
+    """Return the URL of a server, if it has one, and its row in the list."""
     url, address = None, entry.problem
     if entry.config is not None:
         try:
-            url = resolved(entry, entry.config, environ).url
-            address = _place(url) if url else entry.config.command
+            url = resolve_config(entry, entry.config, environ).url
+            address = _public_url(url) if url else entry.config.command
         except MissingVariableError as error:
             address = f"({error})"
     login = logins.get(url) if url else None
@@ -166,13 +168,13 @@ def _row(
 
 
 def _state(login: Login) -> str:
-    if not login.ends_soon():
+    if not login.expires_soon():
         return "yes"
     return "renewed at its next use" if login.refresh_token else "expired"
 
 
-def _place(url: str) -> str:
-    """A URL without user, password and query, for those may be secret."""
+def _public_url(url: str) -> str:
+    """Return a URL without user, password and query, which may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -181,40 +183,39 @@ def _place(url: str) -> str:
 
 
 async def _login(
-    known: Any, url: str, config: McpServerConfig | None, tokens: McpTokenFile, environ: Mapping[str, str]
+    args: Any, url: str, config: McpServerConfig | None, tokens: McpTokenFile, environ: Mapping[str, str]
 ) -> int:
-    spare_server_side()
     from jumpseat.mcp.login import log_in
 
     secret: str | None = None
-    if known.client_secret_env:
-        secret = environ.get(known.client_secret_env)
+    if args.client_secret_env:
+        secret = environ.get(args.client_secret_env)
         if secret is None:
-            raise InvalidRequestError(f"the environment variable {known.client_secret_env} is not set")
+            raise InvalidRequestError(f"the environment variable {args.client_secret_env} is not set")
 
     async def show(address: str) -> None:
-        _print(f"Open this address in a browser to log in to {known.server}:\n\n{address}\n")
-        if not known.no_browser and _has_screen(environ):
+        _print(f"Open this address in a browser to log in to {args.server}:\n\n{address}\n")
+        if not args.no_browser and _has_display(environ):
             await anyio.to_thread.run_sync(webbrowser.open, address, abandon_on_cancel=True)
 
-    client_id = known.client_id or (config.oauth_client_id if config else None)
+    client_id = args.client_id or (config.oauth_client_id if config else None)
     login = await log_in(url, show, client_id=client_id, client_secret=secret)
     if login is None:
-        _print(f"{known.server} wants no login.")
+        _print(f"{args.server} requires no login.")
         return 0
     tokens.put(url, login.model_dump(exclude_none=True))
-    _print(f"Logged in to {known.server}.")
+    _print(f"Logged in to {args.server}.")
     return 0
 
 
-def _has_screen(environ: Mapping[str, str]) -> bool:
-    # Without one, a browser for terminals would take over this one.
+def _has_display(environ: Mapping[str, str]) -> bool:
+    # Without a display, a text browser would take over this terminal.
     return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
 def _print(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command speaks to its user
+    print(text, flush=True)  # noqa: T201 - the output of the command
 
 
-def _complain(text: str) -> None:
-    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - a command speaks to its user
+def _print_error(text: str) -> None:
+    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - the output of the command

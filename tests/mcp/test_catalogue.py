@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jumpseat.agent.plugins import Plugin
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, check_server, find_servers, resolved
+from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, check_server, find_servers, resolve_config
 from jumpseat.store.plugins import read_plugin
 
 
@@ -57,7 +57,7 @@ def test_a_plugin_knows_its_own_folder(tmp_path: Path) -> None:
     entry = found(tmp_path, plugins=[read_plugin(tmp_path)])["p"]
     assert entry.config is not None
     assert (entry.source, entry.plugin) == ("plugin", tmp_path.name)
-    assert resolved(entry, entry.config, {}).command == f"{tmp_path}/run"
+    assert resolve_config(entry, entry.config, {}).command == f"{tmp_path}/run"
 
 
 def test_servers_are_switched_off_by_name(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_servers_are_switched_off_by_name(tmp_path: Path) -> None:
         user={"a": command("x"), "b": {**command("x"), "disabled": True}},
         user_file={"c": command("x"), "d": command("x")},
         disabled=frozenset({"c"}),
-        off=frozenset({"a"}),
+        disabled_here=frozenset({"a"}),
     )
     assert [name for name, one in servers.items() if one.enabled] == ["d"]
 
@@ -87,17 +87,17 @@ def test_variables_in_files_are_resolved_and_what_a_client_says_is_taken_literal
     raw = {"command": "x", "args": ["${A}", "${B:-b}"], "env": {"K": "${A}"}}
     config = check_server("s", raw)
     from_file, from_client = ServerEntry("s", config, "user"), ServerEntry("s", config, literal=True)
-    file = resolved(from_file, config, {"A": "a"})
+    file = resolve_config(from_file, config, {"A": "a"})
     assert (file.args, file.env) == (["a", "b"], {"K": "a"})
-    client = resolved(from_client, config, {"A": "a"})
+    client = resolve_config(from_client, config, {"A": "a"})
     assert (client.args, client.env) == (["${A}", "${B:-b}"], {"K": "${A}"})
     with pytest.raises(MissingVariableError, match="A is not set"):
-        resolved(from_file, config, {})
+        resolve_config(from_file, config, {})
 
 
 def test_in_indirect_mode_env_holds_names_of_variables() -> None:
     config = check_server("s", {"command": "x", "env": {"K": "A"}})
     entry = ServerEntry("s", config, literal=True)
-    assert resolved(entry, config, {"A": "a"}, indirect=True).env == {"K": "a"}
+    assert resolve_config(entry, config, {"A": "a"}, indirect=True).env == {"K": "a"}
     with pytest.raises(MissingVariableError, match="A is not set"):
-        resolved(entry, config, {}, indirect=True)
+        resolve_config(entry, config, {}, indirect=True)

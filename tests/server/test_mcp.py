@@ -352,7 +352,7 @@ async def test_a_server_that_has_crashed_is_started_again(tmp_path: Path) -> Non
         _, again = await call(wire, session)
     assert (done["success"], again) == (False, "back")
     assert "ended before it answered" in said
-    assert "started again in 0.5 seconds" in failed["data"]["error"]
+    assert "restarting in 0.5 seconds" in failed["data"]["error"]
 
 
 async def test_a_server_that_dies_at_once_has_failed_and_its_last_words_are_told_without_secrets(
@@ -363,7 +363,7 @@ async def test_a_server_that_dies_at_once_has_failed_and_its_last_words_are_told
         session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"dying": config})
         failed = await status(server.wire, session, "dying", "failed")
         await server.wire.prompt(session)
-    assert failed["data"]["error"] == "it has ended: cannot open the database with key [redacted]"
+    assert failed["data"]["error"] == "the process has ended: cannot open the database with key [redacted]"
     assert "hunter2-hunter2" not in server.stderr
 
 
@@ -371,8 +371,8 @@ async def test_a_server_that_dies_at_once_has_failed_and_its_last_words_are_told
     ("mode", "error"),
     [
         ("noisy", "its output is not that of an MCP server"),
-        ("endless", "it sent a message of more than 32 MiB"),
-        ("unlisting", "the server answered in a form that could not be read"),
+        ("endless", "the server sent a message of more than 32 MiB"),
+        ("unlisting", "the server's response does not match the protocol"),
     ],
 )
 async def test_a_server_that_speaks_something_else_is_given_up(tmp_path: Path, mode: str, error: str) -> None:
@@ -414,7 +414,7 @@ async def test_an_answer_that_is_none_is_told_to_the_model(tmp_path: Path) -> No
         session = await session_with(server.wire, "rude", rude("babbling"), *turn("rude-go"))
         done, said = await call(server.wire, session)
     assert done["success"] is False
-    assert "could not be read" in said
+    assert "does not match the protocol" in said
 
 
 async def test_of_a_list_without_end_the_beginning_is_offered_and_the_user_is_told(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ async def test_a_login_that_cannot_be_renewed_leaves_it_to_the_client(tmp_path: 
         async with running_server(tmp_path) as server:
             session = await server.wire.create(scripted({"text": "hi"}))
             await status(server.wire, session, "far", "needs-auth")
-            await server.wire.until(lambda one: "it wants a login" in str(one))
+            await server.wire.until(lambda one: "requires a login" in str(one))
             # The person logs in again elsewhere, and the client says so.
             await log_in(home, f"{far.url}/mcp")
             await server.wire.call("session.mcp.oauth.authenticationStateChanged", {"sessionId": session})
@@ -223,8 +223,8 @@ async def test_a_client_that_was_registered_by_hand_logs_in_with_its_secret(tmp_
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["login", "nowhere"], "there is no MCP server 'nowhere'"),
-        (["login", "program"], "it is a program"),
+        (["login", "nowhere"], "unknown MCP server 'nowhere'"),
+        (["login", "program"], "is a program"),
         (["login"], "required"),
         (["nonsense"], "invalid choice"),
         (["login", "https://example.com", "--client-secret-env", "UNSET"], "UNSET is not set"),
@@ -248,7 +248,7 @@ async def test_a_client_has_its_user_log_in_and_the_server_comes_up(tmp_path: Pa
         wire = server.wire
         session = await wire.create(scripted(*turn("far-go")), mcpServers={"far": {"url": f"{far.url}/mcp"}})
         await status(wire, session, "far", "needs-auth")
-        await wire.until(lambda one: "it wants a login" in str(one))
+        await wire.until(lambda one: "requires a login" in str(one))
         params: JsonObject = {"sessionId": session, "serverName": "far", "callbackSuccessMessage": "<b>Welcome</b>"}
         address = (await wire.call("session.mcp.oauth.login", params))["authorizationUrl"]
         assert "&lt;b&gt;Welcome" in (await browse(address)).text

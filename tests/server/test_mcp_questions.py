@@ -61,7 +61,7 @@ async def test_without_a_token_the_server_waits_for_one(tmp_path: Path) -> None:
         session = await guarded_session(wire, far.url)
         await asked_for_token(wire, session, {"kind": "cancelled"})
         await status(wire, session, "far", "needs-auth", since=0)
-        await wire.until(lambda one: "it wants a login" in str(one))
+        await wire.until(lambda one: "requires a login" in str(one))
         since = len(wire.messages)
         await wire.call("session.mcp.oauth.authenticationStateChanged", {"sessionId": session})
         await asked_for_token(wire, session, {"kind": "token", "accessToken": "one"}, since=since)

@@ -1,6 +1,6 @@
 """The MCP host: servers of the Model Context Protocol, whose tools a session offers to its model.
 
-``catalogue.py`` finds the servers of a session, ``host.py`` runs them, ``connection.py`` is one of them. Only what
-stands below ``connection.py`` imports the ``mcp`` package, which takes a fifth of a second: it is loaded with the
-first session that has servers, in a thread.
+``catalogue.py`` finds the servers of a session, ``host.py`` runs them, ``connection.py`` runs one of them. Only
+``connection.py`` and the modules below it import the ``mcp`` package, whose import takes half a second: it is
+imported in a thread, with the first session that has servers.
 """

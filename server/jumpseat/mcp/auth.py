@@ -1,8 +1,8 @@
-"""Bearer tokens and headers that the client of a session gives for a server.
+"""Authentication of requests to a server with bearer tokens and headers from a session's client.
 
-A server says in a 401 or 403 that it wants a token; the client is told, and the request is sent again with the
-token that it gives. One token serves all requests of a server; it lives in memory only. Headers are asked for
-beforehand, and anew when their time is over, or when they were refused.
+A server requires a token by responding with 401 or 403; the client is asked for one, and the request is repeated
+with it. One token serves all requests to a server and lives in memory only. Headers are requested before the first
+request, and again when they have expired or were refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AuthReason: TypeAlias = Literal["initial", "refresh", "reauth", "upscope"]
 HeadersReason: TypeAlias = Literal["startup", "ttl-expired", "auth-failed"]
 
 ROUNDS: Final = 3
-"""How many tokens are tried for one request."""
+"""Limit on the tokens that are tried for one request."""
 
 MAX_METADATA_BYTES: Final = 64 * 1024
 
@@ -29,13 +29,16 @@ _PARAM: Final = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+
 
 
 class NeedsLoginError(Exception):
-    """The server wants a token, and nobody has one to give."""
+    """The server requires a token, and none is available."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthQuestion:
-    """``challenge`` are the parameters of ``WWW-Authenticate``; ``metadata`` is what the server publishes of itself
-    (RFC 9728), as compact JSON. ``refused`` is the token that did not do, if there was one."""
+    """A request for a token.
+
+    ``challenge`` are the parameters of ``WWW-Authenticate``, ``metadata`` is the server's protected resource
+    metadata (RFC 9728) as compact JSON, and ``refused`` is the token that the server refused, if there was one.
+    """
 
     reason: AuthReason
     challenge: dict[str, str]
@@ -47,7 +50,10 @@ AskToken: TypeAlias = Callable[[AuthQuestion], Awaitable[str | None]]
 
 
 class ClientTokens(httpx.Auth):
-    """The token of one server. ``ask`` gives one, or ``None`` where nobody has one; ``token`` is the first."""
+    """Bearer authentication for one server.
+
+    ``token`` is the first token to send, if any; ``ask`` returns another one, or ``None`` if none is available.
+    """
 
     def __init__(self, url: str, ask: AskToken, token: str | None = None) -> None:
         self._url = httpx.URL(url)
@@ -58,7 +64,7 @@ class ClientTokens(httpx.Auth):
 
     @property
     def token(self) -> str | None:
-        """The one that requests carry now."""
+        """The token that requests carry at present."""
         return self._token
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
@@ -73,25 +79,25 @@ class ClientTokens(httpx.Auth):
                 return
             async with self._lock:
                 if self._token != sent:
-                    # Another request has got one in the meantime.
+                    # Another request has obtained a token in the meantime.
                     continue
-                if place := self._metadata_url(challenge):
-                    # A request of its own: it carries nothing of the one that was refused.
-                    found = yield httpx.Request("GET", place, headers={"Accept": "application/json"})
-                    self._metadata = await _document(found) or self._metadata
-                given = await self._ask(AuthQuestion(reason, challenge, self._metadata, sent))
-                if given is None and reason == "refresh":
-                    given = await self._ask(AuthQuestion("reauth", challenge, self._metadata, sent))
-                if given is None:
-                    # Just to end here would make the answer to a request of ours that of the server.
+                if url := self._metadata_url(challenge):
+                    # A new request, without the headers of the refused one.
+                    found = yield httpx.Request("GET", url, headers={"Accept": "application/json"})
+                    self._metadata = await _json_object(found) or self._metadata
+                token = await self._ask(AuthQuestion(reason, challenge, self._metadata, sent))
+                if token is None and reason == "refresh":
+                    token = await self._ask(AuthQuestion("reauth", challenge, self._metadata, sent))
+                if token is None:
+                    # Returning would hand the response for the metadata to the caller.
                     raise NeedsLoginError
-                self._token = given
-        # The last token has not been tried yet.
+                self._token = token
+        # The last token has not been sent yet.
         request.headers["Authorization"] = f"Bearer {self._token}"
         yield request
 
     def _metadata_url(self, challenge: dict[str, str]) -> httpx.URL | None:
-        """Where the server describes itself; only its own origin is asked, whatever it says."""
+        """Return the URL of the server's metadata; ``None`` if it has none or names another origin."""
         named = challenge.get("resource_metadata")
         if named is None:
             if self._metadata is not None:
@@ -110,13 +116,13 @@ AskHeaders: TypeAlias = Callable[[HeadersReason], Awaitable[dict[str, str] | Non
 RESERVED: Final = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"}
 )
-"""Headers that are the protocol's, with all of ``mcp-``."""
+"""Headers that the protocol sets, besides those that begin with ``mcp-``."""
 
 
 class ClientHeaders(httpx.Auth):
-    """Headers of one server, over what ``inner`` does. ``ask`` gives some, none, or ``None`` where nobody is asked.
+    """Headers for the requests to one server, in addition to the authentication by ``inner``.
 
-    They hold for ``ttl_s`` seconds.
+    ``ask`` returns headers, or ``None`` if no client can be asked; they are used for ``ttl_s`` seconds.
     """
 
     def __init__(self, inner: ClientTokens, ask: AskHeaders, ttl_s: float) -> None:
@@ -124,65 +130,65 @@ class ClientHeaders(httpx.Auth):
         self._ask = ask
         self._ttl_s = ttl_s
         self._headers: dict[str, str] = {}
-        self._given_at: float | None = None
+        self._received_at: float | None = None
         self._lock = anyio.Lock()
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        await self._freshen()
-        tried = False
+        await self._refresh_expired()
+        replaced = False
         async with aclosing(self._inner.async_auth_flow(request)) as inner:
-            wanted = await anext(inner)
+            outgoing = await anext(inner)
             while True:
-                if wanted is request:
+                if outgoing is request:
                     request.headers.update(self._headers)
-                sent_at = self._given_at
-                response = yield wanted
-                if wanted is request and not tried and _is_refusal(response):
-                    tried = True
-                    if await self._replace(sent_at):
+                sent = self._received_at
+                response = yield outgoing
+                if outgoing is request and not replaced and _headers_refused(response):
+                    replaced = True
+                    if await self._replace(sent):
                         continue
                 try:
-                    wanted = await inner.asend(response)
+                    outgoing = await inner.asend(response)
                 except StopAsyncIteration:
                     return
 
-    async def _freshen(self) -> None:
+    async def _refresh_expired(self) -> None:
         async with self._lock:
-            if self._given_at is None:
-                await self._get("startup")
-            elif anyio.current_time() - self._given_at >= self._ttl_s:
-                await self._get("ttl-expired")
+            if self._received_at is None:
+                await self._fetch("startup")
+            elif anyio.current_time() - self._received_at >= self._ttl_s:
+                await self._fetch("ttl-expired")
 
     async def _replace(self, refused: float | None) -> bool:
-        """Get others than those that were ``refused``, by when they were given; whether there are some."""
+        """Replace the headers that were received at ``refused``; return whether there are headers to try."""
         async with self._lock:
-            if self._given_at != refused:
-                # Another request has got them in the meantime.
+            if self._received_at != refused:
+                # Another request has replaced them in the meantime.
                 return bool(self._headers)
-            return await self._get("auth-failed")
+            return await self._fetch("auth-failed")
 
-    async def _get(self, reason: HeadersReason) -> bool:
-        given = await self._ask(reason)
-        if given is None:
+    async def _fetch(self, reason: HeadersReason) -> bool:
+        headers = await self._ask(reason)
+        if headers is None:
             return False
-        self._given_at = anyio.current_time()
+        self._received_at = anyio.current_time()
         self._headers = {
             name: value
-            for name, value in given.items()
+            for name, value in headers.items()
             if name.lower() not in RESERVED and not name.lower().startswith("mcp-")
         }
         return bool(self._headers)
 
 
-def _is_refusal(response: httpx.Response) -> bool:
-    """Whether other headers may help; a wider token is another matter."""
+def _headers_refused(response: httpx.Response) -> bool:
+    """Return whether other headers may help; insufficient scope needs another token instead."""
     if response.status_code == 403:
         return challenge_of(response).get("error") != "insufficient_scope"
     return response.status_code == 401
 
 
 def challenge_of(response: httpx.Response) -> dict[str, str]:
-    """The parameters of ``WWW-Authenticate: Bearer``; empty where there are none."""
+    """Return the parameters of ``WWW-Authenticate: Bearer``; empty where the response has no such header."""
     header = response.headers.get("www-authenticate", "")
     scheme, _, rest = header.partition(" ")
     if scheme.lower() != "bearer":
@@ -192,7 +198,7 @@ def challenge_of(response: httpx.Response) -> dict[str, str]:
 
 
 def challenge_params(challenge: Mapping[str, str]) -> dict[str, str]:
-    """What clients are told of a challenge, in the words of the protocol."""
+    """Return the parameters of a challenge that clients get, by their names in the Copilot SDK protocol."""
     names = {"resource_metadata": "resourceMetadataUrl", "scope": "scope", "error": "error"}
     return {names[name]: value for name, value in challenge.items() if name in names}
 
@@ -205,8 +211,8 @@ def _reason(response: httpx.Response, challenge: dict[str, str], *, had_token: b
     return None
 
 
-async def _document(response: httpx.Response) -> str | None:
-    """A JSON object, in compact form with the order of its keys kept."""
+async def _json_object(response: httpx.Response) -> str | None:
+    """Return the JSON object in a response, as compact JSON with the order of its keys; ``None`` without one."""
     if response.status_code != 200:
         return None
     body = await response.aread()

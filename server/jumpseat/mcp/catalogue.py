@@ -1,8 +1,8 @@
-"""Which MCP servers a session has, and where each of them comes from.
+"""The MCP servers of a session, and their sources.
 
-The nearest one counts where two have the same name: the session's own, then the project's, the user's
-(``config.toml``, then ``mcp-config.json``), then those of plugins. A file that is wrong costs its servers, never
-the session: each wrong entry is listed with what is wrong.
+Of servers with the same name, the session's own has precedence, then the project's, the user's (``config.toml``
+before ``mcp-config.json``), and those of plugins. An invalid file or entry affects its servers only: each invalid
+entry is listed with its problem.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """A server as it was found. ``config`` is ``None`` where ``problem`` tells why it cannot be used.
+    """A server and its source.
 
-    ``literal`` tells that ``${NAME}`` in its values means just that: a client says what it means itself.
-    ``source`` is ``None`` for the session's own; ``variables`` are known to its file besides the environment.
+    ``config`` is ``None`` if ``problem`` says why the server cannot be used. ``literal`` values come from a client:
+    ``${NAME}`` is not replaced in them. ``source`` is ``None`` for the session's own servers. ``variables`` can be
+    used in addition to the environment.
     """
 
     name: str
@@ -58,50 +59,51 @@ _SOURCES: Final[Mapping[AgentSource, McpSource]] = {
 
 
 def check_servers(servers: Mapping[str, Any]) -> dict[str, McpServerConfig]:
-    """The servers that a client brings, checked.
+    """Validate the servers that a client sends.
 
     Raises:
-        InvalidRequestError: one of them cannot be used; the text names it and the field.
+        InvalidRequestError: a server is invalid; the text names the server and the field.
     """
     return {name: check_server(name, raw) for name, raw in servers.items()}
 
 
 def check_server(name: str, raw: Any) -> McpServerConfig:
-    """One server, checked.
+    """Validate one server.
 
     Raises:
         InvalidRequestError: as in :func:`check_servers`.
     """
-    problem = _wrong_name(name)
+    problem = _name_problem(name)
     if problem is None:
         try:
             return McpServerConfig.model_validate(raw)
         except ValidationError as error:
-            problem = _told(error)
+            problem = _describe(error)
     raise InvalidRequestError(f"mcpServers.{name[:100]}: {problem}")
 
 
 def find_servers(
     own: Mapping[str, McpServerConfig],
     *,
-    lost: Mapping[str, str] | None = None,
+    incomplete: Mapping[str, str] | None = None,
     agent: AgentFile | None = None,
     user: Mapping[str, Any],
     user_file: Mapping[str, Any],
     disabled: frozenset[str],
-    off: frozenset[str] = frozenset(),
+    disabled_here: frozenset[str] = frozenset(),
     project: Path | None,
     plugins: Sequence[Plugin] = (),
 ) -> dict[str, ServerEntry]:
-    """All servers, by name.
+    """Return all servers of a session by name, in the order of precedence.
 
-    ``lost`` tells of the session's own that came back without their secrets what is missing.
-    ``agent`` lies in a file, and brings servers as other files do.
-    ``user_file`` has servers that are ``disabled`` for all sessions; what is ``off`` is so for this one.
-    ``project`` is a folder whose files count, ``None`` where it is not trusted.
+    ``own`` are the session's own servers; ``incomplete`` are those that a resumed session cannot start, with the
+    names of the values that were not stored. ``agent`` is a custom agent in a file, which may define servers.
+    ``user`` are the servers of ``config.toml``, ``user_file`` those of ``mcp-config.json``, of which those in
+    ``disabled`` are disabled for all sessions. ``disabled_here`` are disabled for this session, from any
+    source. ``project`` is the working directory, ``None`` where its files are not read.
     """
     found: dict[str, ServerEntry] = {name: ServerEntry(name, config, literal=True) for name, config in own.items()}
-    for name, missing in (lost or {}).items():
+    for name, missing in (incomplete or {}).items():
         problem = f"{missing} is not stored, as it may be secret: give mcpServers again when the session is resumed"
         found.setdefault(name, ServerEntry(name, None, literal=True, problem=problem))
 
@@ -120,7 +122,9 @@ def find_servers(
         variables = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "PLUGIN_ROOT": str(plugin.folder)}
         for servers in (*map(_servers_of, plugin.mcp_files), plugin.mcp_servers):
             add(_entries(servers, "plugin", plugin=plugin.name, variables=variables))
-    return {name: replace(entry, enabled=False) if name in off else entry for name, entry in found.items()}
+    return {
+        name: replace(entry, enabled=False) if name in disabled_here else entry for name, entry in found.items()
+    }
 
 
 def _entries(
@@ -132,12 +136,12 @@ def _entries(
     enabled: Callable[[str], bool] = lambda _name: True,
 ) -> Iterator[ServerEntry]:
     for name, value in raw.items():
-        config, problem = None, _wrong_name(name)
+        config, problem = None, _name_problem(name)
         if problem is None:
             try:
                 config = value if isinstance(value, McpServerConfig) else McpServerConfig.model_validate(value)
             except ValidationError as error:
-                problem = _told(error)
+                problem = _describe(error)
         yield ServerEntry(
             name,
             config,
@@ -150,16 +154,16 @@ def _entries(
 
 
 def _servers_of(path: Path) -> dict[str, Any]:
-    """What a JSON file says under ``mcpServers`` (or ``servers``)."""
+    """Return the object under ``mcpServers`` (or ``servers``) of a JSON file; empty if the file has none."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            log.warning("%s is too large for a list of MCP servers", path)
+            log.warning("%s is larger than %d bytes: its MCP servers are ignored", path, MAX_FILE_BYTES)
             return {}
         whole = orjson.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        log.warning("the MCP servers in %s cannot be read: %s", path, error)
+        log.warning("cannot read the MCP servers in %s: %s", path, error)
         return {}
     servers: Any = None
     if isinstance(whole, dict):
@@ -168,27 +172,29 @@ def _servers_of(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
 
 
-def _wrong_name(name: str) -> str | None:
+def _name_problem(name: str) -> str | None:
     if not name.strip() or len(name) > 200 or not name.isprintable():
         return "expected a name of 1 to 200 printable characters"
     return None
 
 
-def _told(error: ValidationError) -> str:
+def _describe(error: ValidationError) -> str:
     return "; ".join(validation_problems(error, "server"))
 
 
 class MissingVariableError(Exception):
-    """A server's settings name a variable that is not set."""
+    """The settings of a server refer to a variable that is not set."""
 
 
-def resolved(
+def resolve_config(
     entry: ServerEntry, config: McpServerConfig, environ: Mapping[str, str], *, indirect: bool = False
 ) -> McpServerConfig:
-    """``config`` with the values that its server is started with; worked out anew at each start.
+    """Return ``config`` with ``${NAME}`` replaced by the values of variables, for one start of the server.
+
+    With ``indirect``, the values in the ``env`` of a literal entry are names of variables.
 
     Raises:
-        MissingVariableError: a variable it names is not set.
+        MissingVariableError: a variable is not set.
     """
     known = {**environ, **entry.variables}
 

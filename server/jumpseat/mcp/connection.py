@@ -1,8 +1,8 @@
-"""One server of one session: its task, from its start to its end, and what it can be asked meanwhile.
+"""The connection to one server of one session: its task from start to end, and requests to the server meanwhile.
 
-All of a connection is entered and left in one task, :meth:`Connection.run`. A server that goes away is started
-again with growing pauses; one that never came up is not: that is for whoever mends its settings. Nothing that
-happens to a server is raised to anybody but those who have asked it something.
+Everything of a connection is opened and closed in one task, :meth:`Connection.run`. A server that is lost is
+restarted after growing delays; a server that never came up is not, because its settings need attention. Failures
+of a server are raised only to callers that wait for one of its responses.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import orjson
 
 from jumpseat.agent.secrets import Secrets
 from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason, NeedsLoginError
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
+from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
 from jumpseat.mcp.client import (
     CallTimeoutError,
-    Interests,
     McpClient,
     RefusedError,
+    ServerCallbacks,
     ServerGoneError,
     initialize,
     open_client,
@@ -39,25 +39,25 @@ from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 log = logging.getLogger(__name__)
 
 START_S: Final = 60.0
-"""From the start of a server to its list of tools. Package runners download what they run."""
+"""Time-out from the start of a server to its list of tools; package runners download the server first."""
 
 CALL_S: Final = 300.0
-"""Of one call without news, where the server's ``timeout`` says nothing."""
+"""Default time-out of a tool call; each progress notification restarts it."""
 
 REQUEST_S: Final = 60.0
-"""Of any other request."""
+"""Time-out of any other request."""
 
-WAITS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Between the loss of a server and its next start; after these it stays away."""
+RESTART_DELAYS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Delays between the loss of a server and its restart; after the last one the server is given up."""
 
 HEALTHY_S: Final = 60.0
-"""A server that has held so long begins these anew when it is lost."""
+"""Uptime after which a lost server begins with the first delay again."""
 
-RETURN_S: Final = 10.0
-"""How long a call waits for a server that is just being started."""
+RECONNECT_S: Final = 10.0
+"""How long a call waits for a server that is being started."""
 
 REFRESH_S: Final = 0.5
-"""The least time between two looks at a list that the server says has changed."""
+"""Shortest time between two requests for a list that the server has announced as changed."""
 
 MAX_TOOLS: Final = 500
 MAX_PAGES: Final = 100
@@ -69,14 +69,15 @@ R = TypeVar("R", bound=types.Result)
 
 
 class NotConnectedError(Exception):
-    """The server is not there; the text says why."""
+    """The server is not connected; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
-    """What a connection needs of its host. ``changed`` hears of its status and tools, ``noted`` of its lists.
+class ConnectionContext:
+    """Services that the host gives a connection.
 
-    ``tokens`` are those its server was given so far, by URL.
+    ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``
+    or ``prompts`` after the server has announced a new list. ``tokens`` are the server's tokens by URL.
     """
 
     environ: Mapping[str, str]
@@ -85,32 +86,35 @@ class Surface:
     indirect: Callable[[], bool]
     grace_s: Callable[[], float]
     changed: Callable[[Connection], None]
-    noted: Callable[[Connection, str], None]
+    list_changed: Callable[[Connection, str], None]
     warn: Callable[[str], None]
-    interests: Callable[[Connection], Interests]
+    callbacks: Callable[[Connection], ServerCallbacks]
     credentials: Credentials
     tokens: dict[str, ClientTokens]
 
 
 class Connection:
-    """``tools`` are the server's own, as far as they are wanted; they stay while it is being restarted."""
+    """The connection to one server.
 
-    def __init__(self, entry: ServerEntry, surface: Surface) -> None:
+    ``tools`` are the server's tools that its settings allow; they stay listed while the server is being restarted.
+    """
+
+    def __init__(self, entry: ServerEntry, context: ConnectionContext) -> None:
         self.entry = entry
         self.config = entry.config
-        # With the values of this start.
+        # The settings of the current start, with variables replaced.
         self.resolved_config: McpServerConfig | None = None
         self.status: McpStatus = "pending"
         self.error: str | None = None
         self.tools: list[types.Tool] = []
         self.instructions: str | None = None
-        self._surface = surface
+        self._context = context
         self._client: McpClient | None = None
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._changed = anyio.Event()
-        self._auth_news = anyio.Event()
-        self._stale = anyio.Event()
+        self._auth_changed = anyio.Event()
+        self._tools_stale = anyio.Event()
         self._start_limit: anyio.CancelScope | None = None
         self._secrets = Secrets()
         self._lost_at: list[float] = []
@@ -123,13 +127,13 @@ class Connection:
     def running(self) -> bool:
         return self._client is not None
 
-    # --- its life -----------------------------------------------------------------------------------------------
+    # --- start and end ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Have the server run until :meth:`stop`, or until it cannot be had."""
+        """Run the server until :meth:`stop` is called or restarting it has failed."""
         try:
             with self._scope:
-                while await self._once():
+                while await self._run_once():
                     pass
         except Exception:
             log.exception("MCP server %s: its connection failed", self.name)
@@ -138,68 +142,71 @@ class Connection:
             self._ended.set()
 
     async def stop(self) -> None:
-        """End the server and wait until nothing of it is left."""
+        """End the server and wait until its process group is gone."""
         self._scope.cancel()
         await self._ended.wait()
         self.tools = []
         self._set("disabled")
 
     def retry_auth(self) -> None:
-        """Try again where a token was missing: there may be one now."""
-        self._auth_news.set()
+        """Connect again if the server was waiting for a token."""
+        self._auth_changed.set()
 
-    async def _once(self) -> bool:
-        """One start and what comes of it; whether there is to be another."""
+    async def _run_once(self) -> bool:
+        """Start the server and wait for its end; return whether to start it again."""
         self._set("pending")
-        self._auth_news = anyio.Event()
+        self._auth_changed = anyio.Event()
         began, came_up = anyio.current_time(), False
         try:
             async with self._connected() as (client, ended, child):
                 self._client, came_up = client, True
                 self._set("connected")
                 await self._watch(client, ended)
-                problem = await _ending(child)
+                problem = await _end_reason(child)
         except Exception as error:
-            # Whatever a server, its transport or its settings come up with costs this server alone.
-            problem = _described(error)
-            if _wants_auth(error):
+            # Any failure of a server, its transport or its settings affects this server alone.
+            problem = _describe(error)
+            if _needs_auth(error):
                 self.tools = []
                 self._set("needs-auth", problem)
-                await self._auth_news.wait()
+                await self._auth_changed.wait()
                 return True
         finally:
             self._client = None
-        return await self._pause(self._mask(problem), came_up=came_up, held_s=anyio.current_time() - began)
+        return await self._delay_restart(
+            self._mask(problem), came_up=came_up, uptime_s=anyio.current_time() - began
+        )
 
-    async def _pause(self, problem: str, *, came_up: bool, held_s: float) -> bool:
+    async def _delay_restart(self, problem: str, *, came_up: bool, uptime_s: float) -> bool:
+        """Wait before the next start; return whether there is one."""
         log.warning("MCP server %s: %s", self.name, problem)
-        if held_s > HEALTHY_S:
+        if uptime_s > HEALTHY_S:
             self._lost_at.clear()
         if not came_up and not self._lost_at:
             self._set("failed", problem)
             return False
-        if len(self._lost_at) >= len(WAITS_S):
+        if len(self._lost_at) >= len(RESTART_DELAYS_S):
             self.tools = []
-            self._set("failed", f"{problem}; it was started {len(self._lost_at)} times in vain")
+            self._set("failed", f"{problem}; gave up after {len(self._lost_at)} restarts")
             return False
-        wait_s = WAITS_S[len(self._lost_at)]
+        delay_s = RESTART_DELAYS_S[len(self._lost_at)]
         self._lost_at.append(anyio.current_time())
-        self._set("failed", f"{problem}; it is started again in {wait_s:g} seconds")
-        await anyio.sleep(wait_s)
+        self._set("failed", f"{problem}; restarting in {delay_s:g} seconds")
+        await anyio.sleep(delay_s)
         return True
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[tuple[McpClient, anyio.Event, Child | None], None]:
-        surface = self._surface
+        context = self._context
         if self.config is None:
-            raise ServerFailedError(self.entry.problem or "it is not configured")
-        config = resolved(self.entry, self.config, surface.environ, indirect=surface.indirect())
+            raise ServerFailedError(self.entry.problem or "the server is not configured")
+        config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
         self.resolved_config = config
         self._secrets = _secrets_of(config)
         ended = anyio.Event()
         async with (
             self._transport(config) as (streams, child),
-            open_client(streams, surface.interests(self), ended) as client,
+            open_client(streams, context.callbacks(self), ended) as client,
         ):
             try:
                 with anyio.fail_after(START_S) as self._start_limit:
@@ -207,39 +214,40 @@ class Connection:
                     self.instructions = hello.instructions
                     self.tools = await self._list_tools(client) if hello.capabilities.tools else []
             except (TimeoutError, CallTimeoutError):
-                raise ServerFailedError("it does not answer") from None
+                raise ServerFailedError("the server does not respond") from None
             except RefusedError as error:
                 raise ServerFailedError(str(error)) from None
             except ServerGoneError:
-                raise ServerFailedError(await _ending(child)) from None
+                raise ServerFailedError(await _end_reason(child)) from None
             yield client, ended, child
 
     @asynccontextmanager
     async def _transport(self, config: McpServerConfig) -> AsyncGenerator[tuple[Streams, Child | None], None]:
-        surface = self._surface
+        context = self._context
         if config.remote:
-            auth = await surface.credentials.auth(surface.tokens, config, self._ask_token, self._ask_headers)
+            auth = await context.credentials.auth(context.tokens, config, self._ask_token, self._ask_headers)
             async with http_streams(config, auth) as streams:
                 yield streams, None
         else:
             async with stdio_streams(
                 config,
                 name=self.name,
-                cwd=surface.cwd(),
-                environ=surface.environ,
+                cwd=context.cwd(),
+                environ=context.environ,
                 mask=self._mask,
-                close_s=lambda: min(CLOSE_S, surface.grace_s()),
+                close_s=lambda: min(CLOSE_S, context.grace_s()),
             ) as (streams, child):
                 yield streams, child
 
     async def _ask_token(self, question: AuthQuestion) -> str | None:
-        # A person may have to be asked: that is not the server's delay.
+        # Waiting for a person does not count towards the server's start-up time.
         limit = self._start_limit if self._client is None else None
         left = limit.deadline - anyio.current_time() if limit else 0.0
         if limit:
             limit.deadline = float("inf")
             self._set("needs-auth")
-        token = await self._surface.credentials.ask_token(self, question)
+        url = (self.resolved_config.url if self.resolved_config else None) or ""
+        token = await self._context.credentials.ask_token(self.name, self.config, url, question)
         if token is not None:
             self._secrets.add([token] if len(token) >= SHORTEST_SECRET else [])
         if limit:
@@ -248,48 +256,48 @@ class Connection:
         return token
 
     async def _ask_headers(self, reason: HeadersReason) -> dict[str, str] | None:
-        given = await self._surface.credentials.ask_headers(self, reason)
-        self._secrets.add(value for value in (given or {}).values() if len(value) >= SHORTEST_SECRET)
-        return given
+        headers = await self._context.credentials.ask_headers(self.name, self.config, reason)
+        self._secrets.add(value for value in (headers or {}).values() if len(value) >= SHORTEST_SECRET)
+        return headers
 
     def _mask(self, text: str) -> str:
-        return self._surface.secrets(self._secrets(text))
+        return self._context.secrets(self._secrets(text))
 
     async def _watch(self, client: McpClient, ended: anyio.Event) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._refresh, client)
+            tasks.start_soon(self._refresh_tools, client)
             await ended.wait()
             tasks.cancel_scope.cancel()
 
-    async def _refresh(self, client: McpClient) -> None:
+    async def _refresh_tools(self, client: McpClient) -> None:
         while True:
-            await self._stale.wait()
-            self._stale = anyio.Event()
+            await self._tools_stale.wait()
+            self._tools_stale = anyio.Event()
             try:
                 self.tools = await self._list_tools(client)
             except (ServerGoneError, CallTimeoutError, RefusedError) as error:
-                log.warning("MCP server %s: its list of tools cannot be read: %s", self.name, error)
+                log.warning("MCP server %s: cannot list its tools: %s", self.name, error)
             else:
-                self._surface.changed(self)
-                self._surface.noted(self, "tools")
+                self._context.changed(self)
+                self._context.list_changed(self, "tools")
             await anyio.sleep(REFRESH_S)
 
-    def take_note(self, notification: types.ServerNotification) -> None:
-        """Hear what a server says unasked."""
+    def handle_notification(self, notification: types.ServerNotification) -> None:
+        """Handle a notification of the server."""
         match notification.root:
             case types.ToolListChangedNotification():
-                self._stale.set()
+                self._tools_stale.set()
             case types.ResourceListChangedNotification():
-                self._surface.noted(self, "resources")
+                self._context.list_changed(self, "resources")
             case types.PromptListChangedNotification():
-                self._surface.noted(self, "prompts")
+                self._context.list_changed(self, "prompts")
             case types.LoggingMessageNotification(params=params):
                 log.debug("MCP server %s (%s): %s", self.name, params.level, self._mask(str(params.data)[:500]))
             case _:
                 pass
 
     async def _list_tools(self, client: McpClient) -> list[types.Tool]:
-        """The tools that are wanted of the server; of a list without end, its beginning."""
+        """Request the server's tools and return those that its settings allow, up to the limits of this module."""
         found: dict[str, types.Tool] = {}
         size, cursor, cut = 0, None, False
         for _ in range(MAX_PAGES):
@@ -307,19 +315,19 @@ class Connection:
             if cut or not cursor:
                 break
         if cut or cursor:
-            self._surface.warn(
-                f"The MCP server {self.name!r} has more tools than are offered: {len(found)} of them are."
+            self._context.warn(
+                f"The MCP server {self.name!r} has too many tools: only the first {len(found)} are offered."
             )
-        return [tool for tool in found.values() if self.wants(tool.name) and not _is_task(tool)]
+        return [tool for tool in found.values() if self.allows(tool.name) and not _is_task(tool)]
 
-    def wants(self, tool: str) -> bool:
-        """Whether a tool of the server is to be offered."""
+    def allows(self, tool: str) -> bool:
+        """Return whether the server's settings allow a tool to be offered."""
         config = self.config
         if config is None or tool in (config.exclude_tools or ()):
             return False
         return config.tools is None or "*" in config.tools or tool in config.tools
 
-    # --- asking it ----------------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------
 
     async def call(
         self,
@@ -327,51 +335,59 @@ class Connection:
         arguments: dict[str, Any],
         *,
         meta: dict[str, Any] | None = None,
-        on_news: Callable[[float, float | None, str | None], None] | None = None,
+        on_progress: Callable[[float, float | None, str | None], None] | None = None,
     ) -> types.CallToolResult:
-        """Have the server run a tool.
+        """Call a tool of the server.
+
+        ``on_progress`` gets the progress so far, the total where it is known, and a message.
 
         Raises:
-            NotConnectedError, ServerGoneError, CallTimeoutError, RefusedError: it did not.
+            NotConnectedError: the server is not connected.
+            ServerGoneError: the connection ended before the response.
+            CallTimeoutError: there was no response or progress in time.
+            RefusedError: the server responded with an error.
         """
-        client = await self._client_soon()
+        client = await self._wait_for_client()
         params = types.CallToolRequestParams.model_validate(
             {"name": tool, "arguments": arguments, **({"_meta": meta} if meta else {})}
         )
         return await client.ask(
-            types.CallToolRequest(params=params), types.CallToolResult, timeout_s=self.call_s, on_news=on_news
+            types.CallToolRequest(params=params),
+            types.CallToolResult,
+            timeout_s=self.call_timeout_s,
+            on_progress=on_progress,
         )
 
     async def ask(self, request: types.ClientRequestType, result: type[R]) -> R:
-        """Any other request.
+        """Send any other request and return its result.
 
         Raises:
-            NotConnectedError, ServerGoneError, CallTimeoutError, RefusedError: it was not answered.
+            NotConnectedError, ServerGoneError, CallTimeoutError, RefusedError: as in :meth:`call`.
         """
         if self._client is None:
-            raise NotConnectedError(self._why())
+            raise NotConnectedError(self._not_connected())
         return await self._client.ask(request, result, timeout_s=REQUEST_S)
 
     @property
-    def call_s(self) -> float:
-        """How long a call may take without news, in seconds."""
+    def call_timeout_s(self) -> float:
+        """Time-out of a tool call, in seconds; progress restarts it."""
         timeout_ms = self.config.timeout if self.config else None
         return timeout_ms / 1000 if timeout_ms else CALL_S
 
-    async def tell_roots(self) -> None:
-        """Tell the server that the working directory is another."""
+    async def notify_roots_changed(self) -> None:
+        """Notify the server that the working directory has changed."""
         if self._client is not None:
-            await self._client.tell_roots()
+            await self._client.notify_roots_changed()
 
-    async def _client_soon(self) -> McpClient:
-        with anyio.move_on_after(RETURN_S):
+    async def _wait_for_client(self) -> McpClient:
+        with anyio.move_on_after(RECONNECT_S):
             while self._client is None and not self._ended.is_set() and self.status != "needs-auth":
                 await self._changed.wait()
         if self._client is None:
-            raise NotConnectedError(self._why())
+            raise NotConnectedError(self._not_connected())
         return self._client
 
-    def _why(self) -> str:
+    def _not_connected(self) -> str:
         return f"the MCP server {self.name!r} is not connected" + (f": {self.error}" if self.error else "")
 
     def _set(self, status: McpStatus, error: str | None = None) -> None:
@@ -380,23 +396,23 @@ class Connection:
         self._changed.set()
         self._changed = anyio.Event()
         if changed:
-            self._surface.changed(self)
+            self._context.changed(self)
 
 
-async def _ending(child: Child | None) -> str:
+async def _end_reason(child: Child | None) -> str:
     if child is None:
         return "the connection has ended"
-    said = await child.last_words()
-    return child.problem or (f"it has ended: {said}" if said else "it has ended")
+    stderr = await child.stderr_tail()
+    return child.problem or (f"the process has ended: {stderr}" if stderr else "the process has ended")
 
 
 def _is_task(tool: types.Tool) -> bool:
-    """Whether a tool cannot just be called: its results are to be fetched later, which nobody here does."""
+    """Return whether a tool only runs as a task, whose result would have to be fetched later; we do not do that."""
     return tool.execution is not None and tool.execution.taskSupport == "required"
 
 
 def _secrets_of(config: McpServerConfig) -> Secrets:
-    """What the settings of a server hold, to be left out of what is said of it."""
+    """Return a mask for the values in a server's ``env`` and ``headers``."""
     mask = Secrets()
     values = [*(config.env or {}).values(), *(config.headers or {}).values()]
     mask.add(value for value in values if len(value.strip()) >= SHORTEST_SECRET)
@@ -411,7 +427,7 @@ def _leaves(error: BaseException) -> Iterable[BaseException]:
         yield error
 
 
-def _wants_auth(error: BaseException) -> bool:
+def _needs_auth(error: BaseException) -> bool:
     return any(
         isinstance(one, NeedsLoginError)
         or (isinstance(one, httpx.HTTPStatusError) and one.response.status_code in (401, 403))
@@ -419,25 +435,27 @@ def _wants_auth(error: BaseException) -> bool:
     )
 
 
-def _described(error: BaseException) -> str:
-    """What went wrong, in words that can be shown: no query of a URL, no body of an answer."""
+def _describe(error: BaseException) -> str:
+    """Describe a failure for the user, without the query of a URL or the body of a response."""
     for one in _leaves(error):
         match one:
             case ServerFailedError() | MissingVariableError() | NotConnectedError():
                 return str(one)
             case NeedsLoginError():
-                return "it wants a login"
+                return "the server requires a login"
             case httpx.HTTPStatusError():
-                url = one.request.url
-                return f"it answered with status {one.response.status_code} at {url.scheme}://{url.netloc.decode()}{url.path}"
+                url, status = one.request.url, one.response.status_code
+                return (
+                    f"the server responded with status {status} at {url.scheme}://{url.netloc.decode()}{url.path}"
+                )
             case httpx.TimeoutException():
-                return "it did not answer in time"
+                return "the server did not respond in time"
             case httpx.ConnectError():
-                return f"no connection to {one.request.url.host}: {one}"
+                return f"cannot connect to {one.request.url.host}: {one}"
             case httpx.HTTPError():
                 return f"the connection failed: {one or type(one).__name__}"
             case _:
                 pass
     first = next(iter(_leaves(error)))
     log.debug("an MCP server failed unexpectedly", exc_info=first)
-    return f"it failed unexpectedly ({type(first).__name__})"
+    return f"unexpected failure ({type(first).__name__})"

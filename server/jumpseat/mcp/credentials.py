@@ -1,6 +1,6 @@
-"""What a session gives its servers to prove itself with: tokens of logins, and what its clients give when asked.
+"""A session's credentials for its servers: tokens of stored logins, and tokens and headers from its clients.
 
-Nothing is imported here that is heavy: a session with servers has this before the ``mcp`` package is there.
+This module imports nothing heavy: it is needed before the ``mcp`` package is loaded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import anyio
 
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.session.session import Session
-from jumpseat.mcp.asked import HEADERS, OAUTH
+from jumpseat.mcp.interests import HEADERS, OAUTH
 from jumpseat_protocol import events
 from jumpseat_protocol.mcp import (
     McpHeaders,
@@ -28,21 +28,23 @@ if TYPE_CHECKING:
     import httpx
 
     from jumpseat.mcp.auth import AskHeaders, AskToken, AuthQuestion, ClientTokens, HeadersReason
-    from jumpseat.mcp.connection import Connection
     from jumpseat.mcp.tokens import LoginTokens
 
 PERSON_S: Final = 900.0
-"""How long a server's wish for a token may wait for a person."""
+"""Time-out of a request for a token, which may need a person."""
 
 HEADERS_S: Final = 30.0
-"""How long a client may take to give headers, for which it needs nobody."""
+"""Time-out of a request for headers, which clients answer without a person."""
 
 CANCELLED: Final = McpOauthCancelled(kind="cancelled")
 NO_HEADERS: Final = McpHeadersNone(kind="none")
 
 
 class Credentials:
-    """Those of one session. ``oauth`` and ``headers`` are what its clients are asked for; ``emit`` tells them."""
+    """The credentials of one session.
+
+    ``oauth`` and ``headers`` are the open requests to its clients, ``emit`` sends the events that announce them.
+    """
 
     def __init__(self, session: Session, logins: LoginTokens, emit: Callable[[events.EventPayload], None]) -> None:
         self.oauth = PendingRequests[str, McpOauthAnswer]()
@@ -53,17 +55,18 @@ class Credentials:
 
     @property
     def stored_logins(self) -> bool:
-        """Whether the session uses, and keeps, logins on the disk."""
+        """Return whether the session uses logins that are stored on disk, and stores its own there."""
         return self._session.settings.stored_mcp_logins
 
     def release(self) -> None:
-        """Let no server wait for what no client answers any more."""
+        """Cancel the open requests that no client is interested in any more."""
         if not self._session.clients.has_interest(OAUTH):
             self.oauth.close_all(CANCELLED)
         if not self._session.clients.has_interest(HEADERS):
             self.headers.close_all(NO_HEADERS)
 
     def close(self) -> None:
+        """Cancel all open requests."""
         self.oauth.close_all(CANCELLED)
         self.headers.close_all(NO_HEADERS)
 
@@ -74,7 +77,11 @@ class Credentials:
         ask_token: AskToken,
         ask_headers: AskHeaders,
     ) -> httpx.Auth:
-        """What goes into each request to a server; ``tokens`` are kept while it comes and goes, by URL."""
+        """Return the authentication of requests to a server.
+
+        ``tokens`` holds the server's tokens by URL; it outlives the server's connections and gets a new entry for
+        an unknown URL.
+        """
         from jumpseat.mcp.auth import ClientHeaders, ClientTokens
 
         url = config.url or ""
@@ -86,15 +93,18 @@ class Credentials:
         return ClientHeaders(known, ask_headers, config.headers_refresh_ttl_ms / 1000)
 
     async def token(self, tokens: Mapping[str, ClientTokens], url: str) -> str | None:
-        """The token that a request to a server would carry, as far as nobody need be asked."""
+        """Return the token that a request to ``url`` would carry, without asking a client for one."""
         if (known := tokens.get(url)) is not None:
             return known.token
         return await self._logins.current(url) if self.stored_logins else None
 
-    async def ask_token(self, connection: Connection, question: AuthQuestion) -> str | None:
-        """A token for a server: of the login of the user, or else of a client."""
-        config = connection.resolved_config
-        url = (config.url if config else None) or ""
+    async def ask_token(
+        self, server: str, config: McpServerConfig | None, url: str, question: AuthQuestion
+    ) -> str | None:
+        """Return a token for a server, from the user's stored login or else from a client.
+
+        ``config`` holds the settings of the server before variables are replaced, ``url`` is its URL afterwards.
+        """
         if self.stored_logins and question.reason in ("initial", "refresh"):
             token = await self._logins.renewed(url, question.refused)
             if token is not None:
@@ -103,18 +113,18 @@ class Credentials:
             return None
         from jumpseat.mcp.auth import challenge_params
 
-        pending = self.oauth.ask(connection.name)
+        pending = self.oauth.ask(server)
         answer: McpOauthAnswer = CANCELLED
         try:
             self._emit(
                 events.McpOauthRequired(
                     request_id=pending.id,
-                    server_name=connection.name,
-                    server_url=(connection.config.url if connection.config else None) or "",
+                    server_name=server,
+                    server_url=(config.url if config else None) or "",
                     reason=question.reason,
                     www_authenticate_params=challenge_params(question.challenge) or None,
                     resource_metadata=question.metadata,
-                    static_client_config=_static_client(connection.config),
+                    static_client_config=_static_client(config),
                 )
             )
             with anyio.move_on_after(PERSON_S):
@@ -124,18 +134,23 @@ class Credentials:
             self._emit(events.McpOauthCompleted(request_id=pending.id, outcome=answer.kind))
         return answer.access_token if isinstance(answer, McpOauthToken) else None
 
-    async def ask_headers(self, connection: Connection, reason: HeadersReason) -> dict[str, str] | None:
-        """Headers of a client for the requests to a server; ``None`` where no client is there to be asked."""
+    async def ask_headers(
+        self, server: str, config: McpServerConfig | None, reason: HeadersReason
+    ) -> dict[str, str] | None:
+        """Return headers from a client for requests to a server; ``None`` if no client is interested.
+
+        The result is empty where the client has no headers or does not answer in time.
+        """
         if not self._session.clients.has_interest(HEADERS):
             return None
-        pending = self.headers.ask(connection.name)
+        pending = self.headers.ask(server)
         answer: McpHeadersAnswer | None = None
         try:
             self._emit(
                 events.McpHeadersRefreshRequired(
                     request_id=pending.id,
-                    server_name=connection.name,
-                    server_url=(connection.config.url if connection.config else None) or "",
+                    server_name=server,
+                    server_url=(config.url if config else None) or "",
                     reason=reason,
                 )
             )

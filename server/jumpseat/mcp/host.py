@@ -1,7 +1,7 @@
-"""The servers of one session: which there are, which of them run, and what of theirs the model is offered.
+"""The MCP host of one session: its servers, their status, and the tools that the model is offered.
 
-A host without servers costs nothing. With the first server its task begins, which owns those of all connections and
-loads the ``mcp`` package; nobody waits for it but the first turn, and that one not for long.
+A host without servers costs nothing. The first server starts the host's task, which owns the tasks of all
+connections and loads the ``mcp`` package. Only the first turn waits for servers to start, for a limited time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolved
+from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
 from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.loading import load
 from jumpseat.mcp.naming import tool_name
@@ -27,25 +28,39 @@ from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo
 if TYPE_CHECKING:
     from jumpseat.mcp.auth import ClientTokens
     from jumpseat.mcp.connection import Connection
-    from jumpseat.mcp.hosts import McpHosts
     from jumpseat.mcp.questions import Questions
+    from jumpseat.mcp.tokens import LoginTokens
 
 log = logging.getLogger(__name__)
 
 FIRST_TURN_S: Final = 5.0
-"""How long the first turn waits for servers that are being started; what comes later comes with a later call."""
+"""How long the first turn waits for servers to start; later tools are offered with a later model call."""
 
 MAX_INSTRUCTIONS: Final = 2000
-"""Characters of what one server says of itself."""
+"""Limit on the instructions of one server, in characters."""
 
 SAMPLING: Final = "sampling.requested"
 
 _UNSETTLED: Final = ("pending",)
 
 
+@dataclass(frozen=True, slots=True)
+class HostServices:
+    """Services of the process that the hosts of all sessions share.
+
+    ``environ`` holds the variables that servers may use, ``reserved`` the tool names that no server may take,
+    ``logins`` the tokens of stored logins. ``find`` returns the servers of a session with such settings, by name.
+    """
+
+    environ: Mapping[str, str]
+    reserved: frozenset[str]
+    logins: LoginTokens
+    find: Callable[[SessionSettings], dict[str, ServerEntry]]
+
+
 @dataclass(slots=True)
-class State:
-    """A server as the session has it. ``connection`` is the latest, if it was ever started."""
+class ServerState:
+    """The state of a server in this session; ``connection`` is the latest one, if the server was ever started."""
 
     entry: ServerEntry
     status: McpStatus = "pending"
@@ -54,8 +69,8 @@ class State:
     tokens: dict[str, ClientTokens] = field(default_factory=lambda: dict[str, "ClientTokens"]())
 
 
-class _Told:
-    """What a login that has begun has told so far."""
+class _LoginProgress:
+    """The progress of a login: ``address`` or ``problem`` is set before ``known``; neither where none is needed."""
 
     def __init__(self) -> None:
         self.address: str | None = None
@@ -68,25 +83,25 @@ class _Told:
 
 
 class McpHost:
-    """The tools of a session's servers, as one source of tools."""
+    """The servers of one session, and their tools."""
 
-    def __init__(self, session: Session, shared: McpHosts) -> None:
+    def __init__(self, session: Session, services: HostServices) -> None:
         self.session = session
         self.env_mode: Literal["direct", "indirect"] = "direct"
         self.app_context: dict[str, Any] = {}
-        self.credentials = Credentials(session, shared.logins, self._emit)
-        # Of what clients have models answer for servers, by the id of the request.
+        self.credentials = Credentials(session, services.logins, self._emit)
+        # The model calls that clients run for sampling requests, by the id of the request.
         self.sampling_runs: dict[str, anyio.CancelScope] = {}
-        self._shared = shared
-        self._states: dict[str, State] = {}
-        # Those that a client has started with a configuration of their own.
-        self._brought: dict[str, ServerEntry] = {}
+        self._services = services
+        self._states: dict[str, ServerState] = {}
+        # The servers that a client has started with a configuration of its own.
+        self._client_servers: dict[str, ServerEntry] = {}
         self._tools: dict[str, McpTool] = {}
         self._questions: Questions | None = None
         self._tasks: TaskGroup | None = None
         self._begun = False
         self._closed = False
-        self._told = False
+        self._announced = False
         self._grace_s = 1.0
         self._scope = anyio.CancelScope()
         self._ready = anyio.Event()
@@ -94,26 +109,28 @@ class McpHost:
         self._ended = anyio.Event()
         session.clients.on_fewer_interests.append(self._release)
 
-    # --- what others see ----------------------------------------------------------------------------------------
+    # --- servers and tools --------------------------------------------------------------------------------------
 
     @property
     def present(self) -> bool:
-        """Whether the session has servers at all."""
+        """Return whether the session has servers, in any status."""
         return bool(self._states)
 
     def tools(self) -> Mapping[str, McpTool]:
+        """Return the tools of all servers, by the names that the model knows."""
         return self._tools
 
     def instructions(self, offered: Collection[str]) -> list[str]:
-        """What the servers that have tools on offer say of their use, as far as there is room."""
+        """Return the instructions of the servers of the ``offered`` tools, each cut to ``MAX_INSTRUCTIONS``."""
         named = {tool.connection.name: tool.connection for name, tool in self._tools.items() if name in offered}
         return [
-            f"What the MCP server {name!r} says of its tools:\n{said[:MAX_INSTRUCTIONS]}"
+            f"Instructions of the MCP server {name!r} for its tools:\n{text[:MAX_INSTRUCTIONS]}"
             for name, connection in named.items()
-            if (said := (connection.instructions or "").strip())
+            if (text := (connection.instructions or "").strip())
         ]
 
     def servers(self) -> list[McpServerInfo]:
+        """Return all servers with their status, in the order of their tools."""
         return [
             McpServerInfo(
                 name=name,
@@ -126,14 +143,15 @@ class McpHost:
         ]
 
     def entry(self, name: str) -> ServerEntry | None:
+        """Return the entry of a server; ``None`` if the session has no server of that name."""
         state = self._states.get(name)
         return state.entry if state else None
 
     def connected(self, name: str) -> Connection:
-        """The connection of a server that runs.
+        """Return the connection of a connected server.
 
         Raises:
-            InvalidRequestError: it does not.
+            InvalidRequestError: the server is not connected or unknown.
         """
         state = self._states.get(name)
         if state is None or state.connection is None or not state.connection.running:
@@ -141,28 +159,29 @@ class McpHost:
         return state.connection
 
     def running(self, name: str) -> bool:
+        """Return whether a server is connected."""
         state = self._states.get(name)
         return bool(state and state.connection and state.connection.running)
 
     @property
     def questions(self) -> Questions | None:
-        """What servers have asked; ``None`` while none could."""
+        """The open requests of servers; ``None`` before the first server is started."""
         return self._questions
 
-    # --- beginning and ending -----------------------------------------------------------------------------------
+    # --- start and end ------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Look what servers the session is set up with, now or anew, and have them run; returns at once."""
+        """Find the servers of the session, start new ones and end those that are gone; returns at once."""
         if self._closed:
             return
-        found = {**self._shared.find(self.session.settings), **self._brought}
+        found = {**self._services.find(self.session.settings), **self._client_servers}
         gone = [name for name in self._states if name not in found]
         changed = [name for name, state in self._states.items() if name in found and state.entry != found[name]]
         for name in [*gone, *changed]:
             self._later(self._drop, self._states.pop(name))
         fresh = [name for name in found if name not in self._states]
-        # In the order in which they were found: it is that of the tools.
-        self._states = {name: self._states.get(name) or State(entry) for name, entry in found.items()}
+        # The order of the servers is that of their tools.
+        self._states = {name: self._states.get(name) or ServerState(entry) for name, entry in found.items()}
         for name in fresh:
             state = self._states[name]
             if not state.entry.enabled:
@@ -170,13 +189,13 @@ class McpHost:
             else:
                 self._later(self._start, state)
         if self._settled.is_set() and any(self._states[name].status in _UNSETTLED for name in fresh):
-            # Such as those of a custom agent that was selected just now: its first turn wants them, too.
-            self._settled, self._told = anyio.Event(), False
-        self._collect()
+            # For example, a custom agent was selected: its first turn waits for its servers, too.
+            self._settled, self._announced = anyio.Event(), False
+        self._collect_tools()
 
-    def _later(self, do: Callable[[State], Awaitable[None]], state: State) -> None:
+    def _later(self, do: Callable[[ServerState], Awaitable[None]], state: ServerState) -> None:
         self._begin_task()
-        # In the host's own task, which may have to load the package first.
+        # Waits for the host's own task, which loads the package first.
         self.session.services.tasks.start_soon(self._when_ready, do, state)
 
     def _begin_task(self) -> None:
@@ -184,7 +203,7 @@ class McpHost:
             self._begun = True
             self.session.services.tasks.start_soon(self._run)
 
-    async def _when_ready(self, do: Callable[[State], Awaitable[None]], state: State) -> None:
+    async def _when_ready(self, do: Callable[[ServerState], Awaitable[None]], state: ServerState) -> None:
         await self._ready.wait()
         if not self._closed:
             await do(state)
@@ -218,20 +237,20 @@ class McpHost:
         return True
 
     async def ready(self) -> None:
-        """Wait for servers that are being started; the first turn does, and not for long."""
+        """Wait up to ``FIRST_TURN_S`` for servers that are being started; later calls return at once."""
         if self._begun and not self._settled.is_set():
             with anyio.move_on_after(FIRST_TURN_S):
                 await self._settled.wait()
             self._settled.set()
 
     def stop_waiting(self) -> bool:
-        """Let no turn wait for servers; whether one could have."""
+        """Stop turns from waiting for servers; return whether servers were still being started."""
         waits = self._begun and not self._settled.is_set()
         self._settled.set()
         return waits
 
     async def close(self, grace_s: float) -> None:
-        """End all servers."""
+        """End all servers; those that run as processes get ``grace_s`` seconds to exit."""
         self._closed = True
         self._grace_s = grace_s
         self.credentials.close()
@@ -246,32 +265,32 @@ class McpHost:
     # --- one server ---------------------------------------------------------------------------------------------
 
     async def start(self, name: str, config: McpServerConfig | None = None) -> None:
-        """Have a server run that does not; with ``config``, as that says. Returns while it is being started.
+        """Start a server, with ``config`` in place of its settings if given; returns before it is connected.
 
         Raises:
-            InvalidRequestError: it runs, or there is no such server.
+            InvalidRequestError: the server is running already or not configured.
         """
         state = self._states.get(name)
         if config is not None:
             if state is not None:
                 await self._drop(state)
-            entry = self._brought[name] = ServerEntry(name, config, literal=True)
-            state = self._states[name] = State(entry, status="disabled")
+            entry = self._client_servers[name] = ServerEntry(name, config, literal=True)
+            state = self._states[name] = ServerState(entry, status="disabled")
         if state is None:
             raise InvalidRequestError(f"MCP server {name!r} is not configured")
         if state.connection is not None and state.status in ("connected", "pending"):
-            raise InvalidRequestError(f"MCP server {name!r} runs already")
+            raise InvalidRequestError(f"MCP server {name!r} is already running")
         await self._drop(state)
         self._mark(state, "pending")
         self._later(self._start, state)
 
     async def stop(self, name: str) -> None:
-        """End a server; its tools go with it.
+        """End a server and remove its tools.
 
-        Its status is ``disabled`` whoever ended it: SDKs up to 1.0.6 fail on ``stopped``, in events and in lists.
+        Its status becomes ``disabled``: SDKs up to 1.0.6 fail on ``stopped``, in events and in lists.
 
         Raises:
-            InvalidRequestError: there is no such server.
+            InvalidRequestError: the server is not configured.
         """
         state = self._states.get(name)
         if state is None:
@@ -279,19 +298,19 @@ class McpHost:
         await self._drop(state)
         self._mark(state, "disabled")
 
-    async def _start(self, state: State) -> None:
-        from jumpseat.mcp.connection import Connection, Surface
+    async def _start(self, state: ServerState) -> None:
+        from jumpseat.mcp.connection import Connection, ConnectionContext
 
-        # It may have been stopped before the package was there.
+        # The server may have been stopped while the package was being loaded.
         if state.connection is not None or state.status != "pending" or self._tasks is None:
             return
         services, questions = self.session.services, self._questions
         assert questions is not None
-        from jumpseat.mcp.client import Interests
+        from jumpseat.mcp.client import ServerCallbacks
 
-        def interests(connection: Connection) -> Interests:
-            return Interests(
-                changed=connection.take_note,
+        def callbacks(connection: Connection) -> ServerCallbacks:
+            return ServerCallbacks(
+                notified=connection.handle_notification,
                 sampling=lambda request_id, params: questions.sample(connection.name, request_id, params),
                 elicitation=lambda params: questions.elicit(connection.name, params),
                 roots=lambda: [self.session.settings.cwd.as_uri()],
@@ -301,24 +320,24 @@ class McpHost:
             if state.connection is connection:
                 self._mark(state, connection.status, connection.error)
 
-        surface = Surface(
-            environ=self._shared.environ,
+        context = ConnectionContext(
+            environ=self._services.environ,
             secrets=services.secrets,
             cwd=lambda: self.session.settings.cwd,
             indirect=lambda: self.env_mode == "indirect",
             grace_s=lambda: self._grace_s,
             changed=changed,
-            noted=self._noted,
+            list_changed=self._list_changed,
             warn=lambda text: self._emit(events.SessionWarning(warning_type="mcp", message=text)),
-            interests=interests,
+            callbacks=callbacks,
             credentials=self.credentials,
             tokens=state.tokens,
         )
-        state.connection = Connection(state.entry, surface)
+        state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)
 
-    async def _drop(self, state: State) -> None:
-        """End a server and tell nobody."""
+    async def _drop(self, state: ServerState) -> None:
+        """End a server without an event."""
         connection, state.connection = state.connection, None
         if connection is not None:
             await connection.stop()
@@ -326,7 +345,7 @@ class McpHost:
     # --- tokens -------------------------------------------------------------------------------------------------
 
     def retry_auth(self, name: str | None = None) -> None:
-        """Try again what has failed for want of a token."""
+        """Reconnect the servers that are waiting for a token: ``name``, or all of them."""
         for state in self._states.values():
             if state.connection is not None and name in (None, state.entry.name):
                 state.connection.retry_auth()
@@ -341,59 +360,62 @@ class McpHost:
         client_secret: str | None,
         success: str | None,
     ) -> str | None:
-        """Log in to a server; returns the address that the user is to open, ``None`` where no login is wanted.
+        """Begin a login to a server.
+
+        Returns the address that the user has to open; ``None`` if a stored login is used (unless ``again``) or the
+        server requires none. ``success`` is the text that the browser shows in the end.
 
         Raises:
-            InvalidRequestError: nobody can log in there.
+            InvalidRequestError: the server supports no login, or the session stores none.
         """
         config = self._remote(name)
         if not self.credentials.stored_logins:
             raise InvalidRequestError(
-                "a login is kept on the disk, and this session wants its tokens in memory only"
+                "a login is stored on disk, but mcpOAuthTokenStorage of this session is 'in-memory'"
             )
         url = config.url or ""
-        if not again and await self._shared.logins.current(url) is not None:
+        if not again and await self._services.logins.current(url) is not None:
             self.retry_auth(name)
             return None
         self._begin_task()
         await self._ready.wait()
         if self._tasks is None or self._closed:
-            raise InvalidRequestError("the session ends")
-        told = _Told()
+            raise InvalidRequestError("the session is closing")
+        progress = _LoginProgress()
 
-        async def log_in_and_on() -> None:
+        async def log_in_and_reconnect() -> None:
             await load("jumpseat.mcp.login")
             from jumpseat.mcp.login import LoginFailedError, log_in
 
             try:
                 login = await log_in(
                     url,
-                    told.show,
+                    progress.show,
                     client_id=client_id or config.oauth_client_id,
                     client_secret=client_secret,
                     client_name=client_name,
-                    done=success,
+                    success_text=success,
                 )
                 if login is not None:
-                    await self._shared.logins.keep(url, login)
+                    await self._services.logins.save(url, login)
                 self.retry_auth(name)
             except LoginFailedError as error:
                 log.warning("MCP server %s: %s", name, error)
-                told.problem = str(error)
+                progress.problem = str(error)
             finally:
-                told.known.set()
+                progress.known.set()
 
-        self._tasks.start_soon(log_in_and_on)
-        await told.known.wait()
-        if told.address is None and told.problem is not None:
-            raise InvalidRequestError(f"MCP server {name!r}: {told.problem}")
-        return told.address
+        self._tasks.start_soon(log_in_and_reconnect)
+        await progress.known.wait()
+        if progress.address is None and progress.problem is not None:
+            raise InvalidRequestError(f"MCP server {name!r}: {progress.problem}")
+        return progress.address
 
     async def probe(self, name: str) -> McpProbeResult:
-        """Find out whether a server wants a login, whatever has become of it; nothing changes.
+        """Find out whether a server requires a login, in any status and without changing it.
 
         Raises:
-            InvalidRequestError: it has no URL, or a variable in its settings is not set.
+            InvalidRequestError: the server has no URL, or a variable in its settings is not set.
         """
         config = self._remote(name)
         token = await self.credentials.token(self._states[name].tokens, config.url or "")
@@ -403,10 +425,10 @@ class McpHost:
         return await probe(config, token)
 
     def _remote(self, name: str) -> McpServerConfig:
-        """The settings of a server that is reached by a URL, as it would be started with them now.
+        """Return the settings of a server with a URL, with variables replaced as for a start.
 
         Raises:
-            InvalidRequestError: there is no such server, it is a program, or a variable is not set.
+            InvalidRequestError: the server is not configured or not remote, or a variable is not set.
         """
         state = self._states.get(name)
         if state is None or state.entry.config is None:
@@ -414,39 +436,40 @@ class McpHost:
         if not state.entry.config.remote:
             raise InvalidRequestError(f"MCP server {name!r} is not a remote server")
         try:
-            return resolved(state.entry, state.entry.config, self._shared.environ)
+            return resolve_config(state.entry, state.entry.config, self._services.environ)
         except MissingVariableError as error:
             raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
 
     def _release(self) -> None:
-        """Let no server wait for what no client answers any more."""
+        """Cancel the open requests that no client is interested in any more."""
         self.credentials.release()
         if self._questions is not None and not self.session.clients.has_interest(SAMPLING):
             self._questions.close()
 
-    # --- telling ------------------------------------------------------------------------------------------------
+    # --- notifications and events -------------------------------------------------------------------------------
 
-    def tell_roots(self) -> None:
-        """Tell the servers that the working directory is another."""
+    def notify_roots_changed(self) -> None:
+        """Notify the servers that the working directory has changed."""
         for state in self._states.values():
             if state.connection is not None and self._tasks is not None and not self._closed:
-                self._tasks.start_soon(state.connection.tell_roots)
+                self._tasks.start_soon(state.connection.notify_roots_changed)
 
-    def _mark(self, state: State, status: McpStatus, error: str | None = None) -> None:
+    def _mark(self, state: ServerState, status: McpStatus, error: str | None = None) -> None:
+        """Set the status of a server, and emit the events that follow from it."""
         name = state.entry.name
         if self._states.get(name) is not state:
             return
-        told = (state.status, state.error) != (status, error)
+        changed = (state.status, state.error) != (status, error)
         state.status, state.error = status, error
-        self._collect()
-        if told:
+        self._collect_tools()
+        if changed:
             self._emit(events.McpServerStatusChanged(server_name=name, status=status, error=error))
-        if not self._told and all(one.status not in _UNSETTLED for one in self._states.values()):
-            self._told = True
+        if not self._announced and all(one.status not in _UNSETTLED for one in self._states.values()):
+            self._announced = True
             self._settled.set()
             self._emit(events.McpServersLoaded(servers=[self._loaded(one) for one in self._states.values()]))
 
-    def _loaded(self, state: State) -> events.McpLoadedServer:
+    def _loaded(self, state: ServerState) -> events.McpLoadedServer:
         entry = state.entry
         return events.McpLoadedServer(
             name=entry.name,
@@ -457,18 +480,18 @@ class McpHost:
             error=state.error,
         )
 
-    def _noted(self, connection: Connection, what: str) -> None:
-        kinds = {
+    def _list_changed(self, connection: Connection, kind: str) -> None:
+        payloads = {
             "tools": events.McpToolsListChanged,
             "resources": events.McpResourcesListChanged,
             "prompts": events.McpPromptsListChanged,
         }
-        self._emit(kinds[what](server_name=connection.name))
+        self._emit(payloads[kind](server_name=connection.name))
 
-    def _collect(self) -> None:
-        """Name the tools that there are now."""
+    def _collect_tools(self) -> None:
+        """Collect the tools of all servers, and name them for the model."""
         tools: dict[str, McpTool] = {}
-        taken = set(self._shared.reserved)
+        taken = set(self._services.reserved)
         for state in self._states.values():
             for tool in state.connection.tools if state.connection else ():
                 name = tool_name(state.entry.name, tool.name, taken)

@@ -1,6 +1,6 @@
-"""The MCP hosts of all sessions: found by session, made when a session has servers.
+"""The MCP hosts of all sessions; a session gets a host when it has servers.
 
-Nothing here or in what it imports is heavy: most sessions have no servers, and every process starts with this.
+This module imports nothing heavy: every process starts with it, and most sessions have no servers.
 """
 
 from __future__ import annotations
@@ -22,20 +22,27 @@ if TYPE_CHECKING:
 
 
 class UserServers(Protocol):
-    """The servers a user has set up with a client, as they stand in their file."""
+    """The servers in the user's ``mcp-config.json``, which clients write."""
 
-    def exists(self) -> bool: ...
+    def exists(self) -> bool:
+        """Return whether there is such a file."""
+        ...
 
-    def servers(self) -> Mapping[str, Any]: ...
+    def servers(self) -> Mapping[str, Any]:
+        """Return the settings of the servers by name, unchecked."""
+        ...
 
-    def disabled(self) -> frozenset[str]: ...
+    def disabled(self) -> frozenset[str]:
+        """Return the names of the servers that are disabled for all sessions."""
+        ...
 
 
 class McpHosts:
-    """``servers`` are those of the configuration file; ``trusted`` tells which folders may bring servers.
+    """The hosts of all sessions.
 
-    ``environ`` is what servers may be given of ours, ``reserved`` are names of tools that no server may take,
-    ``logins`` are the tokens of servers that the user has logged in to, ``plugins`` bring servers of their own.
+    ``environ`` holds the variables that servers may use, ``servers`` are those of ``config.toml`` and ``user``
+    those of ``mcp-config.json``. ``trusted`` decides which folders may define servers, ``reserved`` are the tool
+    names that no server may take, ``logins`` are the tokens of stored logins, and ``plugins`` define servers, too.
     """
 
     def __init__(
@@ -55,32 +62,33 @@ class McpHosts:
         self._servers = servers
         self._trusted = trusted
         self._plugins = plugins
-        # Weakly: a session whose opening fails is never closed.
+        # Weak references, because a session that fails to open is never closed.
         self._sources = WeakValueDictionary[str, McpSource]()
 
     def source(self, session: Session) -> McpSource:
-        """The servers of a session that is being opened, as a source of tools."""
+        """Return the source of MCP tools of a session that is being opened."""
         source = self._sources[session.id] = McpSource(self, session)
         return source
 
     def begin(self, session: Session) -> None:
-        """Have the servers run that a session is set up with, now or anew; returns at once."""
+        """Start the servers of a session, or update them after its settings have changed; returns at once."""
         self._sources[session.id].begin()
 
     def of(self, session: Session) -> McpHost | None:
-        """The host of a session that has servers, or had some."""
+        """Return the host of a session; ``None`` if it has never had servers."""
         return self._sources[session.id].host
 
     def need(self, session: Session) -> McpHost:
-        """The host of a session, made where there is none."""
+        """Return the host of a session, creating it where there is none."""
         return self._sources[session.id].need()
 
     def forget(self, source: McpSource) -> None:
+        """Remove the source of a session that is being closed."""
         if self._sources.get(source.session.id) is source:
             del self._sources[source.session.id]
 
     def may_have(self, settings: SessionSettings) -> bool:
-        """Whether there can be servers; cheap, and no promise."""
+        """Return whether such a session may have servers, without reading their files."""
         agent = settings.custom_agent
         return bool(
             settings.mcp_servers
@@ -93,7 +101,7 @@ class McpHosts:
         )
 
     def find(self, settings: SessionSettings) -> dict[str, ServerEntry]:
-        """All servers of such a session, by name."""
+        """Return all servers of a session with such settings, by name."""
         from jumpseat.agent.agent_files import AgentFile
         from jumpseat.mcp.catalogue import check_servers, find_servers
 
@@ -105,19 +113,19 @@ class McpHosts:
             lost = {**lost, **settings.lost_agent_servers.get(agent.name, {})}
         return find_servers(
             own,
-            lost=lost,
+            incomplete=lost,
             agent=agent if isinstance(agent, AgentFile) else None,
             user=self._servers,
             user_file=self.user.servers(),
             disabled=self.user.disabled(),
-            off=frozenset(settings.disabled_mcp_servers),
+            disabled_here=frozenset(settings.disabled_mcp_servers),
             project=settings.cwd if discovers else None,
             plugins=self._plugins.of(settings),
         )
 
 
 class McpSource:
-    """The tools of one session's servers. ``host`` is there once the session has servers."""
+    """The source of one session's MCP tools; ``host`` is created when the session has servers."""
 
     def __init__(self, hosts: McpHosts, session: Session) -> None:
         self.session = session
@@ -125,21 +133,25 @@ class McpSource:
         self._hosts = hosts
 
     def begin(self) -> None:
+        """Start the servers of the session, or update them."""
         if self.host is not None or self._hosts.may_have(self.session.settings):
             self.need().begin()
 
     def need(self) -> McpHost:
+        """Return the host, creating it where there is none."""
         if self.host is None:
-            from jumpseat.mcp.host import McpHost
+            from jumpseat.mcp.host import HostServices, McpHost
 
-            self.host = McpHost(self.session, self._hosts)
+            hosts = self._hosts
+            services = HostServices(hosts.environ, hosts.reserved, hosts.logins, hosts.find)
+            self.host = McpHost(self.session, services)
         return self.host
 
     def tools(self) -> Mapping[str, Tool]:
         return self.host.tools() if self.host is not None else {}
 
     async def look(self, prompt: str) -> None:
-        """What servers say of themselves goes into the system message, so that has to wait for them."""
+        """Wait for the servers if their instructions go into the system message."""
         if self.session.settings.mcp_instructions:
             await self.ready()
 
@@ -149,7 +161,7 @@ class McpSource:
         return self.host.instructions(offered)
 
     def words(self, name: str) -> str | None:
-        """A tool of a server is mentioned like any other."""
+        """Return ``None``: tools of servers are mentioned in prompts like any other tool."""
         return None
 
     async def ready(self) -> None:

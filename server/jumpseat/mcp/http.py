@@ -1,4 +1,4 @@
-"""Servers that are reached by a URL: streamable HTTP, and the older HTTP with server-sent events."""
+"""Transport to servers at a URL: streamable HTTP, and the older HTTP with server-sent events."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from jumpseat_protocol.mcp import McpServerConfig
 
 CONNECT_S: Final = 30.0
 READ_S: Final = 300.0
-"""A stream of events may be silent for that long before it is opened anew."""
+"""How long an event stream may be silent before it is reopened."""
 
 
 @asynccontextmanager
 async def http_streams(config: McpServerConfig, auth: httpx.Auth) -> AsyncGenerator[Streams, None]:
-    """Connect to a server."""
+    """Connect to the server at ``config.url``; failures are raised as errors of httpx."""
     url, headers = config.url or "", config.headers or {}
     if config.transport == "sse":
 
@@ -46,23 +46,22 @@ def _client(headers: dict[str, str], auth: httpx.Auth | None) -> httpx.AsyncClie
         headers=headers,
         auth=auth,
         timeout=httpx.Timeout(CONNECT_S, read=READ_S),
-        event_hooks={"response": [_bound]},
+        event_hooks={"response": [_limit]},
     )
-    # What is said to a server is logged nowhere, its headers least of all.
     client.headers.setdefault("User-Agent", "jumpseat")
     return client
 
 
-async def _bound(response: httpx.Response) -> None:
-    response.stream = _Bounded(response.stream)
+async def _limit(response: httpx.Response) -> None:
+    response.stream = _LimitedStream(response.stream)
 
 
 class TooLargeError(httpx.ReadError):
-    """A message has no end."""
+    """A message is larger than ``MAX_LINE_BYTES``."""
 
 
-class _Bounded(httpx.AsyncByteStream):
-    """A body none of whose messages is too large: a message ends with the body, or with an empty line."""
+class _LimitedStream(httpx.AsyncByteStream):
+    """A response body that limits the size of each message; a message ends with an empty line or with the body."""
 
     def __init__(self, inner: httpx.SyncByteStream | httpx.AsyncByteStream) -> None:
         assert isinstance(inner, httpx.AsyncByteStream)

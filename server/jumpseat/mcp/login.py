@@ -1,7 +1,7 @@
-"""Logging in to an MCP server by way of a browser: OAuth's authorization code with PKCE, answered on loopback.
+"""Login to an MCP server in a browser: OAuth's authorization code flow with PKCE and a redirect to loopback.
 
-Discovery, registration and the exchange of the code are those of the ``mcp`` package; here is who is asked where,
-and what is kept of it.
+The ``mcp`` package does the discovery, the registration and the exchange of the code; this module checks the
+addresses, serves the redirect and keeps the result.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from jumpseat.errors import JumpseatError
 from jumpseat.mcp.tokens import Login
 
 PERSON_S: Final = 600.0
-"""How long somebody may take in the browser."""
+"""Time-out of the login in the browser."""
 
 REQUEST_S: Final = 30.0
 HEAD_S: Final = 10.0
 MAX_HEAD_BYTES: Final = 16 * 1024
 PATH: Final = "/callback"
-DONE: Final = "You are logged in. You can close this page."
+SUCCESS_TEXT: Final = "You are logged in. You can close this page."
 
 
 class LoginFailedError(JumpseatError):
-    """There was no login; the text says why."""
+    """The login failed; the text is the reason."""
 
 
-class _Granted(Exception):  # noqa: N818 - it is no error
-    """There is a token: the request that asked for it has done its work."""
+class _Granted(Exception):  # noqa: N818 - it signals success
+    """Raised to end the login request as soon as there is a token."""
 
 
 async def log_in(
@@ -50,17 +50,17 @@ async def log_in(
     client_id: str | None = None,
     client_secret: str | None = None,
     client_name: str | None = None,
-    done: str | None = None,
+    success_text: str | None = None,
 ) -> Login | None:
-    """Log in to the server at ``url``; ``show`` gets the address that a person is to open.
+    """Log in to the server at ``url``; return ``None`` if it requires no login.
 
-    Without ``client_id`` we register ourselves. ``done`` is what the browser shows in the end. ``None`` where the
-    server wants no login.
+    ``show`` gets the address that the user has to open. Without ``client_id``, jumpseat registers itself.
+    ``success_text`` is the text that the browser shows in the end.
 
     Raises:
-        LoginFailedError: nobody has logged in, or the server does not let us.
+        LoginFailedError: the user did not log in, or the server refused.
     """
-    async with _callback(done or DONE) as callback:
+    async with _serve_callback(success_text or SUCCESS_TEXT) as callback:
         redirect = f"http://127.0.0.1:{callback.port}{PATH}"
         method = ("client_secret_post" if client_secret else "none") if client_id else "none"
         metadata = OAuthClientMetadata(
@@ -75,35 +75,35 @@ async def log_in(
             )
 
         async def open_page(address: str) -> None:
-            named = provider.context.oauth_metadata
-            for one in (address, str(named.token_endpoint) if named else url):
+            metadata = provider.context.oauth_metadata
+            for one in (address, str(metadata.token_endpoint) if metadata else url):
                 _check_private(one, url)
             callback.expect(parse_qs(urlsplit(address).query).get("state", [""])[0])
             await show(address)
 
         provider = OAuthClientProvider(url, metadata, storage, open_page, callback.answer)
         try:
-            await _knock(url, provider)
+            await _send_initialize(url, provider)
         except _Granted:
             return _login(provider)
         except OAuthRegistrationError:
             raise LoginFailedError(
-                "the server does not let us register: give the id of a registered client (--client-id)"
+                "the server refused to register a client: give the id of a registered client (--client-id)"
             ) from None
         except OAuthTokenError:
-            raise LoginFailedError("the server gave no token for the login") from None
+            raise LoginFailedError("the server issued no token") from None
         except OAuthFlowError as error:
             raise LoginFailedError(f"the login failed: {error}") from None
         except ValidationError:
-            raise LoginFailedError("the login failed: what the server says of itself cannot be used") from None
+            raise LoginFailedError("the login failed: the server's OAuth metadata is invalid") from None
         except httpx.HTTPError as error:
-            raise LoginFailedError(f"the login failed: no answer ({type(error).__name__})") from None
+            raise LoginFailedError(f"the login failed: no response ({type(error).__name__})") from None
     return None
 
 
-def greeting() -> tuple[dict[str, Any], dict[str, str]]:
-    """The body and the headers of the request that begins a connection."""
-    hello = {
+def initialize_request() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the body and the headers of an ``initialize`` request."""
+    body = {
         "jsonrpc": "2.0",
         "id": 0,
         "method": "initialize",
@@ -118,18 +118,18 @@ def greeting() -> tuple[dict[str, Any], dict[str, str]]:
         "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION,
         "User-Agent": "jumpseat",
     }
-    return hello, headers
+    return body, headers
 
 
-async def _knock(url: str, auth: httpx.Auth) -> None:
-    """Begin a connection, so that the server says that it wants a token."""
-    hello, headers = greeting()
+async def _send_initialize(url: str, auth: httpx.Auth) -> None:
+    """Send ``initialize``, so that the server responds that it requires a token."""
+    body, headers = initialize_request()
     async with (
         httpx.AsyncClient(timeout=REQUEST_S, headers=headers) as client,
-        client.stream("POST", url, json=hello, auth=auth) as response,
+        client.stream("POST", url, json=body, auth=auth) as response,
     ):
         if response.status_code == 405:
-            # The older transport is asked with GET.
+            # The older transport begins with GET.
             async with client.stream("GET", url, auth=auth):
                 pass
 
@@ -138,9 +138,9 @@ def _login(provider: OAuthClientProvider) -> Login:
     context = provider.context
     token, client = context.current_tokens, context.client_info
     if token is None or client is None or client.client_id is None:
-        raise LoginFailedError("the server gave no token for the login")
-    named = context.oauth_metadata
-    endpoint = str(named.token_endpoint) if named else urljoin(context.server_url, "/token")
+        raise LoginFailedError("the server issued no token")
+    metadata = context.oauth_metadata
+    endpoint = str(metadata.token_endpoint) if metadata else urljoin(context.server_url, "/token")
     with_resource = context.should_include_resource_param(context.protocol_version)
     return Login(
         access_token=token.access_token,
@@ -156,14 +156,21 @@ def _login(provider: OAuthClientProvider) -> Login:
 
 
 def _check_private(address: str, server: str) -> None:
-    """Raises: LoginFailedError: a login there could be read on the way."""
+    """Check that a login at ``address`` cannot be read in transit: by https, to loopback, or for a plain server.
+
+    Raises:
+        LoginFailedError: the address is neither.
+    """
     parts = urlsplit(address)
-    if parts.scheme == "https" or (parts.scheme == "http" and (_loopback(parts.hostname) or _plain(server))):
+    if parts.scheme == "https" or (parts.scheme == "http" and (_loopback(parts.hostname) or _is_plain(server))):
         return
-    raise LoginFailedError(f"the server sends logins to {parts.scheme}://{parts.hostname}, which is not private")
+    raise LoginFailedError(
+        f"the server sends logins to {parts.scheme}://{parts.hostname}, which is not private: expected https"
+    )
 
 
-def _plain(server: str) -> bool:
+def _is_plain(server: str) -> bool:
+    """Return whether the server itself is reached without TLS over a network."""
     parts = urlsplit(server)
     return parts.scheme == "http" and not _loopback(parts.hostname)
 
@@ -176,7 +183,7 @@ def _loopback(host: str | None) -> bool:
 
 
 class _Memory:
-    """What the ``mcp`` package wants to have kept; we keep it once all is there."""
+    """Token storage for the ``mcp`` package, in memory only: the login is stored once it is complete."""
 
     def __init__(self) -> None:
         self.client: OAuthClientInformationFull | None = None
@@ -194,26 +201,29 @@ class _Memory:
         self.client = client_info
 
 
-# --- the answer of the browser ------------------------------------------------------------------------------------
+# --- the redirect of the browser ----------------------------------------------------------------------------------
 
 
 class _Callback:
-    def __init__(self, port: int, done: str) -> None:
+    """The redirect target of one login; ``port`` is its TCP port on loopback."""
+
+    def __init__(self, port: int, success_text: str) -> None:
         self.port = port
-        self._done = done
+        self._success_text = success_text
         self._state: str | None = None
         self._code: str | None = None
         self._problem: str | None = None
         self._answered = anyio.Event()
 
     def expect(self, state: str) -> None:
+        """Accept only redirects with this ``state``."""
         self._state = state
 
     async def answer(self) -> tuple[str, str | None]:
-        """The code, and the state that came with it.
+        """Wait for the redirect; return the authorization code and its state.
 
         Raises:
-            OAuthFlowError: there is none.
+            OAuthFlowError: the server redirected with an error, or the time is up.
         """
         with anyio.move_on_after(PERSON_S):
             await self._answered.wait()
@@ -222,10 +232,11 @@ class _Callback:
         return self._code, self._state
 
     async def serve(self, stream: SocketStream) -> None:
+        """Handle one HTTP request of a browser."""
         async with stream:
-            # A browser that is gone costs nothing but its page.
+            # A browser that disconnects only loses its page.
             with anyio.move_on_after(HEAD_S), suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                status, text = self._take(await _target(stream))
+                status, text = self._handle(await _request_target(stream))
                 page = f"<!doctype html><meta charset=utf-8><title>jumpseat</title><p>{html.escape(text)}".encode()
                 head = (
                     f"HTTP/1.1 {status}\r\nContent-Length: {len(page)}\r\n"
@@ -236,39 +247,40 @@ class _Callback:
         if self._code or self._problem:
             self._answered.set()
 
-    def _take(self, target: str) -> tuple[str, str]:
+    def _handle(self, target: str) -> tuple[str, str]:
+        """Take the redirect in a request target; return the HTTP status and the text for the browser."""
         parts = urlsplit(target)
         values = {name: one[0] for name, one in parse_qs(parts.query).items()}
-        # Any page of any site can send a browser here; only who was sent to the login knows the state.
+        # Any page of any site can send a browser here; only the browser that began the login knows the state.
         if parts.path != PATH or not self._state or values.get("state") != self._state or self._answered.is_set():
             return "404 Not Found", "There is nothing here."
         if code := values.get("code"):
             self._code = code
-            return "200 OK", self._done
-        self._problem = f"the server says {values.get('error', 'nothing')[:100]!r}"
+            return "200 OK", self._success_text
+        self._problem = f"the server returned the error {values.get('error', 'unknown')[:100]!r}"
         return "400 Bad Request", "You are not logged in. You can close this page."
 
 
 @asynccontextmanager
-async def _callback(done: str) -> AsyncGenerator[_Callback, None]:
+async def _serve_callback(success_text: str) -> AsyncGenerator[_Callback, None]:
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
     failure: Exception | None = None
     async with listener, anyio.create_task_group() as tasks:
         port: int = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
-        callback = _Callback(port, done)
+        callback = _Callback(port, success_text)
         tasks.start_soon(listener.serve, callback.serve)
         try:
             yield callback
         except Exception as error:
-            # Raised below, or the task group would wrap it.
+            # Raised below, because the task group would wrap it in a group.
             failure = error
         tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
 
 
-async def _target(stream: SocketStream) -> str:
-    """What a browser asks for; empty where it does not ask."""
+async def _request_target(stream: SocketStream) -> str:
+    """Read the head of an HTTP request and return the target of a GET; empty for anything else."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < MAX_HEAD_BYTES:
         try:

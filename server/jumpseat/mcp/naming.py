@@ -1,4 +1,4 @@
-"""The names that a model knows MCP tools by: ``<server>-<tool>``, in the characters all providers take."""
+"""Names of MCP tools for the model: ``<server>-<tool>``, in characters that all providers accept."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TAG: Final = 8
 
 
 def tool_name(server: str, tool: str, taken: Container[str] = ()) -> str:
-    """A name that is not ``taken``; the same for the same server and tool, as far as the others are the same.
+    """Return a name for a tool that is not ``taken``; the same arguments give the same name.
 
-    What was too long, or is taken once its odd characters are replaced, ends in a tag of its own.
+    A name that is too long or taken ends in a hash of the server and tool.
     """
     name = _ODD.sub("_", f"{server}-{tool}")
     if not re.match("[A-Za-z_]", name):

@@ -1,4 +1,4 @@
-"""What servers ask of a model, and of the person. It goes to the clients of the session, or nowhere."""
+"""Requests of servers to a model (sampling) or to the user (elicitation), forwarded to the session's clients."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from jumpseat_protocol import events
 log = logging.getLogger(__name__)
 
 PERSON_S: Final = 900.0
-"""How long a server's question may wait for a person."""
+"""Time-out of a request that a person answers."""
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 REJECTED: Final = -1
-"""What the specification says of a request that the user does not want."""
+"""Error code of the specification for a request that the user has rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What ``server`` wants a model to answer; ``request`` is in the words of MCP."""
+    """A sampling request of ``server``; ``request`` holds its parameters in the form of MCP."""
 
     server: str
     mcp_request_id: types.RequestId
@@ -38,23 +38,27 @@ class Sampling:
 
 
 class Questions:
-    """The open questions of one session's servers."""
+    """The open requests of one session's servers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Answered with an MCP result, or nothing.
+        # Each is answered with an MCP result, or with None.
         self.samplings = PendingRequests[Sampling, dict[str, Any] | None]()
 
     def close(self) -> None:
+        """Reject all open sampling requests."""
         self.samplings.close_all(None)
 
     async def sample(
         self, server: str, request_id: types.RequestId, params: types.CreateMessageRequestParams
     ) -> Any:
-        """Have a client decide, and answer, for a model. No client that does: no answer."""
+        """Let a client decide on a sampling request and answer it; return an MCP result or error.
+
+        Without a client that is interested in such requests, the result is an error.
+        """
         session = self._session
         if not session.clients.has_interest("sampling.requested"):
-            return _refused("sampling is not available: no client of the session answers such requests")
+            return _refused("sampling is not available: no client of the session handles sampling requests")
         pending = self.samplings.ask(Sampling(server, request_id, as_json(params)))
         answer: dict[str, Any] | None = None
         try:
@@ -72,20 +76,20 @@ class Questions:
             self.samplings.close(pending)
             session.emit(events.SamplingCompleted(request_id=pending.id))
         if answer is None:
-            return types.ErrorData(code=REJECTED, message="the user does not want this sampling request to be run")
+            return types.ErrorData(code=REJECTED, message="the user rejected the sampling request")
         try:
             return types.CreateMessageResult.model_validate(answer)
         except ValidationError:
-            return _refused("the client's answer to the sampling request is no message")
+            return _refused("the client's answer to the sampling request is not a valid message")
 
     async def elicit(self, server: str, params: types.ElicitRequestParams) -> Any:
-        """Put a form, or the address of a page, to the person."""
+        """Show a form or the address of a page to the user; return an MCP result or error."""
         schema: dict[str, Any] = {}
         url: str | None = None
         if isinstance(params, types.ElicitRequestURLParams):
             url = params.url
             if not url.startswith(("https://", "http://")):
-                return _refused("the url of an elicitation must be one of the web")
+                return _refused("the URL of an elicitation must begin with https:// or http://")
         else:
             schema = params.requestedSchema
             if len(orjson.dumps(schema, default=str)) > MAX_SCHEMA_BYTES:
@@ -101,7 +105,7 @@ class Questions:
         try:
             return types.ElicitResult.model_validate({"action": result.action, "content": result.content})
         except ValidationError:
-            return _refused("the client's answer does not have the form of one")
+            return _refused("the client's answer is not a valid elicitation result")
 
 
 def _refused(text: str) -> types.ErrorData:

@@ -1,4 +1,4 @@
-"""What a server's answer to a call means for the model, the user and the log."""
+"""Conversion of MCP tool results into outcomes for the model, the user and the log."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from jumpseat.tools.tool import ToolOutcome
 from jumpseat_protocol.events import BinaryResult
 
 MAX_BINARY_CHARS: Final = 14 * 1024 * 1024
-"""Images and other data, as base64: what all of one result may weigh."""
+"""Limit on the images and other data of one result, in characters of base64."""
 
 VISIBLE: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Images that models can look at."""
+"""Types of images that models accept."""
 
 
 def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
-    """Texts are joined line by line; images reach the model, other data the user."""
+    """Convert a tool result: join texts by newlines, give images to the model and other data to the user."""
     texts: list[str] = []
     outcome = ToolOutcome(text="")
-    weight = 0
+    size = 0
 
-    def weighs(data: str, what: str) -> bool:
-        nonlocal weight
-        weight += len(data)
-        if weight > MAX_BINARY_CHARS:
-            texts.append(f"[{what} left out: the result is too large]")
-        return weight <= MAX_BINARY_CHARS
+    def fits(data: str, kind: str) -> bool:
+        nonlocal size
+        size += len(data)
+        if size > MAX_BINARY_CHARS:
+            texts.append(f"[{kind} left out: the result is too large]")
+        return size <= MAX_BINARY_CHARS
 
     for block in result.content:
         match block:
             case types.TextContent():
                 texts.append(block.text)
             case types.ImageContent():
-                if not weighs(block.data, "image"):
+                if not fits(block.data, "image"):
                     pass
                 elif block.mimeType in VISIBLE:
                     outcome.images.append(ImageBlock(block.data, block.mimeType, label=f"Image from tool {tool}"))
@@ -44,7 +44,7 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
                     outcome.resources.append(_binary(block.data, block.mimeType, None))
                     texts.append(f"[image of type {block.mimeType}, shown to the user]")
             case types.AudioContent():
-                if weighs(block.data, "audio"):
+                if fits(block.data, "audio"):
                     outcome.resources.append(_binary(block.data, block.mimeType, None))
                     texts.append(f"[audio of type {block.mimeType}, given to the user]")
             case types.ResourceLink():
@@ -56,7 +56,7 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
                     texts.append(resource.text)
                     continue
                 kind = resource.mimeType or "application/octet-stream"
-                if not weighs(resource.blob, "resource"):
+                if not fits(resource.blob, "resource"):
                     pass
                 elif kind in VISIBLE:
                     outcome.images.append(ImageBlock(resource.blob, kind, label=str(resource.uri)))
@@ -68,7 +68,7 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
     outcome.text = "\n".join(texts)
     if result.isError:
         outcome.status = "failure"
-        outcome.text = outcome.error = outcome.text or f"The tool `{tool}` failed and did not say why."
+        outcome.text = outcome.error = outcome.text or f"The tool `{tool}` failed without an error message."
     return outcome
 
 
@@ -77,5 +77,5 @@ def _binary(data: str, mime_type: str, description: str | None) -> BinaryResult:
 
 
 def as_json(value: Any) -> dict[str, Any]:
-    """A value of the package in the form it has on the wire."""
+    """Return a model of the ``mcp`` package as JSON values, in its form on the wire."""
     return value.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,7 +1,7 @@
-"""A server that is a child process: its process group, its three pipes, and its end.
+"""Transport to servers that run as child processes: the process group, its three pipes, and its end.
 
-The package's own transport reads lines of any length, hands the server our stderr and waits seconds for its end;
-this one bounds what a server may say, keeps its stderr for the log, and leaves nothing of its group behind.
+The package's own transport reads lines of any length, lets the server inherit our stderr and waits seconds for its
+end. This one limits the size of messages, logs stderr, and leaves no process of the group behind.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from jumpseat_protocol.mcp import McpServerConfig
 log = logging.getLogger(__name__)
 
 MAX_LINE_BYTES: Final = 32 * 1024 * 1024
-"""The longest message a server may send."""
+"""Largest size of a message from a server."""
 
-MAX_NOISE: Final = 1000
-"""Lines in a row on stdout that are no messages, before the server is given up."""
+MAX_INVALID_LINES: Final = 1000
+"""Consecutive lines on stdout that are not messages, after which the server is given up."""
 
 CLOSE_S: Final = 0.5
-"""Between the end of its stdin and SIGTERM, where there is time."""
+"""Time between closing the server's stdin and SIGTERM."""
 
 TERMINATE_S: Final = 1.0
-"""Between SIGTERM and SIGKILL."""
+"""Time between SIGTERM and SIGKILL."""
 
-LOOK_AGAIN_S: Final = 0.05
-"""How soon it is noticed that there is less time than there was."""
+POLL_S: Final = 0.05
+"""Interval at which a shortened time limit is noticed."""
 
 STDERR_LINES: Final = 5
 STDERR_LINE_BYTES: Final = 500
 DRAIN_S: Final = 0.25
 STDERR_LOGGED: Final = 200
-"""Lines of a server's stderr that reach the log; a server may be as talkative as it likes."""
+"""Lines of a server's stderr that are logged; the rest is read and dropped."""
 
 INHERITED: Final = frozenset(
     {
@@ -55,24 +55,29 @@ INHERITED: Final = frozenset(
         "APPDATA", "LOCALAPPDATA", "PATHEXT", "SYSTEMDRIVE", "SYSTEMROOT", "USERPROFILE",
     }
 )  # fmt: skip
-"""What a server gets of our environment; the rest, and all keys with it, must be given to it by name."""
+"""Variables that a server inherits from our environment; others, API keys among them, must be set explicitly."""
 
 Incoming: TypeAlias = SessionMessage | Exception
 Streams: TypeAlias = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
 class ServerFailedError(Exception):
-    """The server cannot be run, or said what it should not; the text may be shown."""
+    """The server cannot be run or violated the protocol; the text may be shown to the user."""
 
 
 def child_environment(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server."""
-    kept = {name: value for name, value in environ.items() if name in INHERITED or name.startswith(("LC_", "XDG_"))}
-    return {**kept, **given}
+    """Return the environment of a server: the inherited variables of ``environ``, overridden by ``given``."""
+    inherited = {
+        name: value for name, value in environ.items() if name in INHERITED or name.startswith(("LC_", "XDG_"))
+    }
+    return {**inherited, **given}
 
 
 class Child:
-    """The process of a server. ``problem`` tells why it is given up; what it says on stderr is kept masked."""
+    """The process of a server.
+
+    ``problem`` is the reason why the server was given up, if it was. ``mask`` removes secrets from its stderr.
+    """
 
     def __init__(self, process: Process, mask: Callable[[str], str], name: str) -> None:
         self._process = process
@@ -83,13 +88,14 @@ class Child:
         self._drained = anyio.Event()
         self.problem: str | None = None
 
-    async def last_words(self) -> str:
-        """The end of its stderr, as soon as all of it has been read."""
+    async def stderr_tail(self) -> str:
+        """Return the last lines of the server's stderr, after waiting a moment for all of it to be read."""
         with anyio.move_on_after(DRAIN_S):
             await self._drained.wait()
         return "\n".join(self._stderr)
 
     async def read_stderr(self) -> None:
+        """Read the server's stderr to its end, log it and keep its last lines."""
         assert self._process.stderr is not None
         try:
             async for line in _lines(self._process.stderr, STDERR_LINE_BYTES, cut=True):
@@ -104,9 +110,10 @@ class Child:
             self._drained.set()
 
     async def end(self, close_s: Callable[[], float]) -> None:
-        """Ask it to go, then make it: nothing of its process group is left. Not interruptible, but bounded.
+        """End the process group: close its stdin, then send SIGTERM, then SIGKILL. Shielded and bounded.
 
-        ``close_s`` is asked again while it is waited for: it becomes less where all of the server ends.
+        ``close_s`` returns the time that the server has to exit; it is polled, because it shrinks when jumpseat
+        itself ends.
         """
         process = self._process
         with anyio.CancelScope(shield=True):
@@ -116,19 +123,19 @@ class Child:
                     anyio.move_on_after(0.1),
                 ):
                     await process.stdin.aclose()
-            await self._ended_within(close_s)
+            await self._wait(close_s)
             if process.returncode is None:
                 self._signal(terminate_group)
-                await self._ended_within(lambda: min(TERMINATE_S, close_s()))
-            # Also where the leader has gone: it may have left others behind.
+                await self._wait(lambda: min(TERMINATE_S, close_s()))
+            # Needed even if the leader has exited: other processes of its group may still run.
             self._signal(kill_group)
             with anyio.move_on_after(1.0):
                 await process.aclose()
 
-    async def _ended_within(self, limit_s: Callable[[], float]) -> None:
+    async def _wait(self, limit_s: Callable[[], float]) -> None:
         began = anyio.current_time()
         while self._process.returncode is None and (left := began + limit_s() - anyio.current_time()) > 0:
-            with anyio.move_on_after(min(left, LOOK_AGAIN_S)):
+            with anyio.move_on_after(min(left, POLL_S)):
                 await self._process.wait()
 
     def _signal(self, send: Callable[[int], None]) -> None:
@@ -146,10 +153,10 @@ async def stdio_streams(
     mask: Callable[[str], str],
     close_s: Callable[[], float] = lambda: CLOSE_S,
 ) -> AsyncGenerator[tuple[Streams, Child], None]:
-    """Run a server. Its incoming stream ends when it has gone; :attr:`Child.problem` may then tell why.
+    """Run a server as a child process; the stream of its messages ends when the process has closed its stdout.
 
     Raises:
-        ServerFailedError: it cannot be started.
+        ServerFailedError: the process cannot be started.
     """
     process = await _spawn(config, cwd, environ)
     child = Child(process, mask, name)
@@ -173,7 +180,7 @@ async def stdio_streams(
 async def _spawn(config: McpServerConfig, cwd: Path, environ: Mapping[str, str]) -> Process:
     command = [config.command or "", *(config.args or [])]
     spawned: list[Process] = []
-    # Interrupted between fork and the beginning of its care, it would be lost.
+    # Cancellation between fork and return would lose the process.
     with anyio.CancelScope(shield=True):
         try:
             spawned.append(
@@ -195,7 +202,7 @@ async def _spawn(config: McpServerConfig, cwd: Path, environ: Mapping[str, str])
 
 async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], child: Child) -> None:
     assert process.stdout is not None
-    noise = 0
+    invalid = 0
     with messages, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         try:
             async for line in _lines(process.stdout, MAX_LINE_BYTES):
@@ -204,13 +211,13 @@ async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], ch
                 try:
                     message = JSONRPCMessage.model_validate_json(line)
                 except ValueError:
-                    # Servers print banners on stdout; that is not fatal as long as messages follow.
-                    noise += 1
-                    if noise > MAX_NOISE:
+                    # Some servers print banners on stdout; that is harmless as long as messages follow.
+                    invalid += 1
+                    if invalid > MAX_INVALID_LINES:
                         child.problem = "its output is not that of an MCP server"
                         return
                     continue
-                noise = 0
+                invalid = 0
                 await messages.send(SessionMessage(message))
         except ServerFailedError as error:
             child.problem = str(error)
@@ -225,10 +232,10 @@ async def _write(process: Process, messages: MemoryObjectReceiveStream[SessionMe
 
 
 async def _lines(stream: ByteReceiveStream, longest: int, *, cut: bool = False) -> AsyncGenerator[bytes, None]:
-    """The lines of a stream. One that is too long is cut, or ends it all.
+    """Yield the lines of a stream, without their ends; with ``cut``, lines are cut after ``longest`` bytes.
 
     Raises:
-        ServerFailedError: a line is too long.
+        ServerFailedError: a line is longer than ``longest`` bytes, without ``cut``.
     """
     parts: list[bytes] = []
     size = 0
@@ -243,6 +250,6 @@ async def _lines(stream: ByteReceiveStream, longest: int, *, cut: bool = False) 
                 parts = [line[:longest] if cut else line]
                 size = len(parts[0])
             if size > longest:
-                raise ServerFailedError(f"it sent a message of more than {longest // (1024 * 1024)} MiB")
+                raise ServerFailedError(f"the server sent a message of more than {longest // (1024 * 1024)} MiB")
     if parts and (last := b"".join(parts)):
         yield last

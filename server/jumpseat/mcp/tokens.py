@@ -1,14 +1,14 @@
-"""Tokens that a user has logged in for: which one a server gets, and how it is renewed.
+"""Tokens of stored logins to MCP servers, and their renewal.
 
-A token goes to the URL it was given for and to no other, whatever a server of that name says. Nothing heavy is
-imported here before a token is to be renewed.
+A token is sent only to the URL that it was issued for. This module imports nothing heavy before a token has to be
+renewed.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
@@ -24,28 +24,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EARLY_S: Final = 60.0
-"""How long before its end a token is renewed."""
+"""Remaining lifetime below which a token is renewed."""
 
 RENEW_S: Final = 30.0
-MAX_ANSWER_BYTES: Final = 256 * 1024
+MAX_RESPONSE_BYTES: Final = 256 * 1024
 
 
-class TokenShelf(Protocol):
-    """Where logins are kept, by URL."""
+class TokenStore(Protocol):
+    """Storage of logins by URL."""
 
-    def get(self, url: str) -> dict[str, Any] | None: ...
+    def get(self, url: str) -> dict[str, Any] | None:
+        """Return the login for a URL; ``None`` if there is none."""
+        ...
 
     def put(self, url: str, login: dict[str, Any]) -> None:
-        """Keep a login.
+        """Store a login.
 
         Raises:
-            StoreError: it cannot be kept.
+            StoreError: the login cannot be written.
         """
         ...
 
 
 class Login(BaseModel):
-    """``expires_at`` is in seconds since 1970, ``auth_method`` how a client with a secret proves itself."""
+    """A login with what its renewal needs.
+
+    ``expires_at`` is in Unix time; ``auth_method`` is the token endpoint's method for clients with a secret.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -59,66 +64,67 @@ class Login(BaseModel):
     auth_method: str | None = None
     resource: str | None = None
 
-    def ends_soon(self) -> bool:
+    def expires_soon(self) -> bool:
+        """Return whether the token has expired or is about to."""
         return self.expires_at is not None and self.expires_at - EARLY_S < time.time()
 
 
 class LoginTokens:
-    """The tokens of logins, for all sessions of the process."""
+    """The tokens of stored logins, for all sessions of the process."""
 
-    def __init__(self, shelf: TokenShelf) -> None:
-        self.shelf = shelf
+    def __init__(self, store: TokenStore) -> None:
+        self._store = store
         self._lock = anyio.Lock()
 
     async def current(self, url: str) -> str | None:
-        """The token for a server, renewed where it is about to end; ``None`` where there is none."""
+        """Return the token for a server, renewed if it is about to expire; ``None`` without a login."""
         login = await self._read(url)
-        if login is None or not login.ends_soon():
+        if login is None or not login.expires_soon():
             return login and login.access_token
         return await self.renewed(url, login.access_token)
 
     async def renewed(self, url: str, refused: str | None) -> str | None:
-        """Another token than the one that was ``refused``; ``None`` where none is to be had."""
+        """Return another token than the ``refused`` one; ``None`` if there is none and it cannot be renewed."""
         async with self._lock:
             login = await self._read(url)
             if login is None or login.access_token != refused:
-                # Somebody else has logged in or renewed it.
+                # There was a login or a renewal in the meantime.
                 return login and login.access_token
             if login.refresh_token is None:
                 return None
             fresh = await _renew(login)
             if fresh is None:
-                # Another process may have used the refresh token up at the same time.
+                # Another process may have used the refresh token at the same time.
                 login = await self._read(url)
                 return login.access_token if login is not None and login.access_token != refused else None
-            await self.keep(url, fresh)
+            await self.save(url, fresh)
             return fresh.access_token
 
-    async def keep(self, url: str, login: Login) -> None:
-        """Keep a login; a disk that refuses costs the next process its token, not this one."""
+    async def save(self, url: str, login: Login) -> None:
+        """Store a login; a failure is logged, because the token at hand is still valid."""
         try:
-            await anyio.to_thread.run_sync(self.shelf.put, url, login.model_dump(exclude_none=True))
+            await anyio.to_thread.run_sync(self._store.put, url, login.model_dump(exclude_none=True))
         except StoreError as error:
-            log.error("the token of an MCP server is not kept: %s", error)
+            log.error("cannot store the token of an MCP server: %s", error)
 
     async def _read(self, url: str) -> Login | None:
-        found = await anyio.to_thread.run_sync(self.shelf.get, url)
-        return login_of(found)
+        record = await anyio.to_thread.run_sync(self._store.get, url)
+        return parse_login(record)
 
 
-def login_of(record: Mapping[str, Any] | None) -> Login | None:
-    """A login as it was kept; ``None`` where it is none."""
+def parse_login(record: Mapping[str, Any] | None) -> Login | None:
+    """Parse a stored login; return ``None`` if it is missing or invalid."""
     if record is None:
         return None
     try:
         return Login.model_validate(record)
     except ValidationError:
-        log.warning("the stored login of an MCP server is not one")
+        log.warning("the stored login of an MCP server is invalid")
         return None
 
 
 async def _renew(login: Login) -> Login | None:
-    """Ask for another token (RFC 6749, section 6); ``None`` where it is not given."""
+    """Request a new token with the refresh token (RFC 6749, section 6); return ``None`` if that fails."""
     import httpx
 
     form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token or "", "client_id": login.client_id}
@@ -134,30 +140,30 @@ async def _renew(login: Login) -> Login | None:
             httpx.AsyncClient(timeout=RENEW_S) as client,
             client.stream("POST", login.token_endpoint, data=form, auth=auth) as response,
         ):
-            body = await _bounded(response)
+            body = await _read_body(response)
     except httpx.HTTPError as error:
-        log.warning("the token of an MCP server cannot be renewed: %s", type(error).__name__)
+        log.warning("cannot renew the token of an MCP server: %s", type(error).__name__)
         return None
     if response.status_code != 200:
-        log.warning("the token of an MCP server was not renewed: status %d", response.status_code)
+        log.warning("cannot renew the token of an MCP server: status %d", response.status_code)
         return None
-    return login_from_answer(body, lambda fresh: {**login.model_dump(exclude={"expires_at"}), **fresh})
+    return _renewed_login(login, body)
 
 
-def login_from_answer(body: bytes, around: Callable[[dict[str, Any]], dict[str, Any]]) -> Login | None:
-    """A login of what a token endpoint has answered; ``around`` adds to it what that does not say."""
+def _renewed_login(login: Login, body: bytes) -> Login | None:
+    """Return ``login`` with the token in a response of its token endpoint; ``None`` if there is no token in it."""
     try:
-        answer = _TokenAnswer.model_validate_json(body)
+        response = _TokenResponse.model_validate_json(body)
     except ValidationError:
-        log.warning("the token endpoint of an MCP server gave no token")
+        log.warning("the token endpoint of an MCP server returned no token")
         return None
-    fresh = answer.model_dump(exclude_none=True, exclude={"expires_in"})
-    if answer.expires_in is not None:
-        fresh["expires_at"] = time.time() + answer.expires_in
-    return Login.model_validate(around(fresh))
+    fresh = response.model_dump(exclude_none=True, exclude={"expires_in"})
+    if response.expires_in is not None:
+        fresh["expires_at"] = time.time() + response.expires_in
+    return Login.model_validate({**login.model_dump(exclude={"expires_at"}), **fresh})
 
 
-class _TokenAnswer(BaseModel):
+class _TokenResponse(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     access_token: str = Field(min_length=1)
@@ -166,10 +172,11 @@ class _TokenAnswer(BaseModel):
     scope: str | None = None
 
 
-async def _bounded(response: httpx.Response) -> bytes:
+async def _read_body(response: httpx.Response) -> bytes:
+    """Read the body of a response, up to slightly more than ``MAX_RESPONSE_BYTES``."""
     body = b""
     async for chunk in response.aiter_bytes():
         body += chunk
-        if len(body) > MAX_ANSWER_BYTES:
+        if len(body) > MAX_RESPONSE_BYTES:
             break
     return body

@@ -1,4 +1,4 @@
-"""The tools of a session's servers, as the orchestrator knows tools."""
+"""Tools of MCP servers, in the form that the orchestrator runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from jumpseat.mcp.connection import Connection
 
 MAX_DEPTH: Final = 50
-"""How many levels of a schema are told."""
+"""Levels of a schema that the model gets; deeper ones accept any value."""
 
-NEWS_S: Final = 0.1
-"""The least time between two news of a call's progress that clients are told."""
+PROGRESS_INTERVAL_S: Final = 0.1
+"""Shortest time between two progress events of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """``tool`` is what the server says of it, ``name`` what the model calls it."""
+    """A tool of a server; ``tool`` is the server's definition, ``name`` the name that the model knows."""
 
     name: str
     session: Session
@@ -40,7 +40,7 @@ class McpTool:
 
         description = (self.tool.description or self.tool.title or "")[:MAX_DESCRIPTION]
         origin = ToolOrigin(self.connection.name, self.tool.name)
-        spec = ToolSpec(self.name, description, tolerable(self.tool.inputSchema), origin)
+        spec = ToolSpec(self.name, description, complete_schema(self.tool.inputSchema), origin)
         object.__setattr__(self, "spec", spec)
 
     @property
@@ -53,7 +53,7 @@ class McpTool:
         return self.tool.title or (annotations.title if annotations else None) or self.tool.name
 
     def summary(self, arguments: JsonObject) -> str | None:
-        """A server does not say."""
+        """Return ``None``: servers define no summary of a call."""
         return None
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
@@ -63,7 +63,7 @@ class McpTool:
             server_name=self.connection.name,
             tool_name=self.tool.name,
             tool_title=self.title,
-            # What a server says of itself is for the eyes of whoever decides; nothing here believes it.
+            # Annotations come from the server: they are shown to whoever decides, and never trusted here.
             read_only=bool(annotations and annotations.readOnlyHint),
             args=arguments,
         )
@@ -78,12 +78,12 @@ class McpTool:
         from jumpseat.mcp.connection import NotConnectedError
         from jumpseat.mcp.results import outcome_of
 
-        said = await self.session.hooks.pre_mcp_tool_call(
+        hook_result = await self.session.hooks.pre_mcp_tool_call(
             self.connection.name, self.tool.name, arguments, ctx.call_id
         )
-        meta = said.meta_to_use or None
+        meta = hook_result.meta_to_use or None
         try:
-            result = await self.connection.call(self.tool.name, arguments, meta=meta, on_news=_news(ctx))
+            result = await self.connection.call(self.tool.name, arguments, meta=meta, on_progress=_progress(ctx))
         except NotConnectedError as error:
             return failure(f"The tool `{self.name}` cannot be called: {error}.")
         except ServerGoneError:
@@ -92,17 +92,18 @@ class McpTool:
                 " Whether the call had an effect is unknown."
             )
         except CallTimeoutError:
-            text = f"`{self.name}` did not answer within {self.connection.call_s:g} seconds and was cancelled."
+            limit_s = self.connection.call_timeout_s
+            text = f"`{self.name}` did not answer within {limit_s:g} seconds and was cancelled."
             return ToolOutcome(text=text, status="timeout", error=text)
         except RefusedError as error:
-            return failure(f"The MCP server refused the call of `{self.name}`: {error}")
+            return failure(f"The MCP server refused the call to `{self.name}`: {error}")
         return outcome_of(result, self.name)
 
 
-def tolerable(schema: JsonObject, depth: int = 0) -> JsonObject:
-    """``schema`` with what it leaves unsaid said, where providers insist; it means the same.
+def complete_schema(schema: JsonObject, depth: int = 0) -> JsonObject:
+    """Return an equivalent JSON Schema with the parts that providers insist on.
 
-    The items of an array, and a schema that is just ``true``: of any form. Below :data:`MAX_DEPTH` all is.
+    Arrays get ``items``, and the schema ``true`` becomes ``{}``. Levels below :data:`MAX_DEPTH` accept any value.
     """
     if depth > MAX_DEPTH:
         return {}
@@ -110,7 +111,7 @@ def tolerable(schema: JsonObject, depth: int = 0) -> JsonObject:
     def sub(value: Any) -> Any:
         if value is True:
             return {}
-        return tolerable(cast("JsonObject", value), depth + 1) if isinstance(value, dict) else value
+        return complete_schema(cast("JsonObject", value), depth + 1) if isinstance(value, dict) else value
 
     out: JsonObject = {}
     for key, value in schema.items():
@@ -128,14 +129,14 @@ def tolerable(schema: JsonObject, depth: int = 0) -> JsonObject:
     return out
 
 
-def _news(ctx: ToolContext) -> Any:
-    """Shows the progress of a call, but no more often than somebody can look."""
+def _progress(ctx: ToolContext) -> Any:
+    """Return a callback that shows the progress of a call at a limited rate."""
     last = 0.0
 
     def show(done: float, total: float | None, message: str | None) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < NEWS_S and done != total:
+        if now - last < PROGRESS_INTERVAL_S and done != total:
             return
         last = now
         share = f"{done:g}/{total:g}" if total else f"{done:g}"

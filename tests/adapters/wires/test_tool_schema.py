@@ -14,7 +14,7 @@ from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolSpec
 from jumpseat.mcp.naming import tool_name
-from jumpseat.mcp.tools import tolerable
+from jumpseat.mcp.tools import complete_schema
 
 POINT: JsonObject = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
 NASTY: dict[str, JsonObject] = {
@@ -60,7 +60,7 @@ def schemas_of(value: Any) -> list[JsonObject]:
 @pytest.mark.parametrize("kind", NASTY)
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_every_adapter_gives_its_wire_one_object_with_properties(name: str, kind: str) -> None:
-    tool = ToolSpec("s-t", "", tolerable(NASTY[kind]))
+    tool = ToolSpec("s-t", "", complete_schema(NASTY[kind]))
     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
     body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
     for schema in schemas_of(json.loads(json.dumps(body))):
@@ -87,7 +87,7 @@ def test_a_schema_without_end_is_cut() -> None:
     deep: JsonObject = {"type": "object"}
     for _ in range(5000):
         deep = {"type": "object", "properties": {"a": deep}}
-    json.dumps(tolerable(deep))
+    json.dumps(complete_schema(deep))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import anyio
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.mcp.asked import HEADERS, OAUTH
+from jumpseat.mcp.interests import HEADERS, OAUTH
 from jumpseat.sessions.context import Context
 from jumpseat.store.event_log import read_log
 from jumpseat_protocol.event_log import (

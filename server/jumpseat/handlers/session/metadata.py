@@ -93,7 +93,7 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
     session.agent_changed(session.settings.agent)
     ctx.mcp.begin(session)
     if (host := ctx.mcp.of(session)) is not None:
-        host.tell_roots()
+        host.notify_roots_changed()
     return WorkingDirectoryResult(working_directory=str(cwd))
 
 

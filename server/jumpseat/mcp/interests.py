@@ -1,4 +1,4 @@
-"""What clients say they can be asked for servers: the names of the events that ask them."""
+"""Events that ask clients for the credentials of a server; clients register an interest in them."""
 
 from __future__ import annotations
 
