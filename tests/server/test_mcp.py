@@ -423,7 +423,7 @@ async def test_of_a_list_without_end_the_beginning_is_offered_and_the_user_is_to
         tools = await server.wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "rude"})
         warning = await server.wire.event("session.warning", warningType="mcp")
     assert len(tools["tools"]) == 500
-    assert "500 of them" in warning["data"]["message"]
+    assert "only the first 500 are offered" in warning["data"]["message"]
 
 
 # --- methods ------------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ async def test_a_session_that_wants_its_tokens_in_memory_gets_no_stored_one(tmp_
             session = await wire.create(scripted({"text": "hi"}), mcpOAuthTokenStorage="in-memory")
             await status(wire, session, "far", "needs-auth")
             error = await wire.refused("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
-    assert "in memory" in error["message"]
+    assert "'in-memory'" in error["message"]
 
 
 async def test_a_token_goes_to_the_url_it_was_given_for_and_to_no_other(tmp_path: Path) -> None:

@@ -303,6 +303,6 @@ async def test_servers_of_the_user_are_kept_and_every_session_has_them(tmp_path:
         "mine": ("connected", "user"),
         "other": ("disabled", "user"),
     }
-    assert "configured already" in again["message"]
+    assert "already configured" in again["message"]
     assert "is not configured" in missing["message"]
     assert (tmp_path / "home" / "mcp-config.json").stat().st_mode & 0o777 == 0o600

@@ -119,7 +119,7 @@ async def test_skills_are_found_where_they_count_most(tmp_path: Path) -> None:
         assert os.path.samefile(relative, given)  # noqa: ASYNC240 - the test has nothing else to do
         problems = await wire.call("session.skills.reload", {"sessionId": session})
         (warning,) = problems["warnings"]
-        assert "not used, because" in warning
+        assert "ignored, because" in warning
         # A project brings nothing unless it was asked to, and gates close.
         assert set(await listed(wire, await wire.create(scripted(), **options))) == {"one", "five", "six"}
         assert await listed(wire, await wire.create(scripted(), **options, enableSkills=False)) == {}
@@ -178,12 +178,12 @@ async def test_new_and_changed_skills_count_after_a_reload(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("---\nname: [\n---\nx", "its front matter is not YAML (line 3)"),
-        ("---\n- a\n---\nx", "its front matter is not a list of names with values"),
-        ("---\nname: 'a\"b'\n---\nx", "its name may have letters, digits and . _ - : only, 128 at most"),
-        ("---\nname: 3\n---\nx", "its name may have letters, digits and . _ - : only, 128 at most"),
-        ("---\nx: " + "[" * 5000 + "\n---\n", "its front matter is not YAML"),
-        ("x" * 300_000, "it is larger than 262144 bytes"),
+        ("---\nname: [\n---\nx", "the front matter is not YAML (line 3)"),
+        ("---\n- a\n---\nx", "the front matter is not a mapping"),
+        ("---\nname: 'a\"b'\n---\nx", "invalid name: expected 1 to 128 letters, digits and . _ - :"),
+        ("---\nname: 3\n---\nx", "invalid name: expected 1 to 128 letters, digits and . _ - :"),
+        ("---\nx: " + "[" * 5000 + "\n---\n", "the front matter is not YAML"),
+        ("x" * 300_000, "larger than 262144 bytes"),
     ],
 )
 async def test_a_file_that_is_wrong_costs_its_skill_and_says_why(tmp_path: Path, text: str, problem: str) -> None:

@@ -92,11 +92,11 @@ async def test_what_others_write_counts_after_a_reload(tmp_path: Path) -> None:
 async def test_what_is_no_setting_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for wrong, why in (
-            ({"colour": "red"}, "there is no setting 'colour'"),
-            ({"skipCustomInstructions": "yes"}, "true or false"),
-            ({"skipCustomInstructions": 1}, "true or false"),
-            ({"model": True}, "a text"),
-            ({"model": ""}, "a text"),
+            ({"colour": "red"}, "unknown setting 'colour'"),
+            ({"skipCustomInstructions": "yes"}, "a boolean"),
+            ({"skipCustomInstructions": 1}, "a boolean"),
+            ({"model": True}, "a non-empty string"),
+            ({"model": ""}, "a non-empty string"),
         ):
             error = await server.wire.refused(
                 "user.settings.set", {"settings": {"reasoningEffort": "low", **wrong}}

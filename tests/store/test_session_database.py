@@ -101,8 +101,8 @@ async def test_what_a_statement_comes_to(
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("", "The query has no statement in it."),
-        (" ; -- nothing\n;", "The query has no statement in it."),
+        ("", "The query contains no statement."),
+        (" ; -- nothing\n;", "The query contains no statement."),
         ("nonsense", 'near "nonsense": syntax error.'),
         ("INSERT INTO nope VALUES (1)", "no such table: nope."),
         ("INSERT INTO todos (id) VALUES ('x')", "NOT NULL constraint failed: todos.title."),
@@ -156,7 +156,7 @@ async def test_statements_that_do_not_end_are_ended(
     database: SessionDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_database, "TIMEOUT_S", 0.2)
-    assert await failed(database, ENDLESS) == "It took longer than 0.2 s."
+    assert await failed(database, ENDLESS) == "The query took longer than 0.2 s."
     assert (await database.run("SELECT 1"))[0] == "1\n1"
 
 
@@ -183,11 +183,11 @@ async def test_the_file_and_what_is_shown_of_it_stay_small(
     text, _ = await database.run(f"{numbers} SELECT x FROM c")
     assert text.splitlines()[-2:] == [
         "1000",
-        "[There are more: only 1000 rows are shown. Ask for fewer with LIMIT.]",
+        "[Only the first 1000 rows are shown. Use LIMIT to select fewer.]",
     ]
     text, _ = await database.run(f"{numbers} SELECT x, hex(zeroblob(50000)) FROM c")
     assert len(text) < 300_000
-    assert text.endswith("[There are more: only 2 rows are shown. Ask for fewer with LIMIT.]")
+    assert text.endswith("[Only the first 2 rows are shown. Use LIMIT to select fewer.]")
 
 
 async def test_calls_at_the_same_time_wait_for_each_other(database: SessionDatabase) -> None:

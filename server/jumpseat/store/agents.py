@@ -1,7 +1,7 @@
-"""Custom agents on the disk: Markdown files, in the places where projects, users and plugins keep them.
+"""Custom agents in Markdown files of projects, users and plugins.
 
-The front matter describes an agent, the text is its prompt. A file that is wrong costs that agent and is told of,
-never a session. The form is that of GitHub's agent profiles, which other programs write too.
+The front matter describes an agent, the text is its prompt. An invalid file is reported and affects no other agent.
+The format is that of GitHub's agent profiles, which other programs write too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from jumpseat_protocol.sessions import CustomAgentConfig
 log = logging.getLogger(__name__)
 
 PROJECT_FOLDERS: Final = (".github/agents", ".claude/agents")
-"""Where projects keep agents; new ones go into the first."""
+"""Folders of a project that hold agents; new agents are written to the first."""
 SUFFIXES: Final = (".agent.md", ".md")
 MOST_AGENTS: Final = 500
-"""Of one folder."""
+"""Limit on the agents of one folder."""
 
 _NOT_AGENTS: Final = ("readme",)
 _SHELL: Final = ("bash", "read_bash", "write_bash", "stop_bash", "list_bash")
@@ -40,13 +40,13 @@ TOOLS: Final = {
     **dict.fromkeys(("web", "websearch", "webfetch"), ("web_search", "web_fetch")),
     **dict.fromkeys(("todo", "todowrite"), ("sql",)),
 }
-"""What files call tools, in small letters, and what those are here. Other names are those of tools."""
+"""Names of tools in agent files, in lower case, and our tools for them; other names are taken as they are."""
 _SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|vars?|env)\.(\w+)\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that agents are looked for in. Servers of theirs count where it ``may_bring_servers``."""
+    """A folder that may hold agents; ``may_bring_servers`` says whether their MCP servers are used."""
 
     path: Path
     source: AgentSource
@@ -54,7 +54,7 @@ class Place:
 
 
 class AgentLibrary:
-    """Where the agents of all sessions of a process are looked for. ``home`` is where the user's own lie."""
+    """The custom agents of all sessions of a process; those of the user are in ``home``."""
 
     def __init__(self, home: Path, plugins: Plugins, is_trusted: Callable[[Path], bool]) -> None:
         self._home = home
@@ -62,7 +62,7 @@ class AgentLibrary:
         self._is_trusted = is_trusted
 
     def find(self, settings: SessionSettings) -> list[CustomAgentConfig]:
-        """The agents that a session may work as, besides those that its client describes."""
+        """Return the agents in files that a session may use, in the order of precedence."""
         project = self.project_places(settings.cwd) if settings.config_discovery else []
         plugins = [
             Place(folder, "plugin") for plugin in self._plugins.of(settings) for folder in plugin.agent_folders
@@ -73,21 +73,21 @@ class AgentLibrary:
         return [*found.items]
 
     def project_places(self, cwd: Path) -> list[Place]:
-        """Where a project keeps agents: the working directory first, then the folders above it up to its root."""
+        """Return the agent folders of a project, from the working directory up to the root of the project."""
         return [
-            # Each by itself: to trust a folder is not to trust those above it.
+            # Trust is checked for each, because a trusted folder does not make its parents trusted.
             Place(folder / name, source, may_bring_servers=self._is_trusted(folder))
             for folder, source in project_folders(cwd)
             for name in PROJECT_FOLDERS
         ]
 
     def personal(self) -> list[Place]:
-        """Where the user keeps agents for all projects."""
+        """Return the folder of the user's agents for all projects."""
         return [Place(self._home / "agents", "user")]
 
 
 def find_agents(places: Iterable[Place]) -> Found[AgentFile]:
-    """The agents in ``places``; of two with one name, the first counts."""
+    """Read the agents in ``places``; of agents with the same name, the first is used."""
     found = Found[AgentFile]()
     for place in places:
         for entry in found.entries(place.path, _is_agent, MOST_AGENTS):
@@ -106,22 +106,22 @@ def _is_agent(entry: str) -> bool:
 
 
 def _agent(path: Path, place: Place, found: Found[AgentFile]) -> AgentFile | None:
-    """Read what a file says of its agent; ``None`` where it is for other programs only.
+    """Read the agent in a file; return ``None`` if its ``target`` is another program.
 
     Raises:
-        StoreError: it cannot be used.
+        StoreError: the file cannot be read, or is invalid.
     """
     name, text = _name(path.name), read_text(path)
-    # What is secret on GitHub is read from variables of the same name.
+    # Secrets and variables of GitHub become environment variables of the same name.
     front = front_matter(_SECRET.sub(r"${\1}", text))
     if front.get("target") not in (None, "github-copilot"):
         return None
     prompt = body(text)
     if not prompt:
-        raise StoreError("it has no text, which would be the agent's prompt")
+        raise StoreError("expected the agent's prompt after the front matter")
     description = front.get("description")
     if not isinstance(description, str) or not description.strip():
-        found.warnings.append(f"{path}: it has no description")
+        found.warnings.append(f"{path}: expected a description in the front matter")
         description = ""
     title, model, infer = front.get("name"), front.get("model"), front.get("infer")
     return AgentFile(
@@ -133,7 +133,7 @@ def _agent(path: Path, place: Place, found: Found[AgentFile]) -> AgentFile | Non
         mcp_servers=_servers(front.get("mcp-servers"), path, place, found),
         infer=front.get("disable-model-invocation") is not True and infer is not False,
         skills=[*(names(front.get("skills")) or ())] or None,
-        # Other programs write `inherit` for what is said by leaving it out.
+        # Other programs write `inherit` where no model is set.
         model=model.strip() if isinstance(model, str) and model.strip() not in ("", "inherit") else None,
         path=str(path),
         source=place.source,
@@ -149,11 +149,11 @@ def _tools(value: Any) -> list[str] | None:
 
 
 def _servers(value: Any, path: Path, place: Place, found: Found[AgentFile]) -> dict[str, dict[str, Any]] | None:
-    """The servers of an agent, as ``mcp`` reads those of any file."""
+    """Return the MCP servers of an agent, unchecked; ``None`` if it has none or its folder is not trusted."""
     if not isinstance(value, dict) or not value:
         return None
     if not place.may_bring_servers:
-        found.warnings.append(f"{path}: its MCP servers do not count, because the folder is not trusted")
+        found.warnings.append(f"{path}: its MCP servers are ignored, because the folder is not trusted")
         return None
     servers: dict[str, dict[str, Any]] = {}
     for name, one in cast("dict[Any, Any]", value).items():

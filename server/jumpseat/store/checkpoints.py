@@ -19,6 +19,8 @@ _NAME: Final = re.compile(r"(\d{3,9})-.*\.md")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
+    """One checkpoint file."""
+
     number: int
     title: str
     path: Path
@@ -26,12 +28,12 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """``root`` need not be there."""
+    """The checkpoints in the folder ``root``, which need not exist."""
 
     root: Path
 
     def list(self) -> list[Checkpoint]:
-        """All there are, by number; what is none is passed over."""
+        """Return all checkpoints, sorted by number; other files are ignored."""
         try:
             names = sorted(path.name for path in self.root.iterdir())
         except OSError:
@@ -40,7 +42,7 @@ class Checkpoints:
         return [Checkpoint(number, _title(path), path) for number, path in sorted(found)]
 
     def read(self, number: int) -> str | None:
-        """The text of one, ``None`` where there is none."""
+        """Return the text of a checkpoint; ``None`` if it does not exist or cannot be read."""
         path = next((one.path for one in self.list() if one.number == number), None)
         try:
             return path.read_bytes().decode("utf-8", "replace") if path is not None else None
@@ -48,10 +50,10 @@ class Checkpoints:
             return None
 
     def add(self, title: str, text: str, after: int) -> Checkpoint:
-        """Keep a summary under the next number, which is above ``after``.
+        """Write a summary under the next free number above ``after``.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         title = " ".join(title.split())[:LONGEST_TITLE] or "Checkpoint"
         number = max([after, *(one.number for one in self.list())]) + 1
@@ -65,17 +67,21 @@ class Checkpoints:
         return Checkpoint(number, title, path)
 
     def write_index(self) -> None:
-        """Write down what there is, for people. May raise :class:`OSError`."""
+        """Write ``index.md``, a list of all checkpoints for people.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         self.root.mkdir(exist_ok=True)
         lines = [f"- {one.number}: [{one.title}]({one.path.name})\n" for one in self.list()]
         text = "# Checkpoints\n" + ("\n" if lines else "") + "".join(lines)
         (self.root / INDEX).write_text(text, encoding="utf-8", errors="replace")
 
     def drop_after(self, number: int) -> None:
-        """Remove those above ``number``.
+        """Remove the checkpoints above ``number``.
 
         Raises:
-            StoreError: one cannot be removed.
+            StoreError: a checkpoint cannot be removed.
         """
         dropped = [one for one in self.list() if one.number > number]
         try:
@@ -87,11 +93,15 @@ class Checkpoints:
             raise StoreError(f"cannot remove checkpoints: {error.strerror or error}") from error
 
     def copy_to(self, other: Checkpoints, up_to: int) -> None:
-        """Copy those up to a number. May raise :class:`OSError`."""
-        kept = [one for one in self.list() if one.number <= up_to]
-        if kept:
+        """Copy the checkpoints with numbers up to ``up_to`` to another session.
+
+        Raises:
+            OSError: a file cannot be copied.
+        """
+        copied = [one for one in self.list() if one.number <= up_to]
+        if copied:
             other.root.mkdir(exist_ok=True)
-            for one in kept:
+            for one in copied:
                 shutil.copyfile(one.path, other.root / one.path.name)
             other.write_index()
 

@@ -1,9 +1,8 @@
-"""One session's log: a file of events, one JSON object per line, append-only.
+"""The event log of one session: an append-only file with one JSON object per line.
 
-Each event is one ``write(2)`` before anybody hears of it, so killing the process loses nothing that was
-announced. Bringing it to the disk (``fsync``) guards against the machine failing; it happens a moment after the
-session has fallen idle, in a worker thread.
-``log_repair.py`` mends a last line that a crash has torn.
+Each event is written in one ``write(2)`` before it is announced, so that killing the process loses no announced
+event. ``fsync`` protects against failures of the machine; it runs in a worker thread, a moment after the session
+has become idle. ``log_repair.py`` mends a last line that a crash has torn.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from jumpseat_protocol.events import Event
 log = logging.getLogger(__name__)
 
 QUIET_S: Final = 0.2
-"""How long a session must be quiet before its log is synced and let go of."""
+"""How long a session must be quiet before its log is synced and closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a log holds: the events as JSON values, and how many bytes of a torn last line were cut off."""
+    """The content of a log: its events as JSON objects, and the size of a torn last line, which is left out."""
 
     records: list[dict[str, Any]]
     torn_bytes: int
 
 
 class FileEventLog:
-    """Appends to ``path``; the descriptor is open only while the session is busy, and a moment longer.
+    """The log at ``path``; the file is open only while the session is busy, and a moment longer.
 
-    ``on_quiet`` hears when it is let go of.
+    ``on_quiet`` is called when the file is closed.
     """
 
     def __init__(self, path: Path, tasks: TaskGroup, on_quiet: Callable[[], None] | None = None) -> None:
@@ -52,6 +51,11 @@ class FileEventLog:
         self._waiting = False
 
     def append(self, event: Event) -> None:
+        """Write an event to the end of the log.
+
+        Raises:
+            StoreError: the event cannot be written as a whole.
+        """
         line = event.encode() + b"\n"
         try:
             if self._fd is None:
@@ -61,19 +65,20 @@ class FileEventLog:
             written = os.write(self._fd, line)
             self._written += 1
             if written < len(line):
-                # A full disk takes a part: take it back, or the next line would be glued to it.
+                # A full disk accepts a part: remove it, because the next event would be appended to it.
                 os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
                 raise OSError("the disk is full")
         except OSError as error:
             raise StoreError(f"cannot write the session log: {error.strerror or error}") from error
 
     def sync_soon(self) -> None:
+        """Sync and close the file once nothing has been written for ``QUIET_S``."""
         if self._fd is not None and not self._waiting:
             self._waiting = True
             self._tasks.start_soon(self._sync_when_quiet)
 
     async def _sync_when_quiet(self) -> None:
-        """Sync once nothing has been written for a moment: prompts that follow each other share one."""
+        """Wait until nothing has been written for a moment, so that prompts in close succession share one sync."""
         seen = -1
         while seen != self._written:
             seen = self._written
@@ -82,37 +87,38 @@ class FileEventLog:
         await self.save()
 
     def sync(self) -> None:
-        """Bring everything to the disk now; for the end of a session."""
+        """Sync and close the file now, blocking; for the end of a session."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            self._tell_quiet()
+            self._notify_quiet()
             _sync_and_close(fd)
 
-    def _tell_quiet(self) -> None:
+    def _notify_quiet(self) -> None:
         if self._on_quiet is not None:
             self._on_quiet()
 
     async def save(self) -> None:
-        """Bring everything to the disk now, off the loop."""
+        """Sync and close the file now, in a thread."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            self._tell_quiet()
+            self._notify_quiet()
             await anyio.to_thread.run_sync(_sync_and_close, fd)
 
     def close(self) -> None:
-        """Let go of the file as it is; for a log that is about to be removed."""
+        """Close the file without syncing it; for a log that is about to be removed."""
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)
 
     def changed_s(self) -> float | None:
-        """When it was last written, in Unix time; ``None`` where there is no file."""
+        """Return the time of the last write, in Unix time; ``None`` if there is no file."""
         try:
             return self.path.stat().st_mtime
         except OSError:
             return None
 
     def size_bytes(self) -> int:
+        """Return the size of the log; 0 if there is no file."""
         try:
             return self.path.stat().st_size
         except OSError:
@@ -123,16 +129,16 @@ def _sync_and_close(fd: int) -> None:
     try:
         os.fsync(fd)
     except OSError as error:
-        log.error("a session log could not be synced: %s", error.strerror or error)
+        log.error("cannot sync a session log: %s", error.strerror or error)
     finally:
         os.close(fd)
 
 
 def read_log(path: Path) -> Replay:
-    """Read a log as it is, without changing it. Lines that are no JSON objects are left out.
+    """Read a log without changing it; invalid lines are left out, and a missing file is empty.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the log cannot be read.
     """
     try:
         data = path.read_bytes()
@@ -143,7 +149,7 @@ def read_log(path: Path) -> Replay:
     complete, _, torn = data.rpartition(b"\n")
     records = [record for line in complete.split(b"\n") if (record := parse_record(line)) is not None]
     if torn and (whole := parse_record(torn)) is not None:
-        # Only the line's end is missing: the event itself is all there.
+        # Only the line end is missing; the event itself is complete.
         return Replay([*records, whole], 0)
     return Replay(records, len(torn))
 

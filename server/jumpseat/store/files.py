@@ -1,7 +1,6 @@
-"""The files that clients keep in a session's folder: the plan, and what lies under ``files``.
+"""Text files, and the workspace files that clients store in a session's ``files`` folder.
 
-Names come from clients and are judged by where they lead, links included: nothing outside the folder is read or
-written.
+Names of workspace files come from clients: they are resolved, links included, and must stay inside the folder.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import Final
 from jumpseat.errors import InvalidRequestError, StoreError
 
 LARGEST_BYTES: Final = 16 * 1024 * 1024
-"""What is longer does not go into one answer."""
+"""Largest file that is read, because its text has to fit into one response."""
 
 
 def read_text(path: Path) -> str | None:
-    """A file's text; ``None`` where there is none.
+    """Read a file as UTF-8, replacing invalid bytes; return ``None`` if there is no file.
 
     Raises:
-        StoreError: it cannot be read, or is too large.
+        StoreError: the file cannot be read, is too large or is not a regular file.
     """
     try:
         if path.is_dir() or not path.exists():
@@ -38,12 +37,12 @@ def read_text(path: Path) -> str | None:
 
 
 def write_text(path: Path, content: str, *, private: bool = False) -> None:
-    """Write a file in one step, with the folders on the way: readers see the old text or the new one.
+    """Write a file atomically, creating its parent folders: readers see the old text or the new one.
 
-    A ``private`` one is for the eyes of its owner alone.
+    A ``private`` file has mode 0600.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the file cannot be written.
     """
     draft = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
@@ -58,17 +57,17 @@ def write_text(path: Path, content: str, *, private: bool = False) -> None:
                 draft.unlink()
             raise
     except (FileExistsError, NotADirectoryError):
-        raise StoreError(f"cannot write {path.name!r}: a file is in the way of its folder") from None
+        raise StoreError(f"cannot write {path.name!r}: its parent is a file, expected a folder") from None
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot write {path.name!r}: {reason or error}") from error
 
 
 def remove_file(path: Path) -> bool:
-    """Remove a file; ``False`` where there is none.
+    """Remove a file; return whether there was one.
 
     Raises:
-        StoreError: it cannot be removed.
+        StoreError: the file cannot be removed.
     """
     try:
         path.unlink()
@@ -80,29 +79,29 @@ def remove_file(path: Path) -> bool:
 
 
 class WorkspaceFiles:
-    """The ``files`` folder of one session, made when something is put into it."""
+    """The ``files`` folder of one session; it is created with the first file."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def names(self) -> list[str]:
-        """All files, as paths relative to the folder; links are left out, for they may lead anywhere."""
+        """Return the paths of all files, relative to the folder and sorted; links are left out."""
         found: list[str] = []
         for folder, _, files in os.walk(self.root):
             for name in files:
                 path = Path(folder, name)
                 if path.is_file() and not path.is_symlink():
-                    # Names that are no text cannot be told, and JSON could not carry them.
+                    # JSON cannot hold names that are not UTF-8.
                     with suppress(UnicodeEncodeError):
                         found.append(path.relative_to(self.root).as_posix().encode().decode())
         return sorted(found)
 
     def read(self, name: str) -> str:
-        """A file's text.
+        """Read a file.
 
         Raises:
-            InvalidRequestError: there is none, or the name leads out of the folder.
-            StoreError: it cannot be read.
+            InvalidRequestError: there is no such file, or the name leads out of the folder.
+            StoreError: the file cannot be read.
         """
         content = read_text(self._locate(name))
         if content is None:
@@ -110,11 +109,11 @@ class WorkspaceFiles:
         return content
 
     def write(self, name: str, content: str) -> bool:
-        """Create or replace a file; returns whether it is new.
+        """Create or replace a file; return whether it is new.
 
         Raises:
-            InvalidRequestError: the name leads out of the folder, or to a folder in it.
-            StoreError: it cannot be written.
+            InvalidRequestError: the name leads out of the folder, or is that of a subfolder.
+            StoreError: the file cannot be written.
         """
         path = self._locate(name)
         try:
@@ -131,7 +130,7 @@ class WorkspaceFiles:
             root = self.root.resolve()
             path = (root / name).resolve()
         except (OSError, RuntimeError, ValueError):
-            # A circle of links, or characters that no path can have.
+            # A loop of links, or characters that are invalid in a path.
             raise InvalidRequestError(f"{name!r} is not a path in the workspace files directory") from None
         if path == root or not path.is_relative_to(root):
             raise InvalidRequestError(f"{name!r} is not a path in the workspace files directory")

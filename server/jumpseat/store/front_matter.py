@@ -1,4 +1,4 @@
-"""Files that people write for models: front matter in YAML, then text. Skills and agents lie in such files."""
+"""Markdown files with YAML front matter, in which skills and custom agents are written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)"
 
 
 def project_folders(cwd: Path) -> Iterator[tuple[Path, Literal["project", "inherited"]]]:
-    """The working directory, then the folders above it up to the root of its project."""
+    """Yield the working directory and the folders above it, up to the root of its repository."""
     root = next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
     for folder in (cwd, *cwd.parents):
         yield folder, "project" if folder in (cwd, root) else "inherited"
@@ -26,10 +26,10 @@ def project_folders(cwd: Path) -> Iterator[tuple[Path, Literal["project", "inher
 
 
 def entries_of(folder: Path) -> list[str]:
-    """The names in a folder, in order; none where there is no such folder.
+    """Return the sorted names in a folder; empty if the folder does not exist.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the folder cannot be read.
     """
     try:
         with os.scandir(folder) as entries:
@@ -42,29 +42,29 @@ def entries_of(folder: Path) -> list[str]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, with line ends as they are here.
+    """Read a file as UTF-8, replacing invalid bytes, with ``\\n`` as line ends.
 
     Raises:
-        StoreError: it cannot be read, or is no text that somebody has written.
+        StoreError: the file cannot be read, is too large or is not a regular file.
     """
     try:
         if not path.is_file():
-            raise StoreError("it is not a file")  # a pipe, say, must not be waited for
+            raise StoreError("not a regular file")  # reading a pipe would block
         with path.open("rb") as file:
             data = file.read(LARGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise StoreError(f"it cannot be read: {reason or error}") from None
+        raise StoreError(f"cannot be read: {reason or error}") from None
     if len(data) > LARGEST_BYTES:
-        raise StoreError(f"it is larger than {LARGEST_BYTES} bytes")
+        raise StoreError(f"larger than {LARGEST_BYTES} bytes")
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def front_matter(text: str) -> dict[str, Any]:
-    """What stands before the text; nothing where it has none.
+    """Parse the front matter of a text; empty if the text has none.
 
     Raises:
-        StoreError: it is no YAML, or no mapping.
+        StoreError: the front matter is not YAML, or not a mapping.
     """
     front = _FRONT.match(text)
     if front is None:
@@ -74,24 +74,24 @@ def front_matter(text: str) -> dict[str, Any]:
     try:
         values: Any = yaml.safe_load(front[1])
     except Exception as error:
-        # Not only YAMLError: impossible dates, say, and nesting without end are raised as they come.
-        place = getattr(error, "problem_mark", None)
-        raise StoreError(f"its front matter is not YAML{f' (line {place.line + 2})' if place else ''}") from None
+        # Not only YAMLError: invalid dates and deep nesting raise errors of other types.
+        mark = getattr(error, "problem_mark", None)
+        raise StoreError(f"the front matter is not YAML{f' (line {mark.line + 2})' if mark else ''}") from None
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise StoreError("its front matter is not a list of names with values")
+        raise StoreError("the front matter is not a mapping")
     return cast("dict[str, Any]", values)
 
 
 def body(text: str) -> str:
-    """The text behind the front matter."""
+    """Return the text after the front matter."""
     front = _FRONT.match(text)
     return (text[front.end() :] if front else text).strip()
 
 
 def names(value: Any, separators: str = r"[,\s]+") -> tuple[str, ...] | None:
-    """A list of names in front matter, which may also be one text; ``None`` where it is neither."""
+    """Return the names in a value of front matter, a list or a string to split; ``None`` if it is neither."""
     if isinstance(value, str):
         return tuple(name for name in re.split(separators, value) if name)
     if isinstance(value, list):
@@ -100,7 +100,7 @@ def names(value: Any, separators: str = r"[,\s]+") -> tuple[str, ...] | None:
 
 
 class Named(Protocol):
-    """What such a file describes."""
+    """An item that such a file describes."""
 
     @property
     def name(self) -> str: ...
@@ -111,7 +111,7 @@ T = TypeVar("T", bound=Named)
 
 @dataclass(slots=True)
 class Found(Generic[T]):
-    """What was found, in order, and what was wrong: ``warnings`` where something is there all the same."""
+    """The items that were found, in order, and the problems; ``warnings`` are those of files that are used."""
 
     items: list[T] = field(default_factory=lambda: list[T]())
     warnings: list[str] = field(default_factory=list[str])
@@ -119,18 +119,18 @@ class Found(Generic[T]):
     _paths: dict[str, Path] = field(default_factory=dict[str, Path])
 
     def entries(self, folder: Path, keep: Callable[[str], bool], most: int) -> list[str]:
-        """The names in ``folder`` to ``keep``, in order, and no more than ``most`` of them."""
+        """Return the sorted names in ``folder`` that ``keep`` accepts, at most ``most`` of them."""
         try:
             names = [name for name in entries_of(folder) if keep(name)]
         except StoreError as error:
             self.errors.append(f"{folder}: {error}")
             return []
         if len(names) > most:
-            self.warnings.append(f"{folder}: only the first {most} are looked into")
+            self.warnings.append(f"{folder}: only the first {most} entries are read")
         return names[:most]
 
     def add(self, path: Path, read: Callable[[], T | None]) -> None:
-        """Add what ``read`` makes of the file at ``path``, if anything; of two with one name, the first counts."""
+        """Add the item that ``read`` returns for the file at ``path``, unless its name is taken already."""
         try:
             item = read()
         except StoreError as error:
@@ -142,11 +142,11 @@ class Found(Generic[T]):
         if first == path:
             self.items.append(item)
         elif not _is_same(first, path):
-            self.warnings.append(f"{path}: not used, because {first} has the name {item.name!r} too")
+            self.warnings.append(f"{path}: ignored, because {first} has the same name {item.name!r}")
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file."""
+    """Return whether two paths lead to the same file."""
     try:
         return one.samefile(other)
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a directory stands in git, read from git's own files: no child process for a session to start."""
+"""The git repository of a folder, read from git's files: starting a session runs no child process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REMOTE = re.compile(r"[/:]([^/:]+)/([^/]+?)(?:\.git)?/?$")
 
 
 def git_root(folder: Path) -> Path | None:
-    """The root of the repository, or worktree, that ``folder`` lies in; ``None`` outside of any."""
+    """Return the root of the repository or worktree that holds ``folder``; ``None`` if there is none."""
     for root in (folder, *folder.parents):
         try:
             if (root / ".git").is_file() or (root / ".git" / "HEAD").is_file():
@@ -23,7 +23,10 @@ def git_root(folder: Path) -> Path | None:
 
 
 def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDirectoryContext:
-    """``cwd`` with its repository, branch and ``owner/name``, as far as they can be told."""
+    """Return ``cwd`` with its repository root, branch and ``owner/name``, as far as they are known.
+
+    Without ``host_git``, only ``cwd`` is set.
+    """
     context = WorkingDirectoryContext(cwd=str(cwd))
     if not host_git:
         return context
@@ -52,7 +55,7 @@ def _repository(dot_git: Path) -> str | None:
         config = dot_git / common.read_text().strip() / "config"
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
-        # Git does not mind how lines are indented, the parser does.
+        # Git ignores indentation, the parser does not.
         parser.read_string("\n".join(line.strip() for line in config.read_text().splitlines()))
         url = parser.get('remote "origin"', "url", fallback=None)
     except (OSError, configparser.Error):

@@ -1,6 +1,6 @@
-"""Instruction files: what a project, or the host, tells every agent that works in it.
+"""Instruction files of projects and hosts for agents, such as ``AGENTS.md``.
 
-Read anew for each prompt: they are small, and the user may be editing them.
+They are read for each prompt: they are small, and the user may be editing them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Final
 from jumpseat.agent.settings import SessionSettings
 
 LARGEST_BYTES: Final = 64 * 1024
-"""What is longer is cut: an instruction file must not fill the context."""
+"""Size to which a file is cut, because an instruction file must not fill the context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """One source: a file with its text."""
+    """An instruction file with its text."""
 
     path: Path
     text: str
 
 
 def read_instructions(settings: SessionSettings) -> str:
-    """All instructions that hold for a session, as one text; empty where there are none."""
+    """Return the instructions for a session as one string; empty if there are none."""
     parts = [source.text for source in instruction_sources(settings)]
     if settings.organization_instructions:
         parts.append(settings.organization_instructions)
@@ -34,7 +34,7 @@ def read_instructions(settings: SessionSettings) -> str:
 
 
 def instruction_sources(settings: SessionSettings) -> list[Instructions]:
-    """The files that are read, in order; each once."""
+    """Read the instruction files for a session, in order and without duplicates."""
     if settings.skip_custom_instructions:
         return []
     found: dict[Path, Instructions] = {}
@@ -45,7 +45,7 @@ def instruction_sources(settings: SessionSettings) -> list[Instructions]:
 
 
 def project_paths(cwd: Path) -> list[Path]:
-    """Where a project's instructions are looked for, there or not; what a new one should be called first."""
+    """Return the paths of a project's instruction files, existing or not; a new file belongs at the first."""
     return list(dict.fromkeys(_candidates(SessionSettings(cwd=cwd))))
 
 
@@ -69,14 +69,14 @@ def _instruction_files(folder: Path) -> list[Path]:
 
 
 def _repository_root(cwd: Path) -> Path:
-    # Not Path.exists, which raises where a parent may not be searched.
+    # Not Path.exists, which raises if a parent folder may not be searched.
     return next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
 
 
 def _read(path: Path) -> str:
     try:
         if not path.is_file():
-            return ""  # a pipe, say, must not be waited for
+            return ""  # reading a pipe would block
         with path.open("rb") as file:
             return file.read(LARGEST_BYTES).decode("utf-8", "replace").strip()
     except (OSError, ValueError):

@@ -1,6 +1,7 @@
-"""What was approved for good: ``approvals.json`` in the home folder, by location and for everywhere.
+"""Stored approvals, for a location ("approve for this location") and for everywhere: ``approvals.json``.
 
-Read anew whenever it is needed, so that what another session or process approves, or takes back, counts at once.
+The file is in the home folder. It is read at each use, so that changes by other sessions and processes take effect
+at once.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ FILE: Final = "approvals.json"
 
 
 class LocationApprovals:
-    """The file: ``{everywhere: [...], locations: {folder: {approvals: [...], rules: [...]}}}``."""
+    """The approvals in the file: ``{everywhere: [...], locations: {folder: {approvals: [...], rules: [...]}}}``."""
 
     def __init__(self, home: Path) -> None:
         self._file = PrivateFile(home / FILE)
 
     def read(self, location: str | None) -> StoredApprovals:
+        """Return the approvals and rules for a location, or with ``None`` the approvals for everywhere."""
         values = self._file.read()
         if location is None:
             return StoredApprovals(
@@ -34,6 +36,12 @@ class LocationApprovals:
         )
 
     def add(self, location: str | None, one: ApprovalRecord) -> None:
+        """Add an approval for a location, or with ``None`` for everywhere.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+
         def change(values: dict[str, Any]) -> None:
             holder, name = (values, "everywhere") if location is None else (_make(values, location), "approvals")
             known = _list(holder, name)
@@ -42,6 +50,12 @@ class LocationApprovals:
         self._file.change(change)
 
     def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
+        """Add and remove rules of a location, with the approvals that mean the same; or remove all of both.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+
         def change(values: dict[str, Any]) -> None:
             place = _make(values, location)
             known = [*_list(place, "rules"), *map(_record, add)]

@@ -14,48 +14,48 @@ from jumpseat.store.event_log import Replay, parse_record, read_log
 
 
 def truncate_log(path: Path, event_id: str) -> tuple[Replay, int] | None:
-    """Remove an event and all that came after it; returns what is left and how many went.
+    """Remove an event and all later ones; return the rest of the log and the number of removed events.
 
-    ``None`` where there is no such event.
+    The result is ``None`` if the log has no such event.
 
     Raises:
-        InvalidRequestError: it is the first event, without which a log is none.
-        StoreError: the log cannot be read or cut.
+        InvalidRequestError: the event is the first one, which a log must have.
+        StoreError: the log cannot be read or truncated.
     """
-    kept: list[dict[str, Any]] = []
+    remaining: list[dict[str, Any]] = []
     removed = 0
     cut_at: int | None = None
-    place = 0
+    offset = 0
     try:
         with path.open("r+b") as file:
             for line in file:
                 record = parse_record(line)
                 if cut_at is None and record is not None and record.get("id") == event_id:
-                    cut_at = place
-                place += len(line)
+                    cut_at = offset
+                offset += len(line)
                 if record is None:
                     continue
                 if cut_at is None:
-                    kept.append(record)
+                    remaining.append(record)
                 else:
                     removed += 1
             if cut_at is None:
                 return None
-            if not kept:
+            if not remaining:
                 raise InvalidRequestError("the first event cannot be removed: delete the session instead")
             file.truncate(cut_at)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreError(f"cannot cut the session log: {error.strerror or error}") from error
-    return Replay(kept, 0), removed
+        raise StoreError(f"cannot truncate the session log: {error.strerror or error}") from error
+    return Replay(remaining, 0), removed
 
 
 def repair_log(path: Path) -> Replay:
-    """Read a log and cut off, or complete, what a crash left of its last line.
+    """Read a log and repair a last line that a crash has torn: remove it, or add its line end if it is complete.
 
     Raises:
-        StoreError: it cannot be read or mended.
+        StoreError: the log cannot be read or repaired.
     """
     replay = read_log(path)
     try:
@@ -70,5 +70,5 @@ def repair_log(path: Path) -> Replay:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise StoreError(f"cannot mend the session log: {error.strerror or error}") from error
+        raise StoreError(f"cannot repair the session log: {error.strerror or error}") from error
     return replay

@@ -1,6 +1,6 @@
-"""The MCP servers that a user has set up with a client: ``mcp-config.json`` in the home folder.
+"""The user's MCP servers that clients configure: ``mcp-config.json`` in the home folder.
 
-Read anew each time: other programs write it too. What in it is not ours stays as it is.
+The file is read at each use, because other programs write it, too. Unknown keys stay in it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ _DISABLED: Final = "disabledServers"
 
 
 class McpConfigFile:
+    """The file with the user's servers."""
+
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
 
     def exists(self) -> bool:
+        """Return whether there is such a file."""
         return self._path.exists()
 
     def servers(self) -> Mapping[str, Any]:
-        """The servers as they stand there. A broken file has none."""
+        """Return the settings of the servers by name, unchecked; a broken file counts as empty."""
         try:
             return _part(self._read(), _SERVERS, dict[str, Any]())
         except StoreError as error:
@@ -38,7 +41,7 @@ class McpConfigFile:
             return {}
 
     def disabled(self) -> frozenset[str]:
-        """The names of those that are switched off."""
+        """Return the names of the disabled servers; a broken file counts as empty."""
         try:
             names = _part(self._read(), _DISABLED, list[Any]())
         except StoreError:
@@ -46,25 +49,25 @@ class McpConfigFile:
         return frozenset(name for name in names if isinstance(name, str))
 
     def add(self, name: str, config: Mapping[str, Any], *, replace: bool) -> None:
-        """Put a server there, or another in its place.
+        """Add a server, or with ``replace`` change one.
 
         Raises:
-            InvalidRequestError: there is one of that name, or none to replace.
-            StoreError: the file cannot be read or written; what is no JSON object is not overwritten.
+            InvalidRequestError: the name is taken, or with ``replace`` unknown.
+            StoreError: the file cannot be read or written, or is not a JSON object.
         """
         whole = self._read()
         servers = _part(whole, _SERVERS, dict[str, Any]())
         if replace and name not in servers:
             raise InvalidRequestError(f"MCP server {name!r} is not configured in {FILE}")
         if not replace and name in servers:
-            raise InvalidRequestError(f"MCP server {name!r} is configured already")
+            raise InvalidRequestError(f"MCP server {name!r} is already configured")
         self._write({**whole, _SERVERS: {**servers, name: dict(config)}})
 
     def remove(self, name: str) -> None:
-        """Take a server out.
+        """Remove a server.
 
         Raises:
-            InvalidRequestError: it is not there.
+            InvalidRequestError: the server is not in the file.
             StoreError: as in :meth:`add`.
         """
         whole = self._read()
@@ -76,7 +79,7 @@ class McpConfigFile:
         self._write({**whole, _SERVERS: servers, _DISABLED: disabled})
 
     def switch(self, names: Iterable[str], *, on: bool) -> None:
-        """Switch servers on or off, for sessions that begin from now on.
+        """Enable or disable servers, for later sessions.
 
         Raises:
             StoreError: as in :meth:`add`.
@@ -99,7 +102,7 @@ class McpConfigFile:
         return cast("dict[str, Any]", whole)
 
     def _write(self, whole: Mapping[str, Any]) -> None:
-        # Its values may be keys.
+        # The settings of servers may hold secrets.
         write_text(self._path, orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode() + "\n", private=True)
 
 

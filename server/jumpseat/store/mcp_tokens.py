@@ -1,4 +1,4 @@
-"""The tokens of logins to MCP servers: ``mcp-tokens.json`` in the home folder, mode 0600, by the server's URL."""
+"""Stored logins to MCP servers: ``mcp-tokens.json`` in the home folder (mode 0600), by the URL of the server."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ FILE: Final = "mcp-tokens.json"
 
 
 class McpTokenFile:
-    """Read anew each time: other processes log in, refresh and log out, too."""
+    """The file with the logins; it is read at each use, because other processes change it, too."""
 
     def __init__(self, home: Path) -> None:
         self._file = PrivateFile(home / FILE)
 
     def all(self) -> dict[str, dict[str, Any]]:
-        """The logins, by URL."""
+        """Return all logins by URL."""
         return {url: cast("dict[str, Any]", one) for url, one in self._file.read().items() if isinstance(one, dict)}
 
     def get(self, url: str) -> dict[str, Any] | None:
+        """Return the login for a URL; ``None`` if there is none."""
         return self.all().get(url)
 
     def put(self, url: str, login: dict[str, Any]) -> None:
-        """Keep a login.
+        """Store a login.
 
         Raises:
             StoreError: the file cannot be written.
@@ -32,7 +33,7 @@ class McpTokenFile:
         self._file.change(lambda logins: logins.update({url: login}))
 
     def remove(self, url: str) -> bool:
-        """Forget a login; whether there was one.
+        """Remove a login; return whether there was one.
 
         Raises:
             StoreError: the file cannot be written.

@@ -1,7 +1,7 @@
-"""Memories on the disk: ``memories/`` in the home folder, one file per repository and one for the user.
+"""Memories on disk: ``memories/`` in the home folder, with one file per repository and one for the user.
 
-A file is a log, a line for each fact and each vote, so that several processes can write to it; what is known is
-what the lines come to. Whatever is no such line is passed over.
+A file is a log with one line per fact or vote, so that several processes can append to it. A memory's score is the
+sum of its votes. Invalid lines are ignored.
 """
 
 from __future__ import annotations
@@ -23,39 +23,48 @@ from jumpseat.store.files import write_text
 from jumpseat.store.git import working_directory_context
 
 COMPACTED_BYTES: Final = 256 * 1024
-"""A longer log is written anew as what it comes to."""
+"""Size above which a file is compacted: rewritten with one line per memory."""
 LARGEST_BYTES: Final = 8 * 1024 * 1024
-MOST: Final = 200
-"""Memories of one file that are kept when it is written anew: those that held most often, the latest of equals."""
+MAX_COMPACTED: Final = 200
+"""Limit on the memories in a compacted file: those with the highest scores, the latest of equal ones."""
 
 
 class MemoryStore:
-    """``by_default`` says whether sessions keep memories that do not say themselves."""
+    """The memories of the user and of repositories; ``by_default`` enables them for sessions without the option."""
 
     def __init__(self, home: Path, *, by_default: bool) -> None:
         self._root = home / "memories"
         self._by_default = by_default
 
     def enabled(self, settings: SessionSettings) -> bool:
+        """Return whether memories are enabled for a session."""
         return self._by_default if settings.memory is None else settings.memory
 
     def repository(self, settings: SessionSettings) -> str | None:
-        """As ``owner/name``; see :class:`jumpseat.agent.memories.Memories`."""
+        """Return the repository as ``owner/name``; see :class:`jumpseat.agent.memories.Memories`."""
         return working_directory_context(settings.cwd, host_git=settings.host_git).repository
 
     def recall(self, settings: SessionSettings) -> list[Memory]:
-        """Those of the repository and the user's, what held most often first."""
+        """Return the memories of the repository and of the user, sorted by score."""
         found = [
             memory for scope in ("repository", "user") for memory in self._read(self._path(settings, scope), scope)
         ]
         return sorted(found, key=lambda memory: -memory.score)
 
     def store(self, settings: SessionSettings, memory: Memory, reason: str) -> None:
-        """Keep one."""
+        """Store a memory.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         self._write(settings, memory, {"subject": memory.subject, "citations": memory.citations}, 1, reason)
 
     def vote(self, settings: SessionSettings, memory: Memory, vote: int, reason: str) -> None:
-        """Count for or against one."""
+        """Add a vote, 1 or -1, to a memory.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         self._write(settings, memory, {}, vote, reason)
 
     def _write(
@@ -65,24 +74,24 @@ class MemoryStore:
         line = {"fact": memory.fact, **more, "vote": vote, "reason": reason, "at": utc_now()}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # In one write, and on a line of its own whatever another process was killed in the middle of.
+            # One write per line; a line that another process left torn is ended first.
             torn = path.is_file() and not _ends_with_newline(path)
             with path.open("ab", buffering=0) as file:
                 file.write((b"\n" if torn else b"") + orjson.dumps(line) + b"\n")
             if path.stat().st_size > COMPACTED_BYTES:
                 self._compact(path, memory.scope)
         except OSError as error:
-            raise StoreError(f"the memories cannot be written: {error.strerror or error}") from None
+            raise StoreError(f"cannot write the memories: {error.strerror or error}") from None
 
     def _compact(self, path: Path, scope: MemoryScope) -> None:
         known = self._read(path, scope)
         known.reverse()
-        kept = sorted(known, key=lambda memory: -memory.score)[:MOST]
+        best = sorted(known, key=lambda memory: -memory.score)[:MAX_COMPACTED]
         lines = [
             orjson.dumps(
                 {"fact": one.fact, "subject": one.subject, "citations": one.citations, "vote": one.score}
             ).decode()
-            for one in reversed(kept)
+            for one in reversed(best)
         ]
         write_text(path, "\n".join(lines) + "\n")
 

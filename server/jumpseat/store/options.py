@@ -1,7 +1,7 @@
 """Options of a session that outlive its process: ``options.json`` in the session's folder.
 
-A client that resumes need not say again how the session was set up; what it says wins. Only options without
-secrets are kept: no provider, no token, no header; of MCP servers, those that hold none (``kept_servers.py``).
+A client that resumes a session need not repeat its options; options that it gives take precedence. Only options
+without secrets are stored: no provider, token or header, and of MCP servers only what ``stored_servers.py`` allows.
 """
 
 from __future__ import annotations
@@ -25,26 +25,29 @@ log = logging.getLogger(__name__)
 FILE: Final = "options.json"
 
 
-class KeptOptions(SessionOptions):
-    """``lost_mcp_servers`` tells of servers that hold secrets what was not kept of them, by their names;
-    ``lost_agent_servers`` the same of custom agents, by theirs."""
+class StoredOptions(SessionOptions):
+    """The stored options of a session.
+
+    ``lost_mcp_servers`` names the values that were not stored, by server; ``lost_agent_servers`` does the same for
+    the servers of custom agents, by agent and server.
+    """
 
     lost_mcp_servers: dict[str, str] = Field(default_factory=dict)
     lost_agent_servers: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
 def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
-    """Keep the options of a session; a disk that refuses costs the options, not the session.
+    """Write the options of a session; a failure is logged and does not affect the session.
 
-    ``mask`` changes texts that are known to hold secrets.
+    ``mask`` replaces known secrets in a string.
     """
     servers, lost = _split(settings.mcp_servers, mask)
-    agents, lost_of_agents = _split_agents(settings, mask)
-    options = KeptOptions(
+    agents, lost_agent_servers = _split_agents(settings, mask)
+    options = StoredOptions(
         mcp_servers=servers or None,
         lost_mcp_servers={**settings.lost_mcp_servers, **lost},
         custom_agents=agents or None,
-        lost_agent_servers=lost_of_agents,
+        lost_agent_servers=lost_agent_servers,
         disabled_mcp_servers=settings.disabled_mcp_servers or None,
         plugin_directories=settings.plugin_directories or None,
         allow_all_mcp_server_instructions=settings.mcp_instructions or None,
@@ -80,7 +83,7 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
         draft.write_bytes(orjson.dumps(options.wire()))
         draft.replace(folder / FILE)
     except OSError:
-        log.exception("%s cannot be written", folder / FILE)
+        log.exception("cannot write %s", folder / FILE)
 
 
 def _split(
@@ -88,7 +91,7 @@ def _split(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     if not servers:
         return {}, {}
-    # Loaded late: most sessions have none.
+    # Imported here, because most sessions have no servers.
     from jumpseat.store.stored_servers import split_servers
 
     return split_servers(servers, mask)
@@ -97,8 +100,8 @@ def _split(
 def _split_agents(
     settings: SessionSettings, mask: Callable[[str], str]
 ) -> tuple[list[CustomAgentConfig], dict[str, dict[str, str]]]:
-    """The custom agents without what may be secret in their servers, and what that is."""
-    kept: list[CustomAgentConfig] = []
+    """Return the custom agents without possible secrets in their servers, and the names of the values left out."""
+    agents: list[CustomAgentConfig] = []
     lost: dict[str, dict[str, str]] = {}
     for agent in settings.custom_agents:
         missing = settings.lost_agent_servers.get(agent.name, {})
@@ -108,18 +111,18 @@ def _split_agents(
             configs = {name: McpServerConfig.model_validate(one) for name, one in agent.mcp_servers.items()}
             servers, more = _split(configs, mask)
             agent, missing = agent.model_copy(update={"mcp_servers": servers or None}), {**missing, **more}
-        kept.append(agent)
+        agents.append(agent)
         if missing:
             lost[agent.name] = missing
-    return kept, lost
+    return agents, lost
 
 
-def read_options(folder: Path) -> KeptOptions:
-    """The options that were kept; none where the file is missing or not ours."""
+def read_options(folder: Path) -> StoredOptions:
+    """Read the stored options; the result is empty if the file is missing or invalid."""
     try:
-        options = KeptOptions.model_validate(orjson.loads((folder / FILE).read_bytes()))
+        options = StoredOptions.model_validate(orjson.loads((folder / FILE).read_bytes()))
     except (OSError, ValueError, ValidationError):
-        return KeptOptions()
+        return StoredOptions()
     for owner in (options, *(options.custom_agents or ())):
         if owner.mcp_servers:
             owner.mcp_servers = {name: one for name, one in owner.mcp_servers.items() if _usable(folder, name, one)}
@@ -127,12 +130,12 @@ def read_options(folder: Path) -> KeptOptions:
 
 
 def _usable(folder: Path, name: str, server: dict[str, Any]) -> bool:
-    """Whether a server is one; a file that somebody has changed costs its servers, not the session."""
+    """Return whether a stored server is valid; somebody may have edited the file."""
     from jumpseat_protocol.mcp import McpServerConfig
 
     try:
         McpServerConfig.model_validate(server)
     except ValidationError:
-        log.warning("%s: the MCP server %r cannot be used", folder / FILE, name)
+        log.warning("%s: the MCP server %r is invalid", folder / FILE, name)
         return False
     return True

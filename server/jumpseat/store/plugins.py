@@ -1,7 +1,7 @@
-"""Plugins on the disk: what their manifests say, and where the parts are that we know.
+"""Plugins on disk: their manifests, and the paths of their skills, agents and servers.
 
-A manifest (``plugin.json``) may name a plugin and say where its skills, agents and servers are, besides the usual
-places. What points out of the folder is not followed. Hooks and language servers of plugins are not read.
+A manifest (``plugin.json``) may name the plugin and add paths to the usual ones. Paths that lead out of the
+plugin's folder are ignored, and so are hooks and language servers.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ MANIFESTS: Final = (
     ".github/plugin/plugin.json",
     ".claude-plugin/plugin.json",
 )
-"""The first that is there is the manifest."""
+"""Paths of a manifest; the first that exists is used."""
 LARGEST_BYTES: Final = 1024 * 1024
 
 
 class PluginFolders:
-    """``given`` are those of the process; a client may set others for all sessions (``bundled``)."""
+    """The plugin folders of all sessions: ``given`` to the process, or ``bundled`` by a client for all sessions."""
 
     def __init__(self, given: Sequence[Path] = ()) -> None:
         self._given = tuple(given)
         self.bundled: tuple[Path, ...] = ()
 
     def folders(self, settings: SessionSettings) -> list[Path]:
-        """Those of a session: its own, then the others."""
+        """Return the plugin folders of a session: its own first."""
         own = [settings.cwd / os.path.expanduser(folder) for folder in settings.plugin_directories]
         return list(dict.fromkeys([*own, *self._given, *self.bundled]))
 
     def of(self, settings: SessionSettings) -> list[Plugin]:
-        """The plugins of a session; one that is named twice is there once."""
+        """Read the plugins of a session, without duplicates; missing folders are logged."""
         found: dict[str, Plugin] = {}
         for folder in self.folders(settings):
             if folder.is_dir():
                 found.setdefault(os.path.realpath(folder), read_plugin(folder))
             else:
-                log.warning("the plugin folder %s is not there", folder)
+                log.warning("the plugin folder %s does not exist", folder)
         return list(found.values())
 
 
 def read_plugin(folder: Path) -> Plugin:
-    """What is in ``folder``; of a manifest that is wrong nothing counts."""
+    """Read the plugin in ``folder``; an invalid manifest counts as empty."""
     manifest = _manifest(folder)
     name, version, servers = manifest.get("name"), manifest.get("version"), manifest.get("mcpServers")
     skills = [folder] if (folder / "SKILL.md").is_file() else []
@@ -73,12 +73,12 @@ def _manifest(folder: Path) -> dict[str, Any]:
         path = folder / name
         try:
             if path.stat().st_size > LARGEST_BYTES:
-                raise ValueError("it is too large")
+                raise ValueError(f"more than {LARGEST_BYTES} bytes")
             whole: Any = orjson.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError) as error:
-            log.warning("the plugin manifest %s cannot be read: %s", path, error)
+            log.warning("cannot read the plugin manifest %s: %s", path, error)
             return {}
         if isinstance(whole, dict):
             return cast("dict[str, Any]", whole)
@@ -88,7 +88,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _inside(folder: Path, named: Any) -> Iterator[Path]:
-    """The paths in a manifest (one, or a list) that lead to something in its folder."""
+    """Yield the paths of a manifest entry, a string or a list of strings, that stay inside the plugin's folder."""
     whole = os.path.realpath(folder)
     for one in cast("list[Any]", named) if isinstance(named, list) else [named]:
         if not isinstance(one, str) or "\0" in one:
@@ -96,4 +96,4 @@ def _inside(folder: Path, named: Any) -> Iterator[Path]:
         if Path(os.path.realpath(folder / one)).is_relative_to(whole):
             yield folder / one
         else:
-            log.warning("the plugin in %s points out of its folder: %s", folder, one)
+            log.warning("the plugin in %s has a path outside of its folder: %s", folder, one)

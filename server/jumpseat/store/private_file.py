@@ -1,8 +1,7 @@
-"""Small files of the user's own decisions: a JSON object each, in the home folder, for no one else's eyes.
+"""Small private files in the home folder with one JSON object each, shared by several processes.
 
-Several processes share them. A change reads, changes and replaces the file under a lock, so that none undoes what
-another has just written; readers see the old object or the new one. A change waits for the lock: not for the event
-loop's thread.
+A change reads, changes and replaces the file under a lock, so that no process undoes a change of another; readers
+see the old object or the new one. A change blocks until it has the lock: do not call it in the event loop's thread.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LARGEST_BYTES: Final = 4 * 1024 * 1024
-# A change takes milliseconds, on a busy disk more; who holds the lock for longer is stopped or stuck.
-PATIENCE_S: Final = 2.0
+# A change takes milliseconds, on a busy disk more; a process that holds the lock for longer is stopped or stuck.
+LOCK_TIMEOUT_S: Final = 2.0
 _RETRY_S: Final = 0.002
 
 
 class PrivateFile:
-    """One such file, mode 0600. What is no JSON object counts as empty, and is set aside by the next change."""
+    """A private file (mode 0600); if it is invalid, it counts as empty and the next change renames it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> dict[str, Any]:
-        """The object as it is now; empty where there is no file, or none that can be read."""
+        """Read the object; empty if there is no file or it is invalid."""
         try:
             values = self._load()
         except (OSError, ValueError) as error:
-            log.warning("%s counts as empty: %s", self._path, error)
+            log.warning("%s is ignored: %s", self._path, error)
             return {}
         return values or {}
 
     def change(self, change: Callable[[dict[str, Any]], T]) -> T:
-        """Have ``change`` work on the object, and write it; returns what ``change`` does.
+        """Call ``change`` with the object, write the object, and return the result of ``change``.
 
         Raises:
-            StoreError: the file cannot be written, or another process holds it.
+            StoreError: the file cannot be written, or another process holds the lock.
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +57,7 @@ class PrivateFile:
                 try:
                     values = self._load() or {}
                 except ValueError as error:
-                    log.warning("%s is set aside: %s", self._path, error)
+                    log.warning("%s is renamed: %s", self._path, error)
                     self._path.replace(self._path.with_name(self._path.name + ".broken"))
                     values = {}
                 result = change(values)
@@ -74,10 +73,10 @@ class PrivateFile:
         except FileNotFoundError:
             return None
         if len(content) > LARGEST_BYTES:
-            raise ValueError(f"it has more than {LARGEST_BYTES} bytes")
+            raise ValueError(f"more than {LARGEST_BYTES} bytes")
         values = orjson.loads(content)
         if not isinstance(values, dict):
-            raise ValueError("it is not a JSON object")
+            raise ValueError("not a JSON object")
         return cast("dict[str, Any]", values)
 
     def _write(self, content: bytes) -> None:
@@ -95,17 +94,17 @@ class PrivateFile:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        # A file of its own: the one that is locked must not be the one that is replaced.
+        # A separate file, because the file itself is replaced.
         lock = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            until = time.monotonic() + PATIENCE_S
+            until = time.monotonic() + LOCK_TIMEOUT_S
             while True:
                 try:
                     _lock(lock)
                     break
                 except (BlockingIOError, PermissionError):
                     if time.monotonic() > until:
-                        raise StoreError(f"{self._path.name!r} is held by another process") from None
+                        raise StoreError(f"{self._path.name!r} is locked by another process") from None
                     time.sleep(_RETRY_S)
             yield
         finally:
@@ -113,7 +112,11 @@ class PrivateFile:
 
 
 def _lock(fd: int) -> None:
-    """Lock a file until it is closed; raises where another process has it."""
+    """Lock a file until it is closed.
+
+    Raises:
+        OSError: another process holds the lock.
+    """
     if sys.platform == "win32":
         import msvcrt
 

@@ -1,6 +1,6 @@
-"""The permission rules of a project: ``[permissions]`` in ``.jumpseat/config.toml``, with those of the user.
+"""Permission rules of projects: ``[permissions]`` in ``.jumpseat/config.toml``, combined with those of the user.
 
-What lies in a folder that nobody trusts may forbid and ask for more, and allow nothing.
+The rules of a folder that is not trusted may deny and ask, but not allow.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ LARGEST_BYTES: Final = 1024 * 1024
 
 
 class PermissionRules:
-    """The rules that hold in a working directory."""
+    """The permission rules of working directories."""
 
     def __init__(self, user: Rules, trust: TrustedFolders) -> None:
         self._user = user
         self._trust = trust
 
     def __call__(self, cwd: Path) -> tuple[Rules, list[str]]:
-        """The rules, and what is wrong with those of the project. A file that cannot be read has none."""
+        """Return the rules for a working directory, and the problems of its files, which are ignored."""
         rules, problems = self._user, list[str]()
         for folder in dict.fromkeys((Path(location(cwd)), cwd)):
             path = folder / FILE
@@ -34,11 +34,11 @@ class PermissionRules:
             except FileNotFoundError:
                 continue
             except (OSError, ValueError) as error:
-                problems.append(f"The permission rules in {path} are not heeded: {error}")
+                problems.append(f"The permission rules in {path} are ignored: {error}")
                 continue
             if found.allow and not self._trust.is_trusted(folder):
                 problems.append(
-                    f"What {path} allows is not heeded, because the folder is not trusted. Trust it with"
+                    f"The allow rules in {path} are ignored, because the folder is not trusted. Trust it with"
                     " session.permissions.folderTrust.addTrusted, or under trusted_folders in config.toml."
                 )
                 found = Rules(ask=found.ask, deny=found.deny)
@@ -47,16 +47,16 @@ class PermissionRules:
 
 
 def read_rules(table: Mapping[str, Any], base: str = "") -> Rules:
-    """The rules in a table of a configuration file.
+    """Parse the rules in a table of a configuration file; ``base`` is the folder that relative paths start from.
 
     Raises:
-        ValueError: one is none; the text names it.
+        ValueError: a rule is invalid; the text names it.
     """
     return Rules(*(_rules(table.get(name, []), name, base) for name in ("allow", "ask", "deny")))
 
 
 def location(folder: Path) -> str:
-    """What approvals for ``folder`` are kept under: its repository, else itself; links followed."""
+    """Return the location of approvals in ``folder``: its repository, else ``folder`` itself, resolved."""
     try:
         folder = folder.resolve()
     except (OSError, RuntimeError):
@@ -66,7 +66,7 @@ def location(folder: Path) -> str:
 
 def _rules(values: Any, name: str, base: str) -> tuple[Rule, ...]:
     if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[Any]", values)):
-        raise ValueError(f"{name}: expected a list of rules")
+        raise ValueError(f"{name}: expected an array of strings")
     try:
         return tuple(parse_rule(one, base) for one in cast("Iterable[str]", values))
     except ValueError as error:
@@ -77,7 +77,7 @@ def _read(path: Path, folder: Path) -> Rules:
     with path.open("rb") as file:
         content = file.read(LARGEST_BYTES + 1)
     if len(content) > LARGEST_BYTES:
-        raise ValueError(f"it has more than {LARGEST_BYTES} bytes")
+        raise ValueError(f"more than {LARGEST_BYTES} bytes")
     import tomllib
 
     table: Any = tomllib.loads(content.decode()).get("permissions", {})

@@ -1,8 +1,7 @@
-"""The SQLite database of one session, which its model writes to: ``session.db`` in the session's folder.
+"""The SQLite database of one session, to which its model writes: ``session.db`` in the session's folder.
 
-It is made with the first statement, with two tables in it: ``todos`` and ``todo_deps``. What a model may do is
-bounded in time, memory and size, and reaches this one file only. A call is one transaction. sqlite3 is imported
-when it is needed.
+The first statement creates it with two tables, ``todos`` and ``todo_deps``. Queries of a model are limited in time,
+memory and size, and have access to this file only. A call is one transaction. sqlite3 is imported at first use.
 """
 
 from __future__ import annotations
@@ -24,17 +23,18 @@ if TYPE_CHECKING:
     import sqlite3
 
 TIMEOUT_S: Final = 10.0
-"""For all statements of a call together."""
+"""Time-out of all statements of a call together."""
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Of the file."""
+"""Largest size of the file."""
 MAX_MEMORY: Final = 256 * 1024 * 1024
-"""Of SQLite in this process: sorting and grouping happen in memory."""
+"""Limit on SQLite's memory in this process: sorting and grouping happen in memory."""
 MAX_VALUE: Final = 4 * 1024 * 1024
 MAX_QUERY: Final = 256 * 1024
 MAX_STATEMENTS: Final = 200
 MAX_ROWS: Final = 1000
-"""Shown of one result; what these come to is bounded by :data:`MAX_SHOWN`."""
+"""Limit on the rows of one result that the model gets."""
 MAX_SHOWN: Final = 256 * 1024
+"""Limit on the rows of one result that the model gets, in characters."""
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS todos (
@@ -53,14 +53,14 @@ CREATE TABLE IF NOT EXISTS todo_deps (
 """
 TODO_TABLES: Final = frozenset({"todos", "todo_deps"})
 
-# Strings, names and comments as wholes, so that a semicolon in one of them ends nothing.
+# Strings, names and comments are one token each, so that a semicolon in them ends no statement.
 _TOKEN: Final = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|\Z)|;|[^;'\"`\[/-]+|.", re.DOTALL
 )
 _COMMENTS: Final = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))+", re.DOTALL)
 _TRIGGER_END: Final = re.compile(r"\bend\s*;\Z", re.IGNORECASE)
 _WORD: Final = re.compile(r"[A-Za-z]+")
-# Those that only tell, and what full text search asks for itself.
+# Pragmas that only read, and the one that full text search needs.
 _PRAGMAS: Final = frozenset(
     {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list", "data_version"}
 )
@@ -69,43 +69,44 @@ _VERBS: Final = {"INSERT": "inserted", "REPLACE": "inserted", "UPDATE": "updated
 
 @dataclass(slots=True)
 class TodoRows:
-    """Rows of the two tables, as dictionaries by column; columns that a model has removed are missing."""
+    """The rows of the two tables, as dictionaries by column; a model may have removed columns."""
 
     todos: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     dependencies: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 class SessionDatabase:
-    """``path`` is where it lies, or will."""
+    """The database at ``path``, which need not exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     async def run(self, query: str) -> tuple[str, bool]:
-        """Run the statements of ``query``, all or none of them; returns the results as text, and whether todos
-        have changed.
+        """Run the statements of ``query``, all or none of them.
+
+        Returns the results as text for the model, and whether todos have changed.
 
         Raises:
-            StoreError: one of them failed, for the reason that the text tells.
+            StoreError: a statement failed; the text is the reason.
         """
         running = _Running()
         try:
             return await anyio.to_thread.run_sync(self._run, query, running, abandon_on_cancel=True)
         finally:
-            # A thread cannot be stopped, but what it has SQLite do can.
+            # A thread cannot be stopped, but its SQLite query can.
             running.stopped = True
 
     async def todos(self) -> TodoRows:
-        """The todos and what they depend on; none where the database was never used, or cannot be read."""
+        """Read the todos and their dependencies; empty if there is no database or it cannot be read."""
         if not self.path.is_file():
             return TodoRows()
         return await anyio.to_thread.run_sync(self._todos)
 
     def copy_to(self, path: Path) -> None:
-        """Make a copy, whatever is being written at the time.
+        """Copy the database consistently, even while it is being written.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: the database cannot be copied.
         """
         if not self.path.is_file():
             return
@@ -115,18 +116,18 @@ class SessionDatabase:
             with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(path)) as target:
                 source.backup(target)
         except sqlite3.Error as error:
-            raise OSError(f"the session's database cannot be copied: {error}") from None
+            raise OSError(f"cannot copy the session's database: {error}") from None
 
     def _run(self, query: str, running: _Running) -> tuple[str, bool]:
         import sqlite3
 
-        # Half a surrogate pair, which a model may send.
+        # Replaces lone surrogates, which a model may send.
         query = query.encode("utf-8", "replace").decode()
         if len(query) > MAX_QUERY:
             raise StoreError(f"The query is longer than {MAX_QUERY} characters. Split it.")
         statements = list(split_statements(query))
         if not statements:
-            raise StoreError("The query has no statement in it.")
+            raise StoreError("The query contains no statement.")
         if len(statements) > MAX_STATEMENTS:
             raise StoreError(f"The query has more than {MAX_STATEMENTS} statements. Split it.")
         place = 0
@@ -145,7 +146,7 @@ class SessionDatabase:
             where = f"Statement {place} failed, and nothing was changed: " if len(statements) > 1 else ""
             raise StoreError(where + _reason(error, running)) from None
         except OSError as error:
-            raise StoreError(f"The session's database cannot be used: {error.strerror or error}") from None
+            raise StoreError(f"Cannot use the session's database: {error.strerror or error}") from None
 
     def _open(self) -> sqlite3.Connection:
         import sqlite3
@@ -183,17 +184,18 @@ class SessionDatabase:
 
 @dataclass(slots=True)
 class _Running:
-    """One call, while its thread works: when it must end, and whether anybody still waits for it."""
+    """A running call: its deadline, and whether its caller has ``stopped`` waiting."""
 
     deadline: float = field(default_factory=lambda: monotonic() + TIMEOUT_S)
     stopped: bool = False
 
     def over(self) -> bool:
+        """Return whether SQLite has to interrupt the query."""
         return self.stopped or monotonic() > self.deadline
 
 
 class _Guard:
-    """Judges what SQLite is about to do for the model, and notes what becomes of the todos."""
+    """SQLite's authorizer for the model's statements; it also records changes of the todos."""
 
     def __init__(self, connection: sqlite3.Connection, running: _Running) -> None:
         import sqlite3
@@ -211,14 +213,15 @@ class _Guard:
         connection.set_progress_handler(running.over, 1000)
 
     def begin(self) -> None:
-        """Before each statement."""
+        """Prepare for the next statement."""
         self._touched = False
 
     def done(self, changed: bool) -> None:
-        """After each statement."""
+        """Record whether the statement has changed rows or tables."""
         self.todos_changed = self.todos_changed or (self._touched and changed)
 
     def lift(self) -> None:
+        """Remove the authorizer, which would deny our COMMIT."""
         self._connection.set_authorizer(None)
 
     def _judge(
@@ -236,10 +239,10 @@ class _Guard:
 
 
 def split_statements(query: str) -> Iterator[str]:
-    """The statements of ``query``, without what is only comment.
+    """Yield the statements of ``query``, without those that consist of comments.
 
     Raises:
-        StoreError: it would take too long to take it apart.
+        StoreError: a trigger has too many statements to find its end in time.
     """
     import sqlite3
 
@@ -268,7 +271,7 @@ def split_statements(query: str) -> Iterator[str]:
 
 
 def _first_word(statement: str) -> str:
-    """In capitals; empty where there is nothing to run."""
+    """Return the first word of a statement in capitals; empty if there is nothing to run."""
     comments = _COMMENTS.match(statement)
     rest = statement[comments.end() if comments else 0 :]
     word = _WORD.match(rest)
@@ -276,14 +279,14 @@ def _first_word(statement: str) -> str:
 
 
 def _execute(connection: sqlite3.Connection, guard: _Guard, statement: str) -> tuple[str, str]:
-    """Run one statement; returns what kind it is and what came of it."""
+    """Run one statement; return its first word and its result as text."""
     kind = _first_word(statement)
     if kind in ("BEGIN", "COMMIT", "END"):
-        return kind, "Not needed: the statements of a call are run as one transaction."
+        return kind, "Not needed: the statements of a call run as one transaction."
     guard.begin()
     before = connection.total_changes
     cursor = connection.execute(statement)
-    rows = _fetched(cursor) if cursor.description is not None else None
+    rows = _fetch(cursor) if cursor.description is not None else None
     changed = connection.total_changes - before
     guard.done(bool(changed) or kind in ("DROP", "ALTER"))
     if rows is not None:
@@ -291,36 +294,36 @@ def _execute(connection: sqlite3.Connection, guard: _Guard, statement: str) -> t
     verb = _VERBS.get(_main_verb(statement) if kind == "WITH" else kind)
     if verb is None:
         return kind, "Schema operation completed successfully."
-    # The cursor does not tell where a statement begins with WITH.
+    # The cursor does not know these for statements that begin with WITH.
     count, last = connection.execute("SELECT changes(), last_insert_rowid()").fetchone() if changed else (0, 0)
     text = f"{count} row(s) {verb}."
     return kind, f"{text} Last inserted row ID: {last}." if verb == "inserted" and count else text
 
 
 def _main_verb(statement: str) -> str:
-    """What a statement that begins with WITH does in the end."""
+    """Return the verb of a statement that begins with WITH; empty if it only reads."""
     words = (
         word.upper() for word in _WORD.findall(_TOKEN.sub(lambda m: " " if m[0][0] in "'\"`[" else m[0], statement))
     )
     return next((word for word in words if word in _VERBS), "")
 
 
-def _fetched(cursor: sqlite3.Cursor) -> str:
-    """The rows as a table, one per line; as many as there is room for."""
+def _fetch(cursor: sqlite3.Cursor) -> str:
+    """Format rows as a table with one line per row, up to the limits of this module."""
     names = [column[0] for column in cursor.description]
     lines = [" | ".join(names)]
     size = len(lines[0])
     for number, row in enumerate(cursor):
-        line = " | ".join(map(_shown, row))
+        line = " | ".join(map(_format_value, row))
         if number >= MAX_ROWS or size + len(line) > MAX_SHOWN:
-            lines.append(f"[There are more: only {number} rows are shown. Ask for fewer with LIMIT.]")
+            lines.append(f"[Only the first {number} rows are shown. Use LIMIT to select fewer.]")
             break
         lines.append(line)
         size += len(line)
     return "\n".join(lines) if len(lines) > 1 else f"No rows. Columns: {', '.join(names)}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
@@ -342,14 +345,14 @@ def _indented(text: str) -> str:
 def _reason(error: Exception, running: _Running) -> str:
     text = str(error)
     if text == "interrupted" or running.over():
-        return f"It took longer than {TIMEOUT_S:g} s."
+        return f"The query took longer than {TIMEOUT_S:g} s."
     if text in ("not authorized", "authorization denied", "too many attached databases - max 0"):
         return "ATTACH, ROLLBACK, extensions and most PRAGMAs are not available here."
     return f"{text[:300]}."
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
-    # A model may have dropped it.
+    # A model may have dropped the table.
     known = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
     if known is None:
         return []

@@ -1,7 +1,7 @@
-"""Sessions on disk: one folder each under ``session-state``.
+"""Sessions on disk: one folder per session under ``session-state``.
 
-``events.jsonl`` is the truth; ``workspace.yaml`` is what lists show, so that listing reads no logs. Other
-programs read both at any time, also while a session is live. Nothing here holds a secret.
+``events.jsonl`` is the source of truth; ``workspace.yaml`` holds what lists show, so that listing sessions reads no
+logs. Other programs may read both at any time, even while a session is live. Neither holds secrets.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 log = logging.getLogger(__name__)
 
 SUMMARY_LENGTH: Final = 100
-# Where an old folder has no summary, this much of its log is searched for a first prompt.
+# How much of a log is searched for a first prompt if the folder has no summary.
 SCAN_BYTES: Final = 1 << 18
-# What YAML readers refuse or fold where it stands in a string as it is, though JSON allows it.
+# Characters that JSON allows in a string, but YAML readers reject or fold.
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 @dataclass(slots=True)
 class Workspace:
-    """What ``workspace.yaml`` says. Times are ISO 8601.
+    """The content of ``workspace.yaml``. Times are ISO 8601.
 
-    ``name`` was given by the user where ``user_named`` says so, else by a program; ``summary`` is the first prompt.
+    ``user_named`` says whether the user or a program chose ``name``; ``summary`` is the first prompt, shortened.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Workspace:
     user_named: bool = False
 
     def metadata(self, modified_time: str) -> SessionMetadata:
-        """As lists show it."""
+        """Return the metadata that lists show."""
         return SessionMetadata(
             session_id=self.id,
             start_time=self.created_at,
@@ -72,7 +72,7 @@ class Workspace:
         )
 
     def wire(self) -> dict[str, Any]:
-        """As clients are told; what is unset is left out, and so is the prompt."""
+        """Return the fields in the form that clients get, without unset ones and without the prompt."""
         return {
             name: value
             for name in Workspace.__slots__
@@ -90,7 +90,7 @@ class SessionFolder:
 
     @property
     def output_dir(self) -> Path:
-        """Where tool outputs go that are too large for the model."""
+        """The folder for tool outputs that are too large for the model."""
         return self.path / "temp"
 
     @property
@@ -99,25 +99,30 @@ class SessionFolder:
 
     @property
     def database(self) -> SessionDatabase:
-        """What the session's model keeps its todos in."""
+        """The database in which the session's model keeps its todos."""
         return SessionDatabase(self.path / "session.db")
 
     @property
     def files(self) -> WorkspaceFiles:
-        """What clients keep in the session."""
+        """The files that clients store in the session."""
         return WorkspaceFiles(self.path / "files")
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The summaries of what was said."""
+        """The summaries of the conversation."""
         return Checkpoints(self.path / "checkpoints")
 
     @property
     def workspace(self) -> Workspace | None:
-        """What ``workspace.yaml`` says, for a live session."""
+        """The content of ``workspace.yaml`` of a live session."""
         return self._workspace
 
     def create(self, workspace: Workspace) -> None:
+        """Create the folder, and mark the session as in use by this process.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._write_workspace(workspace)
@@ -126,41 +131,41 @@ class SessionFolder:
             raise StoreError(f"cannot create the session folder: {error.strerror or error}") from error
 
     def summarise(self, summary: str) -> None:
-        """Note what the session is about, once; from then on lists show it."""
+        """Set the summary, unless there is one; from then on lists show the session."""
         workspace = self._workspace
         if workspace is None or workspace.summary is not None:
             return
         workspace.summary, workspace.updated_at = summary, utc_now()
         try:
             self._write_workspace(workspace)
-            # Not before, because most of what makes a session slow to create is making files.
+            # Not in `create`, where creating files takes most of the time.
             self.checkpoints.write_index()
         except OSError as error:
-            log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
+            log.error("cannot write %s: %s", self.path / "workspace.yaml", error.strerror or error)
 
     def rename(self, name: str, *, by_user: bool) -> None:
-        """Give the session a name, which lists show instead of its first prompt.
+        """Set the session's name, which lists show instead of its first prompt.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         self._change(name=name, user_named=by_user)
 
     def move(self, context: WorkingDirectoryContext) -> None:
-        """Note where the session works now: that is where it will be resumed.
+        """Set the working directory, in which the session will be resumed.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         self._change(
             cwd=context.cwd, git_root=context.git_root, repository=context.repository, branch=context.branch
         )
 
     def add_checkpoint(self, title: str, text: str, after: int) -> Checkpoint:
-        """Keep a summary under a number above ``after``.
+        """Write a summary under a number above ``after``.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         checkpoint = self.checkpoints.add(title, text, after)
         self._change(summary_count=len(self.checkpoints.list()))
@@ -170,15 +175,15 @@ class SessionFolder:
         """Remove the summaries with numbers above ``after``.
 
         Raises:
-            StoreError: one cannot be removed.
+            StoreError: a summary cannot be removed.
         """
         self.checkpoints.drop_after(after)
         self._change(summary_count=len(self.checkpoints.list()))
 
     def _note_time(self) -> None:
-        """Note when the session has changed last, for programs that look into the folders themselves.
+        """Write the time of the last change, for programs that read the folders themselves.
 
-        Not with every turn: to replace a file takes as long as all the rest that is written of one.
+        Not after every turn: replacing a file takes as long as everything else that a turn writes.
         """
         changed_s = self.log.changed_s()
         if self._workspace is None or self._workspace.summary is None or changed_s is None:
@@ -186,7 +191,7 @@ class SessionFolder:
         try:
             self._write_workspace(replace(self._workspace, updated_at=iso_time(changed_s)))
         except OSError as error:
-            log.error("%s cannot be written: %s", self.path / "workspace.yaml", error.strerror or error)
+            log.error("cannot write %s: %s", self.path / "workspace.yaml", error.strerror or error)
 
     def _change(self, **values: Any) -> None:
         if self._workspace is None:
@@ -197,7 +202,7 @@ class SessionFolder:
             raise StoreError(f"cannot write workspace.yaml: {error.strerror or error}") from error
 
     def _write_workspace(self, workspace: Workspace) -> None:
-        """Replace ``workspace.yaml`` in one step: readers see the old or the new one."""
+        """Replace ``workspace.yaml`` atomically."""
         lines = [
             f"{name}: {_yaml(value)}\n"
             for name in Workspace.__slots__
@@ -210,13 +215,13 @@ class SessionFolder:
         self._workspace = workspace
 
     def read_workspace(self) -> Workspace | None:
-        """``None`` where the file is missing or not ours."""
+        """Read ``workspace.yaml``; return ``None`` if it is missing or invalid."""
         import yaml
 
         try:
             raw: Any = yaml.safe_load((self.path / "workspace.yaml").read_text(encoding="utf-8"))
         except Exception:
-            # Not only YAMLError: impossible dates and numbers, say, are raised as they come.
+            # Not only YAMLError: invalid dates and numbers raise errors of other types.
             return None
         if not isinstance(raw, dict):
             return None
@@ -234,7 +239,7 @@ class SessionFolder:
         )
 
     def metadata(self) -> SessionMetadata | None:
-        """The session as lists show it; ``None`` where it was never prompted or is no session."""
+        """Return the metadata that lists show; ``None`` if the folder is no session or was never prompted."""
         try:
             changed_s = self.log.path.stat().st_mtime
         except OSError:
@@ -245,12 +250,12 @@ class SessionFolder:
         return workspace.metadata(iso_time(changed_s))
 
     def release(self) -> None:
-        """Take our advisory mark off the session, where it could be set at all."""
+        """Remove this process's mark that the session is in use."""
         with suppress(OSError):
             self._lock().unlink()
 
     def in_use(self) -> bool:
-        """Whether a living process other than this one has marked the session as its own. Advisory only."""
+        """Return whether another running process has marked the session as in use; advisory only."""
         for lock in self.path.glob("inuse.*.lock"):
             pid = lock.name.split(".")[1]
             if pid.isdecimal() and int(pid) != os.getpid() and Path(f"/proc/{pid}").exists():
@@ -258,16 +263,17 @@ class SessionFolder:
         return False
 
     def size_bytes(self) -> int:
-        """What its files take, links not followed."""
+        """Return the size of all files, without following links."""
         size = 0
         for folder, _, files in os.walk(self.path):
             for name in files:
-                # Files may go while they are being counted.
+                # Files may be removed meanwhile.
                 with suppress(OSError):
                     size += os.lstat(os.path.join(folder, name)).st_size
         return size
 
     def remove(self) -> None:
+        """Remove the folder, as far as possible."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _has_prompt(self) -> bool:
@@ -289,20 +295,20 @@ class SessionStore:
         self._tasks = tasks
 
     def folder(self, session_id: str) -> SessionFolder:
-        """The folder of a session, there or not.
+        """Return the folder of a session, existing or not.
 
         Raises:
-            SessionNotFoundError: the id cannot be the name of a folder.
+            SessionNotFoundError: the id is not a valid name of a folder.
         """
         if not _is_name(session_id):
             raise SessionNotFoundError(session_id[:200])
         return SessionFolder(self._root / session_id, self._tasks)
 
     def existing(self, session_id: str) -> SessionFolder:
-        """The folder of a session that has a log.
+        """Return the folder of a stored session.
 
         Raises:
-            SessionNotFoundError: there is none.
+            SessionNotFoundError: there is no log of such a session.
         """
         folder = self.folder(session_id)
         if not folder.log.path.is_file():
@@ -310,28 +316,28 @@ class SessionStore:
         return folder
 
     def list(self) -> list[SessionMetadata]:
-        """All sessions that were prompted, the last changed first."""
+        """Return all sessions that were prompted, the last changed first."""
         found = [metadata for folder in self._folders() if (metadata := folder.metadata()) is not None]
         return sorted(found, key=lambda one: one.modified_time, reverse=True)
 
     def last_id(self) -> str | None:
-        """The session that changed last."""
+        """Return the id of the session that changed last; ``None`` if there are no sessions."""
         found = self.list()
         return found[0].session_id if found else None
 
     def stored(self) -> Iterator[SessionFolder]:
-        """The folders of all sessions that have a log, prompted or not, in no order."""
+        """Yield the folders of all sessions that have a log, prompted or not, in no particular order."""
         return (folder for folder in self._folders() if folder.log.path.is_file())
 
     def find(self, prefix: str) -> str | None:
-        """The session of that id, or the one whose id begins so; ``None`` where there are none or several."""
+        """Return the session with that id, or the only one whose id begins with ``prefix``; else ``None``."""
         found = [folder.path.name for folder in self.stored() if folder.path.name.startswith(prefix)]
         if prefix in found:
             return prefix
         return found[0] if len(found) == 1 else None
 
     def best_for(self, context: SessionContext | None) -> str | None:
-        """The session that fits ``context`` best, the last changed of those; ``None`` on an empty home."""
+        """Return the session that fits ``context`` best, the last changed of equals; ``None`` without sessions."""
 
         def fit(session: SessionMetadata) -> tuple[bool, ...]:
             other = session.context
@@ -342,7 +348,7 @@ class SessionStore:
                 for name in ("cwd", "git_root", "repository", "branch")
             )
 
-        # The first of equals is the last changed.
+        # `max` returns the first of equal ones, which is the last changed.
         best = max(self.list(), key=fit, default=None) if context is not None else next(iter(self.list()), None)
         return best.session_id if best is not None else None
 
@@ -350,8 +356,8 @@ class SessionStore:
         """Copy a session under a new id: its events before ``up_to``, its plan and its files.
 
         Raises:
-            InvalidRequestError: there is no such event, or nothing to copy.
-            StoreError: the copy cannot be made.
+            InvalidRequestError: there is no such event, or no prompt to copy.
+            StoreError: the copy cannot be written.
         """
         records = read_log(source.log.path).records
         if up_to is not None:
@@ -396,7 +402,7 @@ class SessionStore:
 def workspace_of(
     session_id: str, context: WorkingDirectoryContext, created_at: str, summary: str | None = None
 ) -> Workspace:
-    """A new workspace for a session that starts in ``context``."""
+    """Return the workspace of a new session in ``context``."""
     return Workspace(
         id=session_id,
         cwd=context.cwd,
@@ -410,7 +416,7 @@ def workspace_of(
 
 
 def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
-    """The number of the latest summary that is part of ``records``."""
+    """Return the number of the latest checkpoint in ``records``; 0 if there is none."""
     for record in reversed(records):
         data = record.get("data")
         if record["type"] == "session.compaction_complete" and isinstance(data, dict):
@@ -421,20 +427,20 @@ def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
 
 
 def _of_fork(record: dict[str, Any], session_id: str) -> bytes:
-    """A log line of a fork: the same event, but for whose it is."""
+    """Encode an event as a log line of a fork, with the fork's id in ``session.start``."""
     if record["type"] == "session.start" and isinstance(record.get("data"), dict):
         record = {**record, "data": {**record["data"], "sessionId": session_id}}
     return orjson.dumps(record) + b"\n"
 
 
 def shorten(prompt: str) -> str:
-    """A prompt as one short line."""
+    """Shorten a prompt to one line of at most ``SUMMARY_LENGTH`` characters."""
     line = " ".join(prompt.split())
     return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"
 
 
 def _is_name(session_id: str) -> bool:
-    """Whether an id can be the name of one folder, on the disk and in JSON."""
+    """Return whether an id is a valid name of one folder, on disk and in JSON."""
     try:
         size = len(session_id.encode())
     except UnicodeEncodeError:
@@ -443,17 +449,17 @@ def _is_name(session_id: str) -> bool:
 
 
 def _yaml(value: str | int) -> str:
-    """A scalar as JSON that is YAML too."""
+    """Encode a scalar as JSON that is valid YAML, too."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _text(value: Any) -> str | None:
-    """A text as other programs may have written it, in a form that JSON can carry."""
+    """Return a string that JSON can hold; ``None`` for other types. Other programs may have written the value."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _iso(value: Any) -> str | None:
-    # YAML reads unquoted times as dates, in UTC where they name no zone; other programs may have written the file.
+    # YAML parses unquoted times as dates, in UTC if they have no zone; other programs may have written the file.
     if isinstance(value, datetime):
         return iso_time((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     return _text(value)

@@ -1,7 +1,7 @@
-"""Skills on the disk: folders with a ``SKILL.md``, in the places where sessions, projects and users keep them.
+"""Skills on disk: folders with a ``SKILL.md``, of sessions, projects, users and plugins.
 
 The front matter of the file names and describes the skill; the rest is for the model, once the skill is loaded.
-A file that is wrong costs that skill and is told of, never a session.
+An invalid file is reported and affects no other skill.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from jumpseat_protocol.events import LoadedSkill
 
 FILE: Final = "SKILL.md"
 PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
-"""Where projects keep skills; new ones go into the first."""
+"""Folders of a project that hold skills; new skills are written to the first."""
 MOST_SKILLS: Final = 500
-"""Of one folder."""
+"""Limit on the skills of one folder."""
 
 _NAME: Final = re.compile(r"[\w.:-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that skills are looked for in."""
+    """A folder that may hold skills."""
 
     path: Path
     source: SkillSource
@@ -43,7 +43,7 @@ class Place:
 
 
 class SkillLibrary:
-    """The skills of all sessions of a process. ``home`` and ``user_home`` are where the user's own lie."""
+    """The skills of all sessions of a process; those of the user are in ``home`` and ``user_home``."""
 
     def __init__(self, home: Path, user_home: Path, plugins: Plugins) -> None:
         self._home = home
@@ -52,17 +52,17 @@ class SkillLibrary:
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
 
     def of(self, session: Session) -> SessionSkills:
-        """Those of a live session."""
+        """Return the skills of a live session."""
         skills = self._sessions.get(session)
         if skills is None:
             skills = self._sessions[session] = SessionSkills(session.settings, self)
         return skills
 
     def places(self, settings: SessionSettings) -> list[Place]:
-        """Where the skills of a session are looked for, what counts most first."""
+        """Return the skill folders of a session, in the order of precedence."""
         if not settings.skills:
             return []
-        named = [Place(_whole(settings.cwd, folder), "custom") for folder in settings.skill_directories]
+        named = [Place(_absolute(settings.cwd, folder), "custom") for folder in settings.skill_directories]
         project = list(project_places(settings.cwd)) if settings.config_discovery else []
         plugins = [
             Place(folder, "plugin", plugin=plugin)
@@ -72,7 +72,7 @@ class SkillLibrary:
         return [*named, *project, *self.personal(), *plugins]
 
     def personal(self) -> list[Place]:
-        """Where the user keeps skills for all projects."""
+        """Return the folders of the user's skills for all projects."""
         return [
             Place(self._home / "skills", "personal-copilot"),
             Place(self._user_home / ".agents" / "skills", "personal-agents"),
@@ -80,55 +80,56 @@ class SkillLibrary:
 
 
 class SessionSkills:
-    """The skills of one session, as ``settings`` have them."""
+    """The skills of one session, found according to its ``settings``."""
 
     def __init__(self, settings: SessionSettings, library: SkillLibrary) -> None:
         self._settings = settings
         self._library = library
-        self._looked_for: tuple[object, ...] | None = None
+        self._found_for: tuple[object, ...] | None = None
         self._found = Found[Skill]()
 
     def all(self) -> list[Skill]:
-        """All there are; they are looked for again only where that is asked for, or the settings have changed."""
+        """Return all skills; they are read again only after :meth:`reload` or a change of the settings."""
         settings = self._settings
-        wanted = (
+        key = (
             settings.cwd,
             settings.skills,
             settings.config_discovery,
             tuple(settings.skill_directories),
             tuple(self._library.plugins.folders(settings)),
         )
-        if wanted != self._looked_for:
-            self._looked_for, self._found = wanted, find_skills(self._library.places(settings))
+        if key != self._found_for:
+            self._found_for, self._found = key, find_skills(self._library.places(settings))
         return self._found.items
 
     def listed(self) -> list[LoadedSkill]:
-        """All of them as clients are told, disabled ones too."""
+        """Return all skills in the form that clients get, disabled ones too."""
         return [one.listed(enabled=self.is_enabled(one.name)) for one in self.all()]
 
     def is_enabled(self, name: str) -> bool:
+        """Return whether a skill is not disabled."""
         return name not in self._settings.disabled_skills
 
     def reload(self) -> Found[Skill]:
-        """Look for them again."""
-        self._looked_for = None
+        """Read all skills again."""
+        self._found_for = None
         self.all()
         return self._found
 
     def body(self, skill: Skill) -> str:
-        """What it tells the model; see :meth:`jumpseat.agent.skills.Skills.body`."""
+        """Return the text of a skill for the model; see :meth:`jumpseat.agent.skills.Skills.body`."""
         return body(read_text(skill.path))
 
 
 def project_places(cwd: Path) -> Iterator[Place]:
-    """Where a project keeps skills: the working directory first, then the folders above it up to its root."""
+    """Yield the skill folders of a project, from the working directory up to the root of the project."""
     for folder, source in project_folders(cwd):
         for name in PROJECT_FOLDERS:
             yield Place(folder / name, source, project=folder)
 
 
 def find_skills(places: Iterable[Place]) -> Found[Skill]:
-    """The skills in ``places``; of two with one name, the first counts."""
+    """Read the skills in ``places``; of skills with the same name, the first is used."""
     found = Found[Skill]()
     for place in places:
         for path in _files(place.path, found):
@@ -137,7 +138,7 @@ def find_skills(places: Iterable[Place]) -> Found[Skill]:
 
 
 def _files(folder: Path, found: Found[Skill]) -> list[Path]:
-    """The files of the skills in ``folder``, which may be one itself."""
+    """Return the paths of the skill files in ``folder``, which may be a skill itself."""
     if os.path.lexists(folder / FILE):
         return [folder / FILE]
     names = found.entries(folder, lambda _name: True, MOST_SKILLS)
@@ -145,18 +146,18 @@ def _files(folder: Path, found: Found[Skill]) -> list[Path]:
 
 
 def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
-    """Read what a file says of its skill.
+    """Read the skill in a file.
 
     Raises:
-        StoreError: it cannot be used.
+        StoreError: the file cannot be read, or is invalid.
     """
     front = front_matter(read_text(path))
     name = front.get("name", path.parent.name)
     if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
-        raise StoreError("its name may have letters, digits and . _ - : only, 128 at most")
+        raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")
     description = front.get("description")
     if not isinstance(description, str) or not description.strip():
-        found.warnings.append(f"{path}: it has no description, so a model cannot tell when to use it")
+        found.warnings.append(f"{path}: expected a description, which tells models when to use the skill")
         description = ""
     hint, allowed = front.get("argument-hint"), front.get("allowed-tools")
     return Skill(
@@ -173,6 +174,6 @@ def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
     )
 
 
-def _whole(cwd: Path, folder: str) -> Path:
-    # Not Path.expanduser, which raises for an unknown user.
+def _absolute(cwd: Path, folder: str) -> Path:
+    # Not Path.expanduser, which raises an error for unknown users.
     return cwd / os.path.expanduser(folder)

@@ -1,7 +1,7 @@
-"""What of a session's MCP servers may be written to the disk. Pure.
+"""Selection of the MCP servers of a session that are stored on disk: those without secrets. Pure.
 
-A server is kept whole, or by its name and with what is missing: one that is started without its key would only fail
-in a way that is harder to understand. What might be a secret is taken for one.
+A server is stored as a whole, or only by name with the names of its secret values: a server that is started without
+its key would fail in a way that is harder to understand. Anything that might be a secret counts as one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from jumpseat_protocol.mcp import McpServerConfig
 
-_KEPT: Final = (
+_STORED_FIELDS: Final = (
     "type",
     "command",
     "args",
@@ -33,9 +33,9 @@ _KEPT: Final = (
 _REFERENCE: Final = re.compile(r"(?:(?:Bearer|Basic|token) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _PLAIN: Final = re.compile(r"[\w@./\\:,=~+-]*")
 _PATH: Final = re.compile(r"(?:[./~]|[A-Za-z]:\\)[\w@./\\:,~+ ()-]*")
-_TELLING: Final = re.compile(r"key|token|secret|pass|pwd|auth|cred|bearer|cookie|signature", re.IGNORECASE)
-# A name before a password; of what stands behind a colon only ports and paths are beyond doubt.
-_PAIR: Final = re.compile(r"(?<!^[A-Za-z]):(?!//|\d+(?:/|$))")
+_SECRET_NAME: Final = re.compile(r"key|token|secret|pass|pwd|auth|cred|bearer|cookie|signature", re.IGNORECASE)
+# A user name and a password; after a colon, only ports and paths are known to be harmless.
+_PASSWORD_PAIR: Final = re.compile(r"(?<!^[A-Za-z]):(?!//|\d+(?:/|$))")
 _MIXED: Final = re.compile(r"[A-Za-z]+[0-9]|[0-9]+[A-Za-z]")
 SHORTEST_MIXED: Final = 6
 SHORTEST_OPAQUE: Final = 16
@@ -44,22 +44,26 @@ SHORTEST_OPAQUE: Final = 16
 def split_servers(
     servers: Mapping[str, McpServerConfig], mask: Callable[[str], str]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """The servers that can be kept, as they go on the wire, and by name what of the others cannot.
+    """Split servers into those that can be stored and those that hold secrets.
 
-    ``mask`` changes texts that are known to hold secrets.
+    Returns the former in their form on the wire, and for the latter the names of the values that cannot be stored,
+    joined by commas; both by the name of the server. ``mask`` replaces known secrets in a string.
     """
-    kept: dict[str, dict[str, Any]] = {}
+    stored: dict[str, dict[str, Any]] = {}
     lost: dict[str, str] = {}
     for name, config in servers.items():
-        if missing := list(_not_to_keep(config, mask)):
+        if missing := list(_secret_values(config, mask)):
             lost[name] = ", ".join(missing)
         else:
-            # Fields that are not ours to understand may hold anything.
-            kept[name] = config.model_dump(include=set(_KEPT), exclude_none=True, by_alias=True, mode="json")
-    return kept, lost
+            # Unknown fields may hold secrets.
+            fields = set(_STORED_FIELDS)
+            stored[name] = config.model_dump(include=fields, exclude_none=True, by_alias=True, mode="json")
+    return stored, lost
 
 
-def _not_to_keep(config: McpServerConfig, mask: Callable[[str], str]) -> Iterator[str]:
+def _secret_values(config: McpServerConfig, mask: Callable[[str], str]) -> Iterator[str]:
+    """Yield the names of the values of a server that may be secret."""
+
     def unsafe(text: str, *, name: bool = False) -> bool:
         return mask(text) != text or not _harmless(text, name=name)
 
@@ -71,21 +75,24 @@ def _not_to_keep(config: McpServerConfig, mask: Callable[[str], str]) -> Iterato
         yield "cwd"
     if config.url and (mask(config.url) != config.url or not _plain_url(config.url)):
         yield "url"
-    for what, values in (("env", config.env), ("headers", config.headers)):
+    for field, values in (("env", config.env), ("headers", config.headers)):
         for name, value in (values or {}).items():
             if value and not _REFERENCE.fullmatch(value):
-                yield f"{what} {name[:100]}"
+                yield f"{field} {name[:100]}"
 
 
 def _harmless(text: str, *, name: bool) -> bool:
-    """Whether ``text`` is an option, a path, a plain word, a number or a reference; a ``name`` may have digits."""
+    """Return whether ``text`` is an option, a path, a plain word, a number or a reference.
+
+    A ``name`` of a program or folder may mix letters and digits.
+    """
     if _REFERENCE.fullmatch(text):
         return True
-    if not (_PLAIN.fullmatch(text) or _PATH.fullmatch(text)) or (_TELLING.search(text) and not name):
+    if not (_PLAIN.fullmatch(text) or _PATH.fullmatch(text)) or (_SECRET_NAME.search(text) and not name):
         return False
     if "://" in text:
         return _plain_url(text.partition("=")[2] if text.startswith("-") else text)
-    if _PAIR.search(text) or any(_opaque(part) for part in re.split(r"[/\\.:,=@ ]", text)):
+    if _PASSWORD_PAIR.search(text) or any(_opaque(part) for part in re.split(r"[/\\.:,=@ ]", text)):
         return False
     value = text.partition("=")[2] if text.startswith("-") else text
     return name or "/" in value or not any(map(_mixed, re.split(r"[^A-Za-z0-9]", value)))
@@ -106,7 +113,7 @@ def _mixed(word: str) -> bool:
 
 
 def _opaque(part: str) -> bool:
-    """Whether it looks as if a machine had made it up."""
+    """Return whether a string looks generated, like a key."""
     if len(part) < SHORTEST_OPAQUE:
         return False
     digits = sum(one.isdigit() for one in part)

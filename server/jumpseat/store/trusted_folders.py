@@ -1,8 +1,8 @@
-"""Which folders the user trusts: what lies in them may set up the server, as the user's own files do.
+"""Folders that the user trusts: files in them may configure the server, as the user's own files do.
 
 Trusted are the folders under ``trusted_folders`` in ``config.toml``, those in ``trusted-folders.json`` in the home
-folder, where clients add theirs, and all that lies in them. Links are followed before anything is compared: a link
-in a trusted folder does not make its target trusted.
+folder, to which clients add, and everything in them. Links are resolved before paths are compared: a link in a
+trusted folder does not make its target trusted.
 """
 
 from __future__ import annotations
@@ -19,51 +19,51 @@ FILE: Final = "trusted-folders.json"
 
 
 class TrustedFolders:
-    """``configured`` are the folders of ``config.toml``: absolute, or with a ``~`` in front."""
+    """The trusted folders; ``configured`` are those of ``config.toml``, absolute or beginning with ``~``."""
 
     def __init__(self, home: Path, configured: Iterable[str] = ()) -> None:
         self._file = PrivateFile(home / FILE)
         self._configured = tuple(configured)
 
     def is_trusted(self, folder: Path) -> bool:
-        """Whether ``folder`` is, or lies in, a trusted folder. Read anew each time: other processes add theirs."""
-        place = _real(folder)
-        if place is None:
+        """Return whether ``folder`` is or lies in a trusted folder; the file is read at each call."""
+        resolved = _resolve(folder)
+        if resolved is None:
             return False
-        # Added folders were resolved then: one that has become a link since is not what was trusted.
-        roots = [*(_real(Path(os.path.expanduser(one))) for one in self._configured)]
+        # Added folders were resolved when they were added: one that is a link now is not the one that was trusted.
+        roots = [*(_resolve(Path(os.path.expanduser(one))) for one in self._configured)]
         roots += [Path(one) for one in _folders(self._file.read())]
-        return any(root is not None and place.is_relative_to(root) for root in roots)
+        return any(root is not None and resolved.is_relative_to(root) for root in roots)
 
     def add(self, folder: Path) -> None:
-        """Trust ``folder`` and all in it from now on.
+        """Trust ``folder`` and everything in it.
 
         Raises:
-            InvalidRequestError: it is no absolute path, or no folder.
-            StoreError: that cannot be written down.
+            InvalidRequestError: ``folder`` is not the absolute path of a folder.
+            StoreError: the file cannot be written.
         """
-        place = _real(folder)
-        if place is None or not place.is_dir():
-            raise InvalidRequestError(f"{str(folder)!r} cannot be trusted: expected the absolute path of a folder")
+        resolved = _resolve(folder)
+        if resolved is None or not resolved.is_dir():
+            raise InvalidRequestError(f"cannot trust {str(folder)!r}: expected the absolute path of a folder")
 
         def change(values: dict[str, Any]) -> None:
             known = _folders(values)
-            values["folders"] = known if str(place) in known else [*known, str(place)]
+            values["folders"] = known if str(resolved) in known else [*known, str(resolved)]
 
         self._file.change(change)
 
 
-def _real(folder: Path) -> Path | None:
-    """Where ``folder`` leads; ``None`` where that is not certain."""
+def _resolve(folder: Path) -> Path | None:
+    """Resolve an absolute path; return ``None`` for relative paths and those that cannot be resolved or stored."""
     if not folder.is_absolute():
         return None
     try:
-        place = folder.resolve()
-        # What is no text cannot be written down, and another folder could then pass for it.
-        str(place).encode()
+        resolved = folder.resolve()
+        # A path that is not UTF-8 cannot be stored in JSON without matching other paths, too.
+        str(resolved).encode()
     except (OSError, RuntimeError, ValueError):
         return None
-    return place
+    return resolved
 
 
 def _folders(values: dict[str, Any]) -> list[str]:

@@ -1,7 +1,6 @@
-"""What a user wants of every new session: ``settings.json`` in the home folder.
+"""The user's defaults for new sessions: ``settings.json`` in the home folder.
 
-Clients read and write it; what a session itself is created with wins. Keys that this version does not know are
-left in the file as they are.
+Clients read and write the file; options of a session take precedence. Unknown keys stay in the file.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ DISABLED_SKILLS: Final = "disabledSkills"
 
 
 class Known(NamedTuple):
-    """A setting: its type, what it is unless set, and the session setting that it is the default of."""
+    """A setting: its type, its default, and the name of the session setting that it sets."""
 
     type: type[bool] | type[str]
     default: bool | str | None
@@ -41,17 +40,17 @@ KNOWN: Final[Mapping[str, Known]] = {
 
 
 class UserSettings:
-    """Read when first needed, and again when asked to: other processes write the file, too."""
+    """The settings, read at first use and after :meth:`reload`: other processes write the file, too."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
         self._values: dict[str, Any] | None = None
 
     def get(self) -> dict[str, Any]:
-        """The settings that are set, known and of the right type.
+        """Return the settings that are set, known and of the right type.
 
         Raises:
-            StoreError: the file cannot be read, or is no JSON object.
+            StoreError: the file cannot be read or is not a JSON object.
         """
         if self._values is None:
             self._values = self._read()
@@ -63,26 +62,26 @@ class UserSettings:
         }
 
     def set(self, changes: Mapping[str, Any]) -> None:
-        """Set some of them; ``None`` takes one back. Either all are changed or none.
+        """Change settings, all or none of them; ``None`` removes a setting.
 
         Raises:
-            InvalidRequestError: one is unknown, or of the wrong type.
-            StoreError: the file cannot be read or written; what is no JSON object is not overwritten.
+            InvalidRequestError: a setting is unknown or of the wrong type.
+            StoreError: the file cannot be read or written, or is not a JSON object.
         """
         for name, value in changes.items():
             known = KNOWN.get(name)
             if known is None:
-                raise InvalidRequestError(f"there is no setting {name[:100]!r}: expected one of {', '.join(KNOWN)}")
+                raise InvalidRequestError(f"unknown setting {name[:100]!r}: expected one of {', '.join(KNOWN)}")
             if value is not None and (type(value) is not known.type or value == ""):
-                expected = "true or false" if known.type is bool else "a text"
-                raise InvalidRequestError(f"the setting {name!r} is to be {expected}")
+                expected = "a boolean" if known.type is bool else "a non-empty string"
+                raise InvalidRequestError(f"the setting {name!r} must be {expected}")
         values = {**self._read(), **changes}
         values = {name: value for name, value in values.items() if name not in changes or value is not None}
         write_text(self._path, orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n")
         self._values = values
 
     def disabled_skills(self) -> list[str]:
-        """The skills that new sessions are not to have. A broken file costs the setting."""
+        """Return the names of the skills that are disabled in new sessions; a broken file counts as empty."""
         try:
             names: Any = (self._read() if self._values is None else self._values).get(DISABLED_SKILLS)
         except StoreError as error:
@@ -93,7 +92,7 @@ class UserSettings:
         return [name for name in cast("list[Any]", names) if isinstance(name, str)]
 
     def disable_skills(self, names: Iterable[str]) -> None:
-        """Say which skills new sessions are not to have.
+        """Set the skills that are disabled in new sessions.
 
         Raises:
             StoreError: the file cannot be read or written.
@@ -103,11 +102,11 @@ class UserSettings:
         self._values = values
 
     def reload(self) -> None:
-        """Read the file again when it is needed next."""
+        """Read the file again at the next use."""
         self._values = None
 
     def apply(self, settings: SessionSettings) -> None:
-        """Make them the defaults of a new session. A broken file costs the settings, not the session."""
+        """Apply the settings to those of a new session; a broken file is logged and counts as empty."""
         try:
             values = self.get()
         except StoreError as error:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.translation.params import InitializeParams
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.store.options import KeptOptions
+from jumpseat.store.options import StoredOptions
 from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions
 from jumpseat_protocol.version import __version__
 
@@ -47,7 +47,7 @@ async def _warm(door: AcpContext) -> None:
     """Have ready what the first session is checked and kept with, while the editor reads the answer."""
     SessionCreateParams.model_rebuild()
     SessionOptions.model_rebuild()
-    KeptOptions.model_rebuild()
+    StoredOptions.model_rebuild()
     door.ctx.models.check(SessionSettings(cwd=Path.cwd()))
 
 
