@@ -121,7 +121,7 @@ def test_a_folder_for_recordings_is_an_argument_or_a_variable() -> None:
 
 def test_recording_and_replaying_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "--record", "a", "--replay", "b") == "error: recording and replaying exclude each other"
-    assert "go with --replay" in refused(capsys, "--replay-delays")
+    assert "require --replay" in refused(capsys, "--replay-delays")
 
 
 def test_stdio_and_a_port_are_refused_together(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,7 @@ def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
             "adapters.work.models.0.ModelConfig.visoin: Extra",
         ),
         ("[models.fast]\nmodel = 'x'", "models.fast.adapter: Field required"),
-        ("[models.fast]\nadapter = 'work'\nmodel = 'x'", "models.fast: there is no adapter 'work'"),
+        ("[models.fast]\nadapter = 'work'\nmodel = 'x'", "models.fast: unknown adapter 'work'"),
         ("[permissions]\nallow_unasked = 'perhaps'", "permissions.allow_unasked: Input should be a valid boolean"),
         ("[permissions]\nallow = true", "permissions.allow: Input should be a valid list"),
         ("[retry]\nattempts = 0", "retry.attempts: Input should be greater than or equal to 1"),

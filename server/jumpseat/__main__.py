@@ -1,4 +1,4 @@
-"""The ``jumpseat`` command."""
+"""Entry point of the ``jumpseat`` command."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import cast
 
 
 def main() -> None:
-    """Do what the arguments say, and end with the exit code of that."""
-    # What is imported stays to the end: looking through it for garbage, again and again, is a tenth of the start.
+    """Run the command in the arguments, and exit with its exit code."""
+    # Imported objects live until the end: collecting garbage during the imports takes a tenth of the start-up time.
     gc.disable()
-    # httpx brings a command along that loads rich and pygments: more than twice its own weight, for nothing here.
+    # The command of httpx imports rich and pygments, which take more than twice the memory of httpx itself.
     cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     command = _command(sys.argv[1:])
     gc.freeze()
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _command(argv: list[str]) -> Callable[[], int]:
-    """What to run, with all that it imports. Arguments come first: help, version and mistakes cost no imports."""
+    """Return the function to run, after its imports; arguments are parsed first, so that errors need no imports."""
     from jumpseat.cli import parse, parse_command, wants_schema
 
     if wants_schema(argv):
@@ -42,9 +42,9 @@ def _command(argv: list[str]) -> Callable[[], int]:
 
             return lambda: run_prompt(argv[1:])
         case ["mcp"]:
-            from jumpseat.mcp_console import main as look_after_servers
+            from jumpseat.mcp_console import main as run_mcp_command
 
-            return lambda: look_after_servers(argv[1:], os.environ)
+            return lambda: run_mcp_command(argv[1:], os.environ)
         case _:
             pass
     if (command := parse_command(argv, os.environ)) is not None:
@@ -62,7 +62,7 @@ def _print_schema() -> int:
 
     from jumpseat_protocol.schema import encoded
 
-    # Whoever reads the beginning only has what it wants.
+    # The reader may close the pipe early, as `head` does.
     with suppress(BrokenPipeError):
         sys.stdout.buffer.write(encoded())
     return 0

@@ -1,7 +1,8 @@
-"""The composition root: the one module that knows all parts and puts them together, and the life of the process.
+"""The composition root, which creates and connects all parts, and the life of the process.
 
-One root task group owns every task. The process ends when stdin ends (stdio), on SIGTERM or SIGINT, or on
-``runtime.shutdown``: sessions are stopped and written, children are killed, and it is gone within half a second.
+One root task group owns every task. The process ends at the end of stdin (stdio), on SIGTERM or SIGINT, or on
+``runtime.shutdown``: sessions are stopped and written, children are killed, and the process exits within half a
+second.
 """
 
 from __future__ import annotations
@@ -63,13 +64,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long sessions and their children may take to end; the process goes after it, whatever they do.
+# Time-out of closing sessions and their children; the process exits after it in any case.
 CLOSE_S: Final = 0.3
-# How much of that commands get to end by themselves.
+# Part of CLOSE_S that commands get to exit by themselves.
 GRACE_S: Final = 0.1
-# How long the process waits after `runtime.shutdown` for its client to hang up.
-GOODBYE_S: Final = 0.3
-# Credentials of the server itself, which no child process needs.
+# Time that the client gets to disconnect after `runtime.shutdown`.
+DISCONNECT_S: Final = 0.3
+# Credentials of the server itself, which child processes do not get.
 OWN_SECRETS: Final = (
     "COPILOT_CONNECTION_TOKEN",
     "COPILOT_SDK_AUTH_TOKEN",
@@ -83,9 +84,13 @@ _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": lo
 class FrontDoor(Client, Protocol):
     """A connection of either protocol."""
 
-    def announce(self, params: dict[str, Any]) -> None: ...
+    def announce(self, params: dict[str, Any]) -> None:
+        """Notify the client of a change in the life of a session."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the connection."""
+        ...
 
 
 class App:
@@ -177,7 +182,7 @@ class App:
         return AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
 
     def connect(self) -> Wire:
-        """A new connection; the caller gives its wire something to write to."""
+        """Open a new connection; the caller connects its wire to a transport."""
         if self._acp:
             return self._connect_acp()
         connection = Connection(
@@ -192,7 +197,7 @@ class App:
         return connection.wire
 
     def _connect_acp(self) -> Wire:
-        # Loaded here, because it is one door or the other.
+        # Imported here, because a process serves only one of the protocols.
         from jumpseat.acp.connection import AcpConnection
 
         connection = AcpConnection(self._disconnected, self._tasks, self.secrets)
@@ -201,7 +206,7 @@ class App:
         return connection.wire
 
     def announce(self, kind: str, session_id: str, metadata: SessionMetadata | None) -> None:
-        """Tell every connection about the life of a session."""
+        """Notify every connection of a change in the life of a session."""
         params: dict[str, Any] = {"type": kind, "sessionId": session_id}
         if metadata is not None:
             times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
@@ -210,32 +215,33 @@ class App:
             connection.announce(params)
 
     def stop(self) -> None:
-        """Ask the process to end."""
+        """End the process."""
         self._stopping.set()
 
     def stop_soon(self) -> None:
-        """Serve nothing more, and end when the client hangs up, which it does next, or after a moment.
+        """End the process when the client disconnects, or after a moment; new requests are refused.
 
-        Going at once would race with the answer to ``runtime.shutdown``: SDKs that see the process gone before
-        they have read it report a crash.
+        Exiting at once would race with the response to ``runtime.shutdown``: SDKs report a crash if the process is
+        gone before they have read the response.
         """
         self.ending = True
-        self._tasks.start_soon(self._stop_after_goodbye)
+        self._tasks.start_soon(self._stop_later)
 
-    async def _stop_after_goodbye(self) -> None:
-        await anyio.sleep(GOODBYE_S)
+    async def _stop_later(self) -> None:
+        await anyio.sleep(DISCONNECT_S)
         self.stop()
 
     async def stopped(self) -> None:
+        """Wait until the process is to end."""
         await self._stopping.wait()
 
     async def close_sessions(self) -> None:
-        """End all sessions, as far as they end in time."""
+        """Close all sessions, for at most ``CLOSE_S``."""
         with anyio.move_on_after(CLOSE_S):
             await self.registry.close_all(GRACE_S)
 
     async def close(self) -> None:
-        """End everything: sessions first, so that their last events still find their clients."""
+        """Close everything: sessions first, so that their last events reach their clients."""
         with anyio.CancelScope(shield=True):
             await self.close_sessions()
             with anyio.move_on_after(CLOSE_S):
@@ -253,10 +259,10 @@ class App:
 
 
 def _folders(given: Sequence[str]) -> list[Path]:
-    """The folders of plugins that the process was started with.
+    """Return the plugin folders in the arguments as absolute paths.
 
     Raises:
-        ConfigError: one is not there.
+        ConfigError: a folder does not exist.
     """
     folders = [Path(path).expanduser().absolute() for path in given]
     for folder in folders:
@@ -266,10 +272,10 @@ def _folders(given: Sequence[str]) -> list[Path]:
 
 
 def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
-    """What the user's configuration says on permissions.
+    """Return the permission policy of the user's configuration.
 
     Raises:
-        ConfigError: a rule is none.
+        ConfigError: a rule is invalid.
     """
     try:
         user = read_rules(config.permissions.model_dump())
@@ -286,28 +292,28 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
 
 
 def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
-    """When conversations are compacted whose sessions do not say so."""
-    said = InfiniteSessionConfig(
+    """Return the compaction policy of sessions without such options."""
+    configured = InfiniteSessionConfig(
         enabled=config.enabled,
         background_compaction_threshold=config.background_threshold,
         buffer_exhaustion_threshold=config.exhaustion_threshold,
     )
-    return CompactionPolicy().overridden_by(said)
+    return CompactionPolicy().overridden_by(configured)
 
 
 def run(options: Options) -> int:
-    """Serve until it is time to end; returns the exit code."""
+    """Serve until the process is to end; exit with the exit code."""
     _log_to_stderr(options.log_level)
     code = 1
     try:
-        # Before anything can print: on stdio, fd 1 belongs to the protocol.
+        # Before any output: on stdio, fd 1 belongs to the protocol.
         pipes = take_stdio() if options.port is None else None
         code = anyio.run(_serve, options, pipes)
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
     sys.stderr.flush()
-    # All is written and closed. What is left is the interpreter taking itself apart, which nobody waits for.
+    # Everything is written and closed: skip the interpreter's own clean-up.
     os._exit(code)
 
 
@@ -329,7 +335,7 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
             await app.stopped()
             for server in servers:
                 server.close()
-        # A second SIGTERM must not find an event loop that is half gone.
+        # A second signal must not reach an event loop that is being closed.
         if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
         await app.close()
@@ -338,10 +344,10 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
 
 
 async def _listen(app: App, port: int) -> list[asyncio.Server]:
-    """Listen on both loopback addresses, because clients differ in what ``localhost`` is to them.
+    """Listen on both loopback addresses, because clients resolve ``localhost`` to either.
 
     Raises:
-        JumpseatError: the port is taken.
+        JumpseatError: the port is in use.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -360,7 +366,7 @@ async def _listen(app: App, port: int) -> list[asyncio.Server]:
 
 
 class _MaskedFormatter(logging.Formatter):
-    """What another formatter makes of a record, tracebacks included, without the secrets."""
+    """A formatter that removes secrets from the output of another one, tracebacks included."""
 
     def __init__(self, inner: logging.Formatter, secrets: Secrets) -> None:
         super().__init__()
@@ -385,10 +391,10 @@ def _log_to_stderr(level: str) -> None:
         level=_LEVELS.get(level, logging.DEBUG),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    # httpx and asyncio tell URLs and payload sizes at INFO; that is for debugging only.
+    # httpx and asyncio log URLs and payload sizes at INFO, which is only for debugging.
     for name in ("httpx", "httpcore", "asyncio"):
         logging.getLogger(name).setLevel(max(logging.WARNING, _LEVELS.get(level, logging.DEBUG)))
-    # The mcp package tells whole messages and tracebacks, partly on the root logger; what matters we tell.
+    # The mcp package logs whole messages and tracebacks, partly with the root logger; we log what matters.
     for name in ("mcp", "client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: record.name != "root")

@@ -1,73 +1,73 @@
-"""The configuration file: ``config.toml`` in the home folder. All of it is optional.
+"""The configuration file: ``config.toml`` in the home folder. Every setting is optional.
 
 ::
 
     default_model = "fast"              # an alias, or "adapter/model"
-    trusted_folders = ["~/work"]        # what lies in them may set up the server: docs/permissions.md
+    trusted_folders = ["~/work"]        # folders whose files may configure the server: docs/permissions.md
 
-    default_tools = ["lint"]            # those that wait for a mention, for every session all the same
+    default_tools = ["lint"]            # declared tools that every session has without mentioning them
 
     [adapters.work]                     # the name in "work/gpt-5"
-    type = "openai"                     # which adapter it is; default: the table's own name
+    type = "openai"                     # the adapter; default: the name of the table
     base_url = "https://llm.example.com/v1"
-    api_key_env = "WORK_LLM_KEY"        # the key itself never stands in this file
+    api_key_env = "WORK_LLM_KEY"        # the name of the variable; keys never belong in this file
     tool_protocol = "xml"               # for servers and models without function calling: docs/xml-tools.md
     models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
-    list_models = true                  # list those too that the provider has; default: where none is declared
-                                        # a table may also be a whole declaration: docs/adapters.md
+    list_models = true                  # also list the provider's models; default: only if none is declared
+                                        # a table may also be a complete declaration: docs/adapters.md
 
     [models.fast]                       # an alias
     adapter = "work"
     model = "gpt-5-mini"
 
     [permissions]
-    allow_unasked = false               # true: run what no attached client can be asked about (as --yolo)
+    allow_unasked = false               # true: run calls that no attached client can be asked about (as --yolo)
     allow_old_clients = false           # true: the same for sessions of clients that speak protocol 2 only
     allow = ["read", "shell(git status)"]   # rules: docs/permissions.md; deny wins over ask, ask over allow
-    ask = ["shell(git push)"]           # holds with --yolo, too
+    ask = ["shell(git push)"]           # applies with --yolo, too
     deny = ["read(~/.ssh)"]
 
-    [permissions.judge]                 # a model that is asked before a person is
-    model = "fast"                      # default: that of the session
-    timeout_s = 20.0                    # without an answer by then, a person is asked
+    [permissions.judge]                 # a model that decides before a person is asked
+    model = "fast"                      # default: the model of the session
+    timeout_s = 20.0                    # after that, a person is asked
 
-    [retry]                             # of failed model calls; what is not set here is as in agent.retry
-    attempts = 5                        # all in all; 1: never try again
+    [retry]                             # of failed model calls; the defaults are in agent/retry.py
+    attempts = 5                        # in total; 1: no retries
     first_wait_s = 0.5                  # doubles with every attempt
     longest_wait_s = 8.0
-    longest_asked_wait_s = 60.0         # a provider that asks for a longer wait is not waited for
-    jitter = 0.5                        # the share of each wait that chance decides, from 0 to 1
+    longest_asked_wait_s = 60.0         # no retry if the provider asks for a longer wait
+    jitter = 0.5                        # random share of each wait, from 0 to 1
 
-    [compaction]                        # of long conversations, for sessions that do not say otherwise
+    [compaction]                        # of long conversations; options of a session take precedence
     enabled = true
-    background_threshold = 0.8          # of what the model can be given: from here on a summary is made
-    exhaustion_threshold = 0.95         # from here on it is waited for
+    background_threshold = 0.8          # share of the context at which a summary is begun
+    exhaustion_threshold = 0.95         # share of the context at which turns wait for the summary
 
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
     [hooks]
-    timeout_s = 60.0                    # for one hook, and for rewriting the system message
+    timeout_s = 60.0                    # of one hook, and of rewriting the system message
 
     [clients]
-    tool_timeout_s = 900.0              # what a client is given for a call of its tool; default: no limit
+    tool_timeout_s = 900.0              # of a call to a client's tool; default: no limit
 
-    [services.tavily]                   # searches the web; also there where TAVILY_API_KEY is set
+    [services.tavily]                   # web search; also available if TAVILY_API_KEY is set
     api_key = "cmd:pass show tavily"    # as an entry of env in docs/adapters.md; default: TAVILY_API_KEY
     base_url = "https://api.tavily.com"
-    options = {max_results = 5}         # go into every request
+    options = {max_results = 5}         # added to every request
 
-    [services.jina]                     # fetches pages where tools.web_fetch.service says so; the key is optional
+    [services.jina]                     # fetches pages if tools.web_fetch.service is "jina"; the key is optional
 
     [tools.web_fetch]
     service = "direct"                  # or "jina"
     allow_private = false               # true: addresses that are not on the public internet may be fetched
-    allowed_hosts = ["wiki.example.com", "10.1.0.0/16"]     # these may be all the same
+    allowed_hosts = ["wiki.example.com", "10.1.0.0/16"]     # private hosts that may be fetched nevertheless
     max_bytes = 5242880
     timeout_s = 30.0
 
     [tools.memory]
-    enabled = false                     # true: sessions that do not say otherwise keep memories
+    enabled = false                     # true: sessions keep memories unless their options say otherwise
 
     [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
     command = "npx"
@@ -86,11 +86,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.errors import ConfigError, validation_problems
 
 GIVEN: Final = "provider"
-"""What the adapter is called that ``COPILOT_PROVIDER_BASE_URL`` and its like describe."""
+"""Name of the adapter that ``COPILOT_PROVIDER_BASE_URL`` and related variables describe."""
 
 
 class _Section(BaseModel):
-    # A misspelt key must not be silently without effect.
+    # A misspelt key must not be ignored silently.
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
@@ -113,11 +113,11 @@ DECLARED: Final = frozenset(
         "wire",
     }
 )
-"""What a table of an adapter may say besides the short keys; it is judged when the adapter is first used."""
+"""Keys of an adapter's table that belong to its declaration, which is validated when the adapter is first used."""
 
 
 class PriceConfig(_Section):
-    """US dollars per million tokens."""
+    """Prices in US dollars per million tokens."""
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
@@ -126,7 +126,7 @@ class PriceConfig(_Section):
 
 
 class ModelConfig(_Section):
-    """One model an adapter offers. Limits are in tokens."""
+    """One model of an adapter. Limits are in tokens."""
 
     id: str
     name: str | None = None
@@ -143,8 +143,8 @@ class ModelConfig(_Section):
 class AdapterConfig(_Section):
     """One configured adapter.
 
-    ``options`` are the adapter's own, as its module describes them. ``script`` goes with ``type = "scripted"``: the
-    script's path. ``declaration`` is what the table says besides, of :data:`DECLARED`.
+    ``options`` are described in the adapter's module. ``script`` is the path of the script of a
+    ``scripted`` adapter. ``declaration`` holds the keys of the table that are in :data:`DECLARED`.
     """
 
     type: str | None = None
@@ -160,7 +160,7 @@ class AdapterConfig(_Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _apart(cls, raw: Any) -> Any:
+    def _split_declaration(cls, raw: Any) -> Any:
         if not isinstance(raw, dict):
             return raw
         table = cast("dict[str, Any]", raw)
@@ -170,11 +170,11 @@ class AdapterConfig(_Section):
         return {key: value for key, value in table.items() if key not in DECLARED} | {"declaration": declared}
 
     def as_table(self) -> dict[str, Any]:
-        """The table as it stands in the file."""
+        """Return the table in its form in the file."""
         return {**self.model_dump(exclude_unset=True, exclude={"declaration"}), **self.declaration}
 
     def model_list(self) -> list[ModelConfig]:
-        """The models it declares, in the file's order."""
+        """Return the declared models, in the order of the file."""
         return [ModelConfig(id=one) if isinstance(one, str) else one for one in self.models]
 
 
@@ -193,7 +193,10 @@ class PermissionJudgeConfig(_Section):
 
 
 class PermissionsConfig(_Section):
-    """``allow_old_clients`` is ``allow_unasked`` for clients of protocol 2 only. Rules are read where used."""
+    """Permission settings. ``allow_old_clients`` is ``allow_unasked`` for clients that speak only protocol 2.
+
+    The rules are parsed where they are used.
+    """
 
     allow_unasked: bool = False
     allow_old_clients: bool = False
@@ -230,7 +233,10 @@ class ClientsConfig(_Section):
 
 
 class ServiceConfig(_Section):
-    """A service behind a tool. ``api_key`` is an entry as in ``env`` of adapters; ``options`` go into requests."""
+    """A service behind a tool.
+
+    ``api_key`` is an entry as in ``env`` of adapters; ``options`` are added to every request.
+    """
 
     base_url: str | None = None
     api_key: str | dict[str, Any] | None = Field(default=None, repr=False)
@@ -238,7 +244,7 @@ class ServiceConfig(_Section):
 
 
 class WebFetchConfig(_Section):
-    """``allowed_hosts`` are names (with their sub-domains), addresses and networks that may be private."""
+    """Settings of ``web_fetch``. ``allowed_hosts`` are names (with sub-domains), addresses and networks."""
 
     service: Literal["direct", "jina"] = "direct"
     allow_private: bool = False
@@ -268,12 +274,12 @@ class ToolsConfig(_Section):
 
     @property
     def declared(self) -> dict[str, dict[str, Any]]:
-        """The tools that are declared."""
+        """The tables of declared tools, by name."""
         return self.model_extra or {}
 
 
 class McpConfig(_Section):
-    """``servers`` are judged when a session wants them: a wrong one is listed with what is wrong."""
+    """MCP servers, which are validated when a session starts them: an invalid one is listed with its problem."""
 
     servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
 
@@ -305,12 +311,12 @@ class Config(_Section):
 
 
 def load_config(home: Path, providers: Container[str] | None = None) -> Config:
-    """Read ``home/config.toml``; without one, the defaults.
+    """Read ``home/config.toml``; return the defaults if there is no such file.
 
-    ``providers`` are the adapters that an alias may name without a table; without it, aliases are not checked.
+    ``providers`` are the adapters that an alias may name without a table; with ``None``, aliases are not checked.
 
     Raises:
-        ConfigError: it cannot be read, or a setting is unknown or wrong; the text names it.
+        ConfigError: the file cannot be read, or a setting is unknown or invalid; the text names the setting.
     """
     path = home / "config.toml"
     try:
@@ -333,19 +339,19 @@ def load_config(home: Path, providers: Container[str] | None = None) -> Config:
         if providers is None or alias.adapter in providers or alias.adapter in config.adapters:
             continue
         if alias.adapter not in adapter_files(home):
-            raise ConfigError(f"{path}: models.{name}: there is no adapter {alias.adapter!r}")
+            raise ConfigError(f"{path}: models.{name}: unknown adapter {alias.adapter!r}")
     for adapter in config.adapters.values():
         if adapter.script is not None:
-            # Not Path.expanduser, which raises for an unknown user.
+            # Not Path.expanduser, which raises an error for unknown users.
             adapter.script = str(home / os.path.expanduser(adapter.script))
     return config
 
 
 def provider_of_environ(environ: Mapping[str, str]) -> dict[str, AdapterConfig]:
-    """The adapter that the variables of the Copilot CLI describe; none without ``COPILOT_PROVIDER_BASE_URL``.
+    """Return the adapter that the variables of the Copilot CLI describe, if ``COPILOT_PROVIDER_BASE_URL`` is set.
 
     Raises:
-        ConfigError: one of them has a value that cannot be.
+        ConfigError: a variable has an invalid value.
     """
     base_url = environ.get("COPILOT_PROVIDER_BASE_URL")
     if not base_url:
@@ -391,7 +397,7 @@ def _tokens(environ: Mapping[str, str], name: str) -> int | None:
 
 
 def adapter_files(home: Path | None) -> dict[str, Path]:
-    """The adapters that lie in ``home/adapters``, by name."""
+    """Return the files of the adapters in ``home/adapters``, by name of the adapter."""
     if home is None:
         return {}
     try:
@@ -403,5 +409,5 @@ def adapter_files(home: Path | None) -> dict[str, Path]:
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
-    """``COPILOT_HOME``, else ``~/.jumpseat``. An empty variable counts as unset."""
+    """Return the home folder: ``COPILOT_HOME``, or ``~/.jumpseat`` if the variable is unset or empty."""
     return Path(environ.get("COPILOT_HOME") or Path.home() / ".jumpseat").absolute()

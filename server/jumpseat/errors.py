@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree.
+"""The exceptions of the server, as one tree.
 
 ::
 
@@ -10,23 +10,23 @@
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
     ├── ClientCallError              a request to the client failed or the client is gone
-    ├── ResponseFormatError          the model's answer does not have the form that was asked for
-    ├── TurnFailedError              the prompt that was waited for ended in a session.error
+    ├── ResponseFormatError          the model's answer does not match the requested schema
+    ├── TurnFailedError              the awaited prompt ended with a session.error
     └── ProviderError                a model call failed
         ├── ProviderAuthError        401, 403: the key is wrong or missing
         ├── ProviderRateLimitError   429
-        ├── ProviderQuotaError       402, or a 429 that says the quota is used up
+        ├── ProviderQuotaError       402, or a 429 because the quota is exhausted
         ├── ProviderContextError     the conversation is too long for the model
-        ├── ProviderRequestError     another 4xx: the provider refuses the request
-        │   ├── ProviderFilterError  a filter of the provider let nothing pass
-        │   └── ProviderToolsError   it refuses it because its model cannot call tools
+        ├── ProviderRequestError     another 4xx: the provider rejects the request
+        │   ├── ProviderFilterError  a content filter of the provider blocked the prompt or the answer
+        │   └── ProviderToolsError   the provider rejects the request because the model cannot call tools
         ├── ProviderOverloadedError  5xx
-        ├── ProviderTransportError   no connection, a time-out, a connection that broke
-        ├── ProviderProtocolError    an answer that is not what the provider's wire promises
-        └── ReplayError              offline, and no recording answers the request
+        ├── ProviderTransportError   no connection, a time-out, a broken connection
+        ├── ProviderProtocolError    the response violates the provider's wire format
+        └── ReplayError              offline, and no recording matches the request
 
-Messages name the thing with ``!r``, say what was expected and do not end with a period.
-They never hold a secret: adapters redact before they raise.
+Messages name the offending thing with ``!r``, say what was expected and do not end with a period.
+They never contain secrets: adapters redact them before they raise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class JumpseatError(Exception):
     """Base of all errors that this server raises on purpose.
 
-    ``error_type`` is that of the ``session.error`` where one ends a run.
+    ``error_type`` is the type of the ``session.error`` event if the error ends a run.
     """
 
     error_type = "query"
@@ -83,13 +83,13 @@ class ClientCallError(JumpseatError):
 
 
 class ResponseFormatError(JumpseatError):
-    """The model's answer does not have the form that was asked for, not even after it was told so."""
+    """The model's answer does not match the requested schema, even after a retry with the problems."""
 
     error_type = "response_format"
 
 
 class TurnFailedError(JumpseatError):
-    """The prompt that was waited for ended in a ``session.error``, whose event id is ``completion_event_id``."""
+    """The awaited prompt ended with a ``session.error``, whose event id is ``completion_event_id``."""
 
     def __init__(self, message: str, completion_event_id: str | None = None) -> None:
         super().__init__(message)
@@ -100,11 +100,11 @@ class ProviderError(JumpseatError):
     """A model call failed.
 
     Attributes:
-        status: HTTP status, or ``None`` where there was no answer.
-        code: the provider's own error code, if it gave one.
-        retry_after_s: seconds the provider asks to wait.
+        status: HTTP status, or ``None`` if there was no response.
+        code: the provider's own error code, if any.
+        retry_after_s: seconds that the provider asks to wait.
         retryable: whether the same request may succeed later.
-        attempts: how often the loop had tried when it gave up.
+        attempts: number of attempts before the loop gave up.
     """
 
     retryable = False
@@ -138,7 +138,7 @@ class ProviderRateLimitError(ProviderError):
 
 
 class ProviderQuotaError(ProviderError):
-    """402, or a 429 that says the quota is used up."""
+    """402, or a 429 because the quota is exhausted."""
 
     error_type = "quota"
 
@@ -150,17 +150,17 @@ class ProviderContextError(ProviderError):
 
 
 class ProviderRequestError(ProviderError):
-    """Another 4xx: the provider refuses the request."""
+    """Another 4xx: the provider rejects the request."""
 
 
 class ProviderFilterError(ProviderRequestError):
-    """A filter of the provider let the prompt or all of the answer not pass."""
+    """A content filter of the provider blocked the prompt or all of the answer."""
 
     error_type = "content_filter"
 
 
 class ProviderToolsError(ProviderRequestError):
-    """The provider refuses the request because its model cannot call tools."""
+    """The provider rejects the request because the model cannot call tools."""
 
 
 class ProviderOverloadedError(ProviderError):
@@ -170,9 +170,9 @@ class ProviderOverloadedError(ProviderError):
 
 
 class ProviderTransportError(ProviderError):
-    """No connection, a time-out, a connection that broke.
+    """No connection, a time-out, or a broken connection.
 
-    ``refused`` tells that nothing listens at the address: on loopback that is soon final.
+    ``refused`` means that nothing listens at the address; on loopback, few retries are worthwhile then.
     """
 
     retryable = True
@@ -183,21 +183,21 @@ class ProviderTransportError(ProviderError):
 
 
 class ProviderProtocolError(ProviderError):
-    """An answer that is not what the provider's wire promises."""
+    """The response violates the provider's wire format."""
 
     retryable = True
 
 
 class ReplayError(ProviderError):
-    """Offline, and no recording answers the request; the text shows how the nearest one differs."""
+    """Offline, and no recording matches the request; the text shows how the closest one differs."""
 
     error_type = "replay"
 
 
 def validation_problems(error: ValidationError, whole: str = "") -> list[str]:
-    """What does not fit a model, as ``where: what`` each; never the value, which may be a secret.
+    """Return the problems of a validation error as ``path: problem``, without values, which may be secret.
 
-    ``whole`` stands for the place where it is the value as such.
+    ``whole`` is the path of a problem with the value as a whole.
     """
     return [
         f"{'.'.join(str(part) for part in item['loc']) or whole}: {item['msg']}"

@@ -210,7 +210,7 @@ async def test_a_skill_that_is_not_there_is_told_with_those_that_are(tmp_path: P
     failed = [one["data"]["error"]["message"] for one in seen if one["type"] == "tool.execution_complete"]
     assert failed == [
         "There is no skill 'nope'. Skills: tea.",
-        "The skill 'tea' cannot be loaded: it is not a file.",
+        "The skill 'tea' cannot be loaded: not a regular file.",
     ]
     assert "skill.invoked" not in [one["type"] for one in seen]
 

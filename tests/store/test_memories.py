@@ -61,7 +61,7 @@ def test_lines_that_are_none_are_passed_over_and_a_torn_one_spoils_no_other(tmp_
 
 def test_a_long_log_is_written_anew_as_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memories, "COMPACTED_BYTES", 2000)
-    monkeypatch.setattr(memories, "MOST", 3)
+    monkeypatch.setattr(memories, "MAX_COMPACTED", 3)
     store, settings = MemoryStore(tmp_path, by_default=False), there(tmp_path)
     for _ in range(5):
         store.store(settings, Memory("often", subject="s", citations="c"), "")
@@ -77,7 +77,7 @@ def test_a_long_log_is_written_anew_as_what_it_comes_to(tmp_path: Path, monkeypa
 def test_a_disk_that_refuses_is_told(tmp_path: Path) -> None:
     (tmp_path / "memories").write_text("in the way")
     store, settings = MemoryStore(tmp_path, by_default=True), there(tmp_path)
-    with pytest.raises(StoreError, match="the memories cannot be written: Not a directory"):
+    with pytest.raises(StoreError, match="cannot write the memories: Not a directory"):
         store.store(settings, Memory("one"), "")
     assert store.recall(settings) == []
     assert store.enabled(settings)

@@ -84,9 +84,9 @@ async def test_todos_can_be_noted_at_once_and_read_back(database: SessionDatabas
         (
             "BEGIN; UPDATE todos SET status = 'x' WHERE id = 'a'; COMMIT",
             "Executed 3 statement(s):\n\n"
-            "1. BEGIN\n   Not needed: the statements of a call are run as one transaction.\n\n"
+            "1. BEGIN\n   Not needed: the statements of a call run as one transaction.\n\n"
             "2. UPDATE\n   1 row(s) updated.\n\n"
-            "3. COMMIT\n   Not needed: the statements of a call are run as one transaction.",
+            "3. COMMIT\n   Not needed: the statements of a call run as one transaction.",
             True,
         ),
     ],

@@ -56,8 +56,9 @@ def split_servers(
             lost[name] = ", ".join(missing)
         else:
             # Unknown fields may hold secrets.
-            fields = set(_STORED_FIELDS)
-            stored[name] = config.model_dump(include=fields, exclude_none=True, by_alias=True, mode="json")
+            stored[name] = config.model_dump(
+                include=set(_STORED_FIELDS), exclude_none=True, by_alias=True, mode="json"
+            )
     return stored, lost
 
 
