@@ -1,4 +1,4 @@
-"""``account.*`` and ``session.gitHubAuth.*``: who is behind the Copilot API, for the process and per session."""
+"""``account.*`` and ``session.gitHubAuth.*``: logins at the Copilot API, of the process and of sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class SessionAuthStatusResult(WireModel):
-    """``host`` is a URL, as in ``https://github.com``."""
+    """``host`` is a URL, such as ``https://github.com``."""
 
     is_authenticated: StrictBool
     auth_type: str | None = None
@@ -24,7 +24,7 @@ class SessionAuthStatusResult(WireModel):
 
 
 class AuthCredentials(WireModel):
-    """Who a session is to be. ``copilot_user`` is what GitHub says about a user, where the client knows it."""
+    """A login for a session. ``copilot_user`` is GitHub's record of the user, if the client has it."""
 
     type: Literal["token", "env", "gh-cli", "user", "hmac", "api-key", "copilot-api-token", "account"]
     host: str | None = None
@@ -34,21 +34,21 @@ class AuthCredentials(WireModel):
 
 
 class SetCredentialsParams(WireModel):
-    """Without ``credentials`` nothing changes."""
+    """Nothing changes without ``credentials``."""
 
     session_id: str
     credentials: AuthCredentials | None = None
 
 
 class AccountGetQuotaParams(WireModel):
-    """``git_hub_token`` names another account than that of the process."""
+    """``git_hub_token`` selects another account than that of the process."""
 
     selection_id: str | None = None
     git_hub_token: str | None = Field(default=None, repr=False)
 
 
 class AccountQuotaSnapshot(WireModel):
-    """One kind of requests. ``entitlement_requests`` is -1 where there is no limit; ``reset_date`` is ISO 8601."""
+    """The quota of one kind of request. ``entitlement_requests`` is -1 if unlimited; ``reset_date`` is ISO 8601."""
 
     is_unlimited_entitlement: StrictBool
     entitlement_requests: int
@@ -61,7 +61,7 @@ class AccountQuotaSnapshot(WireModel):
 
 
 class AccountGetQuotaResult(WireModel):
-    """By kind: ``chat``, ``completions``, ``premium_interactions``, or what GitHub thinks of next."""
+    """The quotas by kind of request: ``chat``, ``completions``, ``premium_interactions``, or newer kinds."""
 
     quota_snapshots: dict[str, AccountQuotaSnapshot]
 

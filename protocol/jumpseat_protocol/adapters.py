@@ -1,4 +1,4 @@
-"""``jumpseat.adapters.*`` and ``jumpseat.complete``, which the Copilot SDK protocol does not have."""
+"""``jumpseat.adapters.*`` and ``jumpseat.complete``, which are not part of the Copilot SDK protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class AdapterSummary(WireModel):
-    """``origin`` tells where it is declared. ``problem`` tells why it cannot be called."""
+    """``origin`` is where the adapter is declared, ``problem`` the reason why it cannot be called."""
 
     name: str
     title: str
@@ -21,19 +21,19 @@ class AdapterSummary(WireModel):
 
 
 class AdaptersListParams(WireModel):
-    """With ``cwd``, the adapters as sessions in that folder have them: those of its project too."""
+    """With ``cwd``, the adapters that sessions in that folder have, including those of its project."""
 
     cwd: str | None = Field(default=None, min_length=1)
 
 
 class AdaptersListResult(WireModel):
-    """All adapters that can be named, sorted."""
+    """All adapters, sorted by name."""
 
     adapters: list[AdapterSummary]
 
 
 class AdapterGetParams(WireModel):
-    """``model`` is what the settings are for, where they differ from model to model; unset, the default.
+    """``model`` is the model whose settings are returned, by default the adapter's default model.
 
     ``cwd`` is as in ``jumpseat.adapters.list``.
     """
@@ -44,7 +44,7 @@ class AdapterGetParams(WireModel):
 
 
 class AdapterChoice(WireModel):
-    """A value that may be chosen. ``meta`` and ``opts`` go with models."""
+    """One choice of a setting. ``meta`` and ``opts`` are set for models."""
 
     id: str
     name: str
@@ -54,7 +54,7 @@ class AdapterChoice(WireModel):
 
 
 class AdapterSetting(WireModel):
-    """One row of a form, with what depends on the model worked out. ``key`` goes into ``adapterSettings``."""
+    """One field of a form, evaluated for a model. ``key`` is its key in ``adapterSettings``."""
 
     key: str
     type: Literal["string", "number", "integer", "boolean", "enum", "list", "map"]
@@ -69,7 +69,7 @@ class AdapterSetting(WireModel):
 
 
 class AdapterEnvEntry(WireModel):
-    """Where a value comes from, without the value. ``detail`` names the variable."""
+    """The source of a value, without the value. ``detail`` is the name of the variable."""
 
     name: str
     source: Literal["command", "file", "variable", "function", "path", "literal", "none"]
@@ -78,9 +78,9 @@ class AdapterEnvEntry(WireModel):
 
 
 class AdapterDescription(WireModel):
-    """A declaration without its functions, and without anything that may be secret: headers are names only.
+    """A declaration without its functions and without secrets: of headers, only the names.
 
-    ``wire_name`` is the adapter of the server whose code writes and reads what no handler does.
+    ``wire_name`` is the built-in adapter that encodes requests and decodes responses where no handler does.
     """
 
     name: str
@@ -104,13 +104,13 @@ class AdapterDescription(WireModel):
 
 
 class AdapterGetResult(WireModel):
-    """``settings`` are in the order in which a form shows them."""
+    """The settings are in the order of a form."""
 
     adapter: AdapterDescription
 
 
 class AdapterRegisterParams(WireModel):
-    """``declaration`` has the keys of a declaration as they stand in a file, ``name`` among them."""
+    """``declaration`` has the keys of a declaration file, including ``name``."""
 
     declaration: dict[str, Any] = Field(repr=False)
 
@@ -121,10 +121,11 @@ class CompleteMessage(WireModel):
 
 
 class CompleteParams(WireModel):
-    """One call of a model, outside of any session.
+    """One model call outside of any session.
 
-    The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session of that
-    ``model`` would have. ``messages`` are a conversation whose last one is the user's; ``prompt`` is short for one.
+    The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session with that
+    ``model`` would use. ``messages`` is a conversation that ends with a message of the user; ``prompt`` is short for
+    one such message.
     """
 
     adapter: str | None = Field(default=None, min_length=1)
@@ -139,7 +140,7 @@ class CompleteParams(WireModel):
 
 
 class CompleteUsage(WireModel):
-    """Tokens; ``input_tokens`` is the whole prompt, ``output_tokens`` includes reasoning."""
+    """Numbers of tokens. ``input_tokens`` is the whole prompt; ``output_tokens`` includes reasoning."""
 
     input_tokens: int
     output_tokens: int
@@ -149,7 +150,7 @@ class CompleteUsage(WireModel):
 
 
 class CompleteResult(WireModel):
-    """``usage`` is unset where the provider reports nothing."""
+    """``usage`` is unset if the provider does not report it."""
 
     text: str
     model: str

@@ -1,4 +1,4 @@
-"""``session.agent.*``: the custom agents of a session."""
+"""``agents.*`` and ``session.agent.*``: custom agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
 AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin"]
-"""The kind of place that an agent's file lies in; ``inherited`` is above the working directory."""
+"""The kind of folder that an agent's file is in; ``inherited`` is above the working directory."""
 
 
 class AgentListParams(WireModel):
@@ -21,10 +21,7 @@ class AgentListParams(WireModel):
 
 
 class AgentInfo(WireModel):
-    """``id`` and ``name`` are the same; ``prompt`` is told where asked for.
-
-    ``path`` and ``source`` are those of agents that lie in files.
-    """
+    """``id`` equals ``name``. ``prompt`` is set on request; ``path`` and ``source`` are set for agents in files."""
 
     name: str
     display_name: str
@@ -55,7 +52,7 @@ class AgentSelectResult(WireModel):
 
 
 class AgentCurrentResult(WireModel):
-    """``agent`` is ``null`` where the session works as itself."""
+    """``agent`` is ``null`` if no custom agent is selected."""
 
     sent_as_null = ("agent",)
 
@@ -69,14 +66,14 @@ class AgentSetPromptParams(WireModel):
 
 
 class AgentsDiscoverParams(WireModel):
-    """``exclude_host_agents`` leaves the user's own out."""
+    """``exclude_host_agents`` excludes the user's own agents."""
 
     project_paths: list[str] = Field(default_factory=list)
     exclude_host_agents: StrictBool = False
 
 
 class AgentDiscoveryPath(WireModel):
-    """A folder that agents are looked for in; of each scope, new ones go into the preferred one."""
+    """A folder that is searched for agents. ``preferred_for_creation`` marks one folder of each scope."""
 
     path: str
     scope: Literal["user", "project"]

@@ -1,6 +1,6 @@
-"""What a prompt may carry. Attachments travel as they came; here is what those of the known kinds must have.
+"""The attachments of a prompt. They are stored and sent as received; this module validates the known types.
 
-Kinds that are newer than this server pass unchecked, and so do fields.
+Types and fields that are newer than this server are not validated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _base64(text: str) -> str:
     try:
         binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
-        # A provider would refuse it, and with it every later prompt of the session.
+        # The provider would reject it, and with it every later prompt of the session.
         raise ValueError("expected base64, without line breaks and without 'data:' before it") from None
     return text
 
@@ -29,7 +29,7 @@ class LineRange(WireModel):
 
 
 class FileAttachment(WireModel):
-    """``path`` is absolute or relative to the session's working directory. Lines count from 1."""
+    """``path`` is absolute, or relative to the session's working directory. Lines are numbered from 1."""
 
     path: str = Field(min_length=1)
     line_range: LineRange | None = None
@@ -50,7 +50,7 @@ class Selection(WireModel):
 
 
 class SelectionAttachment(WireModel):
-    """Lines count from 0."""
+    """Lines are numbered from 0."""
 
     file_path: str | None = None
     display_name: str | None = None
@@ -59,7 +59,7 @@ class SelectionAttachment(WireModel):
 
 
 class BlobAttachment(WireModel):
-    """``omitted_reason`` says why there is no ``data``, in base64."""
+    """``data`` is base64; without it, ``omitted_reason`` is required."""
 
     data: Annotated[str, AfterValidator(_base64)] | None = None
     mime_type: str = Field(pattern="^[^/\\s]+/[^/\\s]+$")
@@ -76,7 +76,7 @@ class GitHubReference(WireModel):
 
 
 class GitHubAttachment(WireModel):
-    """What all other kinds of things on GitHub have in common."""
+    """Any other ``github_*`` attachment."""
 
     url: str
 
@@ -91,10 +91,10 @@ KINDS: Final[Mapping[str, type[WireModel]]] = {
 
 
 def problem_of(attachment: Mapping[str, Any]) -> str | None:
-    """What is wrong with an attachment, without its values; ``None`` where nothing is."""
+    """Validate an attachment and return the first problem, without its values; ``None`` if it is valid."""
     kind = attachment.get("type")
     if not isinstance(kind, str):
-        return "type: expected the name of a kind"
+        return "type: expected a string"
     model = KINDS.get(kind) or (GitHubAttachment if kind.startswith("github_") else None)
     if model is None:
         return None

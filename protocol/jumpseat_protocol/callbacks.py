@@ -1,8 +1,7 @@
-"""Requests that the server sends to its clients: hooks, questions to the user, transforms, tokens; and, to clients
-of protocol 2, tool calls and permission requests.
+"""Requests that the server sends to clients: hooks, questions to the user, transforms and tokens.
 
-A client answers only what it declared when it created or joined the session. What a client answers is checked like
-anything that comes in; an answer that does not fit counts as "no opinion".
+Clients of protocol 2 are also sent tool calls and permission requests. A client is sent only the requests that it
+declared when it created or joined the session. Answers are validated; an invalid answer counts as no answer.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from jumpseat_protocol.wire import WireModel
 
 
 class HooksInvokeParams(WireModel):
-    """``input`` always holds ``sessionId``, ``timestamp`` (Unix milliseconds) and ``cwd``."""
+    """``input`` always has ``sessionId``, ``timestamp`` (Unix milliseconds) and ``cwd``."""
 
     session_id: str
     hook_type: str
@@ -60,7 +59,7 @@ class PostToolUseFailureOutput(WireModel):
 
 
 class PreMcpToolCallOutput(WireModel):
-    """``meta_to_use`` takes the place of the call's ``_meta``; ``null`` removes it."""
+    """``meta_to_use`` replaces the ``_meta`` of the call; ``null`` removes it."""
 
     meta_to_use: dict[str, Any] | None = None
 
@@ -93,7 +92,7 @@ class UserInputResponse(WireModel):
 
 
 class ExitPlanModeParams(WireModel):
-    """``plan_content`` is the plan as it is written down, empty where it is not."""
+    """``plan_content`` is the content of the plan file, empty if there is none."""
 
     session_id: str
     summary: str
@@ -103,7 +102,7 @@ class ExitPlanModeParams(WireModel):
 
 
 class ExitPlanModeResponse(WireModel):
-    """``feedback`` is for the model. Without ``selected_action`` an approval means what was recommended."""
+    """``feedback`` is sent to the model. ``selected_action`` defaults to the recommended action."""
 
     approved: StrictBool
     selected_action: PlanAction | None = None
@@ -112,7 +111,7 @@ class ExitPlanModeResponse(WireModel):
 
 
 class AutoModeSwitchParams(WireModel):
-    """``error_code`` is the provider's; it asks for ``retry_after_seconds`` of patience."""
+    """``error_code`` and ``retry_after_seconds`` are those of the provider."""
 
     session_id: str
     error_code: str | None = None
@@ -120,7 +119,7 @@ class AutoModeSwitchParams(WireModel):
 
 
 class AutoModeSwitchResponse(WireModel):
-    """``yes_always`` holds for as long as the session is there."""
+    """``yes_always`` applies to the rest of the session."""
 
     response: AutoModeSwitchAnswer
 
@@ -139,7 +138,7 @@ class SystemMessageTransformResult(WireModel):
 
 
 class ProviderTokenParams(WireModel):
-    """``provider_name`` is ``default`` for a session's own provider, else the name in its registry."""
+    """``provider_name`` is ``default`` for ``provider`` of the session, or the name of one of its ``providers``."""
 
     session_id: str
     provider_name: str
@@ -150,9 +149,9 @@ class ProviderTokenResult(WireModel):
 
 
 class GitHubTokenParams(WireModel):
-    """``registration_id`` is what the client gave for its callback; ``host`` is a URL, as in ``https://github.com``.
+    """``registration_id`` is the client's id of its callback; ``host`` is a URL, such as ``https://github.com``.
 
-    ``reason`` is ``refresh`` where a token that the client gave before is about to expire.
+    ``reason`` is ``refresh`` if an earlier token of the client is about to expire.
     """
 
     registration_id: str
@@ -162,7 +161,7 @@ class GitHubTokenParams(WireModel):
 
 
 class GitHubTokenResult(WireModel):
-    """A token and the seconds it has left, or that there will be none."""
+    """A token with its lifetime in seconds, or ``cancelled`` if the client provides none."""
 
     kind: Literal["token", "cancelled"]
     access_token: str | None = Field(default=None, repr=False)
@@ -171,7 +170,7 @@ class GitHubTokenResult(WireModel):
 
 
 class HttpRequestStartParams(WireModel):
-    """A model request that the client is to make. Its body follows in chunks."""
+    """A model request that the client has to make. The body follows in chunks."""
 
     request_id: str
     session_id: str | None = None
@@ -184,7 +183,7 @@ class HttpRequestStartParams(WireModel):
 
 
 class HttpRequestChunkParams(WireModel):
-    """A piece of the body, its end, or that the answer is no longer wanted."""
+    """A part of the body, its end, or the cancellation of the request."""
 
     request_id: str
     data: str = Field(repr=False)
@@ -194,7 +193,7 @@ class HttpRequestChunkParams(WireModel):
 
 
 class ToolCallParams(WireModel):
-    """Protocol 2 only: run a tool that the client brought. Protocol 3 has ``external_tool.requested`` instead."""
+    """A client tool call, in protocol 2. Protocol 3 has the event ``external_tool.requested`` instead."""
 
     session_id: str
     tool_call_id: str
@@ -203,13 +202,13 @@ class ToolCallParams(WireModel):
 
 
 class ToolCallResult(WireModel):
-    """``result`` is what ``session.tools.handlePendingToolCall`` takes: a text, a tool result, any JSON."""
+    """``result`` is as in ``session.tools.handlePendingToolCall``: a string, a tool result, or any JSON."""
 
     result: Any = None
 
 
 class PermissionRequestParams(WireModel):
-    """Protocol 2 only: may this be done? Protocol 3 has ``permission.requested`` instead."""
+    """A permission request, in protocol 2. Protocol 3 has the event ``permission.requested`` instead."""
 
     session_id: str
     permission_request: PermissionRequest
@@ -220,18 +219,18 @@ class PermissionRequestResult(WireModel):
 
 
 class EmptyAnswer(WireModel):
-    """For requests whose answer says only that they have arrived."""
+    """For requests whose answer only confirms that they were received."""
 
 
 class ElicitationResult(WireModel):
-    """``content`` goes with ``accept``."""
+    """``content`` is set for ``accept``."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, Any] | None = None
 
 
 class QueuedCommandResult(WireModel):
-    """Whether the client has run the command; where it has, whether the commands behind it are to wait."""
+    """Whether the client has run the command, and whether to stop running the commands queued behind it."""
 
     handled: StrictBool
     stop_processing_queue: StrictBool = False
@@ -255,4 +254,4 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "tool.call": Callback(ToolCallParams, ToolCallResult),
     "permission.request": Callback(PermissionRequestParams, PermissionRequestResult),
 }
-"""Every request the server may send to a client."""
+"""Every request that the server may send to a client."""

@@ -1,7 +1,4 @@
-"""Slash commands: listing them, running them at once or when their turn in the queue has come.
-
-Loaded when the first of these methods is called; see ``methods.py``.
-"""
+"""``session.commands.*``: listing, running and queueing slash commands."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class CommandsListParams(WireModel):
 
 
 class CommandInput(WireModel):
-    """What may stand behind the name."""
+    """The arguments of a command."""
 
     hint: str
 
@@ -45,7 +42,7 @@ class CommandsListResult(WireModel):
 
 
 class CommandInvokeParams(WireModel):
-    """``name`` with or without its slash; ``input`` is what stands behind it."""
+    """``name`` may have its slash; ``input`` is the text after the name."""
 
     session_id: str
     name: str = Field(min_length=1)
@@ -53,7 +50,7 @@ class CommandInvokeParams(WireModel):
 
 
 class CommandInvokeResult(WireModel):
-    """``text`` is to be shown, for the kind of that name; ``agent-prompt`` has a ``prompt`` to send."""
+    """``text`` is set for the kind ``text``; ``prompt``, which the client has to send, for ``agent-prompt``."""
 
     kind: Literal["text", "completed", "agent-prompt"]
     text: str | None = None
@@ -68,13 +65,13 @@ class CommandExecuteParams(WireModel):
 
 
 class CommandExecuteResult(WireModel):
-    """``error`` is what went wrong, if anything."""
+    """``error`` is set if the command failed."""
 
     error: str | None = None
 
 
 class CommandEnqueueParams(WireModel):
-    """``command`` is the whole line, with its slash; ``display_text`` is shown for it in the queue."""
+    """``command`` is the whole line, with its slash; ``display_text`` is shown in the queue."""
 
     session_id: str
     command: str
@@ -82,7 +79,7 @@ class CommandEnqueueParams(WireModel):
 
 
 class CommandEnqueueResult(WireModel):
-    """``queue_id`` is the id that ``session.queue.pendingItems`` tells."""
+    """``queue_id`` is the id in ``session.queue.pendingItems``."""
 
     queued: StrictBool = True
     queue_id: str

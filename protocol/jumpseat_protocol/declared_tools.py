@@ -1,4 +1,4 @@
-"""``jumpseat.tools.*``, which the Copilot SDK protocol does not have: tools that are declared, not programmed."""
+"""``jumpseat.tools.*``: declared tools. These methods are not part of the Copilot SDK protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class DeclaredToolSummary(WireModel):
-    """``origin`` tells where it is declared. ``problem`` tells why it cannot be used."""
+    """``origin`` is where the tool is declared, ``problem`` the reason why it cannot be used."""
 
     name: str
     kind: Literal["tool", "group"]
@@ -21,7 +21,7 @@ class DeclaredToolSummary(WireModel):
 
 
 class DeclaredToolsListParams(WireModel):
-    """``working_directory`` is that of a session, and settles which project's tools there are; unset, none."""
+    """``working_directory`` selects the project whose tools are included; by default, none."""
 
     working_directory: str | None = None
 
@@ -33,25 +33,25 @@ class DeclaredToolsListResult(WireModel):
 
 
 class DeclaredToolGetParams(WireModel):
-    """``working_directory`` is as in the list."""
+    """``working_directory`` is as in ``jumpseat.tools.list``."""
 
     name: str = Field(min_length=1)
     working_directory: str | None = None
 
 
 class GroupMember(WireModel):
-    """``origin`` tells where it comes from; unset, it is of a client, or not there."""
+    """``origin`` is unset if the tool belongs to a client or does not exist."""
 
     name: str
     origin: Literal["built-in", "mcp", "client", "project", "configuration", "home", "package"] | None = None
 
 
 class DeclaredToolDescription(WireModel):
-    """A tool or a group without its functions, and without values of ``env``.
+    """A tool or a group without its functions, and without the values of ``env``.
 
-    ``commands`` are as they are declared, ``None`` in the place of a function. ``approval`` tells whether a person
-    is asked before a call runs; ``depends`` leaves it to a function. ``tools`` are the members of a group, and
-    ``members`` the same with where they come from.
+    ``commands`` are as declared, with ``null`` in place of a function. ``approval`` is whether a person is asked
+    before a call runs; ``depends`` means that a function decides. ``tools`` are the members of a group, and
+    ``members`` the same with their origins.
     """
 
     name: str
@@ -76,7 +76,7 @@ class DeclaredToolGetResult(WireModel):
 
 
 class DeclaredToolRegisterParams(WireModel):
-    """A declaration, as in a TOML file, with a ``name``: commands only, and a person is asked before each call."""
+    """A declaration, as in a TOML file, with a ``name``. It may have commands only; each call requires approval."""
 
     declaration: dict[str, Any]
 

@@ -1,10 +1,10 @@
-"""Two ways to describe what goes over the wire, both camelCase outside and snake_case inside.
+"""The two bases of wire types. Fields are camelCase on the wire and snake_case in Python.
 
-* :class:`WireModel`, a pydantic model: for everything that comes in and must be checked.
-* plain slotted dataclasses with :func:`to_wire`: for everything that goes out often (events, permission
-  requests). They cost nothing to import and a microsecond to encode.
+* :class:`WireModel`, a pydantic model, for everything that is received and must be validated.
+* :class:`WireDataclass`, a slotted dataclass encoded by :func:`to_wire`, for everything that is sent often (events,
+  permission requests). It costs nothing to import and a microsecond to encode.
 
-Unknown fields are ignored at every level: clients newer than this server must keep working.
+Unknown fields are ignored at every level, so that clients newer than this server work.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pydantic.alias_generators import to_camel
 
 
 class WireModel(BaseModel):
-    """Base of all checked wire types. Absent and ``null`` mean the same, unless ``taken_back`` says otherwise."""
+    """The base of validated wire types. ``null`` means the same as absent, except for fields in ``taken_back``."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
         populate_by_name=True,
         extra="ignore",
-        # Validators are built at first use: most methods are never called in a process, and start-up is short.
+        # Validators are built at first use, because most methods are never called in a process.
         defer_build=True,
     )
 
     sent_as_null: ClassVar[tuple[str, ...]] = ()
-    """Wire names that are sent as ``null`` rather than left out where they are unset."""
+    """The wire names of fields that are sent as ``null`` if unset, rather than left out."""
     taken_back: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    """By wire name, what ``null`` stands for where it takes something back."""
+    """The values that ``null`` resets fields to, by wire name."""
 
     @model_validator(mode="before")
     @classmethod
@@ -44,11 +44,11 @@ class WireModel(BaseModel):
         values = cast("dict[str, Any]", data)
         if None not in values.values():
             return values
-        meant = {key: cls.taken_back.get(key) if value is None else value for key, value in values.items()}
-        return {key: value for key, value in meant.items() if value is not None}
+        replaced = {key: cls.taken_back.get(key) if value is None else value for key, value in values.items()}
+        return {key: value for key, value in replaced.items() if value is not None}
 
     def wire(self) -> dict[str, Any]:
-        """The JSON form: aliases as keys, unset optional fields left out."""
+        """Return the JSON form: aliases as keys, unset optional fields left out."""
         record = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         for name in self.sent_as_null:
             record.setdefault(name, None)
@@ -66,15 +66,19 @@ class Method(NamedTuple):
 
 
 class WireDataclass:
-    """Base of the slotted dataclasses that :func:`to_wire` encodes. Fields that are ``None`` are left out."""
+    """The base of slotted dataclasses that :func:`to_wire` encodes. Fields that are ``None`` are left out."""
 
     __slots__ = ()
-    # Read by pydantic where such a dataclass is decoded or its schema is asked for.
+    # Used by pydantic to decode such a dataclass and to write its schema.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel, extra="ignore")
 
 
 def to_wire(value: Any) -> Any:
-    """Encode ``value`` for JSON: dataclasses become camelCase objects without their ``None`` fields."""
+    """Encode ``value`` for JSON: dataclasses become camelCase objects without their ``None`` fields.
+
+    Raises:
+        TypeError: a value is neither JSON, a dataclass nor an enum.
+    """
     # Ordered by frequency: nearly every value of an event is a string.
     if isinstance(value, str | int | float | bool) or value is None:
         return value
@@ -95,5 +99,5 @@ def to_wire(value: Any) -> Any:
 
 @cache
 def _layout(cls: type[Any]) -> tuple[tuple[str, str], ...]:
-    """(attribute, wire name) of each field; worked out once per class."""
+    """Return (attribute, wire name) of each field, computed once per class."""
     return tuple((f.name, to_camel(f.name)) for f in fields(cls))

@@ -59,7 +59,7 @@ async def test_create_refuses_an_id_that_is_taken_and_one_that_is_no_plain_word(
         session = await server.wire.create(HELLO)
         taken = await server.wire.refused("session.create", {"sessionId": session, "provider": HELLO})
         hostile = await server.wire.refused("session.create", {"sessionId": "../../etc", "provider": HELLO})
-    assert taken["message"] == f"session {session!r} exists already"
+    assert taken["message"] == f"session {session!r} already exists"
     assert hostile["code"] == -32602
     assert "sessionId" in hostile["message"]
     assert "etc" not in hostile["message"]
