@@ -123,9 +123,9 @@ class CompleteMessage(WireModel):
 class CompleteParams(WireModel):
     """One model call outside of any session.
 
-    The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session with that
-    ``model`` would use. ``messages`` is a conversation that ends with a message of the user; ``prompt`` is short for
-    one such message.
+    The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session with
+    that ``model`` would use. ``messages`` is a conversation that ends with a message of the user; ``prompt`` is
+    short for one such message.
     """
 
     adapter: str | None = Field(default=None, min_length=1)

@@ -1,4 +1,4 @@
-"""The coverage page: ``python -m jumpseat_protocol.coverage > docs/coverage.md``."""
+"""Write the coverage page: ``python -m jumpseat_protocol.coverage > docs/coverage.md``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 
 OURS: Final = "jumpseat."
-"""What methods begin with that the Copilot SDK protocol has not."""
+"""The prefix of methods that are not part of the Copilot SDK protocol."""
 
 STATES: Final[Mapping[str, frozenset[str]]] = {
     "served": frozenset(name for name in CLIENT_REQUESTS if not name.startswith(OURS)),
@@ -22,19 +22,20 @@ STATES: Final[Mapping[str, frozenset[str]]] = {
 INTRODUCTION: Final = """\
 # Coverage
 
-Every request of the Copilot SDK protocol, up to the SDKs 1.0.27 (Python) and 1.0.14 (Node), and what this server
-does with it.
+Every request of the Copilot SDK protocol, up to the SDKs 1.0.27 (Python) and 1.0.14 (Node), and how this
+server answers it.
 
-- **Served**: it does what it says.
-- **Neutral**: what it asks about does not exist here, and the answer says so: an empty list, "no such task".
-- **Unsupported**: an error that names the method. Only names that the protocol does not have are "unhandled".
+- **Served**: the request is implemented.
+- **Neutral**: its subject does not exist in this server, and the answer says so: an empty list, "no such task".
+- **Unsupported**: the answer is an error that names the method. Only unknown methods are "unhandled".
 
-This page is made from the tables in `protocol/jumpseat_protocol/`: `methods.py`, `neutral.py`, `unsupported.py`.
+This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules, `neutral.py`
+and `unsupported.py`.
 """
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for state, methods in STATES.items():
         for method in methods:
@@ -68,9 +69,9 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _order(namespace: str) -> tuple[bool, str]:
-    """Sessions last, as they are most of it."""
+    """Sort the namespaces by name, with those of sessions last."""
     return namespace == "session" or namespace.startswith("session."), namespace.lower()
 
 
 if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201 - printing is what it is for
+    print(page(), end="")  # noqa: T201 - the purpose of the command

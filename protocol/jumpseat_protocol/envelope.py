@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 in the narrow: error codes and the members of a message."""
+"""JSON-RPC 2.0: error codes, and the members of a message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 REQUEST_CANCELLED: Final = -32800
 
-# Of this server. Clients look at texts, not at these numbers; they are for logs and for people.
+# Codes of this server, for logs and people: clients match messages, not codes.
 UNSUPPORTED: Final = -32000
 AUTHENTICATION_FAILED: Final = -32001
 SESSION_NOT_FOUND: Final = -32002
@@ -25,7 +25,7 @@ OVERLOADED: Final = -32005
 
 
 class ErrorObject(BaseModel):
-    """The ``error`` member of a response. ``data`` is typed per code and never holds a traceback."""
+    """The ``error`` member of a response. The type of ``data`` depends on the code; it never holds a traceback."""
 
     model_config = ConfigDict(extra="ignore")
 

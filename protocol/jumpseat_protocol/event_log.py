@@ -31,10 +31,11 @@ class CursorResult(WireModel):
 
 
 class EventLogReadParams(WireModel):
-    """``cursor`` is what an earlier read or ``tail`` gave; without it, the log is read from its beginning, or
-    backward from its end. A cursor goes on in its own direction.
+    """``cursor`` is that of an earlier read or of ``tail``, and keeps its direction. Without it, the log is read
+    from its beginning, or backward from its end.
 
-    ``wait_ms`` is how long to wait for a first event, at most 30 seconds. ``agent_ids`` wins over ``agent_scope``.
+    ``wait_ms`` is the time to wait for a first event, at most 30 seconds. ``agent_ids`` takes precedence over
+    ``agent_scope``.
     """
 
     session_id: str
@@ -49,7 +50,7 @@ class EventLogReadParams(WireModel):
 
 
 class EventLogReadResult(WireModel):
-    """``expired``: the event at the cursor is gone, and this is read from the boundary of what is left."""
+    """``expired``: the event at the cursor was removed, and the log was read from its beginning or end."""
 
     events: list[dict[str, Any]]
     cursor: str

@@ -1,8 +1,8 @@
-"""Session events: the spine of the protocol and, line by line, the session's log.
+"""Session events, which clients receive and the session's log stores, one per line.
 
 Every event is an envelope (:class:`Event`) around one payload. The payloads are a closed union of slotted
-dataclasses; each knows its wire name and whether it is persisted. Field meanings are those of the Copilot SDK's
-generated event types.
+dataclasses; each has its wire name and whether it is persisted. The fields are those of the Copilot SDK's generated
+event types.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Event:
     """One event with its envelope.
 
     ``id`` is a UUID; ``timestamp`` is ISO 8601 in UTC with milliseconds; ``parent_id`` is the id of the last
-    persisted event before it. ``ephemeral`` keeps out of the log what would otherwise be written there. ``encode``
-    is worked out once and shared by the log and all connections.
+    persisted event before it. An ``ephemeral`` event is not logged, even if its type is persisted. The
+    encoded form is computed once, and shared by the log and all connections.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Event:
         return self.payload.persisted and not self.ephemeral
 
     def wire(self) -> dict[str, Any]:
-        """The envelope as JSON values."""
+        """Return the envelope as JSON values."""
         record: dict[str, Any] = {
             "id": self.id,
             "timestamp": self.timestamp,
@@ -67,20 +67,20 @@ class Event:
         return record
 
     def encode(self) -> bytes:
-        """The envelope as compact JSON."""
+        """Return the envelope as compact JSON."""
         if self._encoded is None:
             self._encoded = orjson.dumps(self.wire())
         return self._encoded
 
 
 class Payload(WireDataclass):
-    """Base of all event payloads."""
+    """The base of all event payloads."""
 
     __slots__ = ()
     type: ClassVar[str]
     persisted: ClassVar[bool] = True
     sent_as_null: ClassVar[tuple[str, ...]] = ()
-    """Wire names that are sent as ``null`` rather than left out where they are unset."""
+    """The wire names of fields that are sent as ``null`` if unset, rather than left out."""
 
 
 # --- the session ------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class SessionTitleChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SessionPermissionsChanged(Payload):
-    """In the words of the newest SDKs, and in those of 1.0.6, which insists on them."""
+    """The new and the previous mode. SDK 1.0.6 requires the fields with ``allow_all``, newer ones use ``mode``."""
 
     type: ClassVar[str] = "session.permissions_changed"
     mode: str
@@ -208,7 +208,7 @@ class SessionPlanChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SessionTodosChanged(Payload):
-    """The model has changed its todos; ``session.plan.readSqlTodos`` tells them."""
+    """The model has changed its todos, which ``session.plan.readSqlTodos`` returns."""
 
     type: ClassVar[str] = "session.todos_changed"
     persisted: ClassVar[bool] = False
@@ -216,7 +216,7 @@ class SessionTodosChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SkillInvoked(Payload):
-    """A skill was loaded: ``content`` is what the model was told, ``path`` its file."""
+    """A skill was invoked. ``content`` was sent to the model; ``path`` is the file of the skill."""
 
     type: ClassVar[str] = "skill.invoked"
     name: str
@@ -232,7 +232,7 @@ class SkillInvoked(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SubagentSelected(Payload):
-    """The session works as one of its custom agents from now on; ``tools`` of ``None`` means all."""
+    """A custom agent was selected. ``tools`` of ``null`` means all."""
 
     type: ClassVar[str] = "subagent.selected"
     sent_as_null: ClassVar[tuple[str, ...]] = ("tools",)
@@ -243,14 +243,14 @@ class SubagentSelected(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SubagentDeselected(Payload):
-    """The session works as itself again."""
+    """The custom agent was deselected."""
 
     type: ClassVar[str] = "subagent.deselected"
 
 
 @dataclass(slots=True, kw_only=True)
 class LoadedSkill(WireDataclass):
-    """A skill as lists show it."""
+    """A list entry for a skill."""
 
     name: str
     description: str
@@ -263,7 +263,7 @@ class LoadedSkill(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class SessionSkillsLoaded(Payload):
-    """The skills of the session, after they were looked for."""
+    """The skills of the session, after a search for skills."""
 
     type: ClassVar[str] = "session.skills_loaded"
     persisted: ClassVar[bool] = False
@@ -298,7 +298,7 @@ class SessionRemoteSteerableChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SessionSnapshotRewind(Payload):
-    """``up_to_event_id`` is the first of the events that were removed."""
+    """``up_to_event_id`` is the first of the removed events."""
 
     type: ClassVar[str] = "session.snapshot_rewind"
     persisted: ClassVar[bool] = False
@@ -308,7 +308,7 @@ class SessionSnapshotRewind(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SessionShutdown(Payload):
-    """The end of a session, with what it has used. ``session_start_time`` is in Unix milliseconds."""
+    """The end of a session, with its usage. ``session_start_time`` is in Unix milliseconds."""
 
     type: ClassVar[str] = "session.shutdown"
     shutdown_type: Literal["routine", "error"]
@@ -336,7 +336,7 @@ class SessionUsageInfo(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SessionCompactionStart(Payload):
-    """The conversation so far is being summed up. Sizes are estimates, in tokens."""
+    """The compaction of the conversation has begun. Sizes are estimates, in tokens."""
 
     type: ClassVar[str] = "session.compaction_start"
     trigger: str | None = None
@@ -350,9 +350,9 @@ class SessionCompactionStart(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class CompactionTokensUsed(WireDataclass):
-    """What the call for the summary took; ``duration`` is in milliseconds.
+    """The usage of the call for the summary; ``duration`` is in milliseconds.
 
-    ``input``, ``output`` and ``cached_input`` say the same in the words that SDKs up to 0.2 insist on.
+    SDKs up to 0.2 require ``input``, ``output`` and ``cached_input``, which repeat other fields.
     """
 
     input_tokens: int
@@ -371,7 +371,7 @@ class CompactionTokensUsed(WireDataclass):
         self.cached_input = self.cache_read_tokens
 
     def add(self, other: CompactionTokensUsed) -> None:
-        """Count another call in."""
+        """Add the usage of another call."""
         self.input_tokens += other.input_tokens
         self.output_tokens += other.output_tokens
         self.cache_read_tokens += other.cache_read_tokens
@@ -385,13 +385,13 @@ class CompactionTokensUsed(WireDataclass):
 
 
 COMPACTION_CANCELLED: Final = "it was cancelled"
-"""The ``error`` of a compaction that somebody has stopped."""
+"""The ``error`` of a cancelled compaction."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SessionCompactionComplete(Payload):
-    """Where it was a ``success``, the model is given ``summary_content`` from here on for what was said before the
-    latest ``session.compaction_start``.
+    """After a ``success``, ``summary_content`` replaces the conversation before the latest
+    ``session.compaction_start`` in model requests.
     """
 
     type: ClassVar[str] = "session.compaction_complete"
@@ -432,7 +432,7 @@ class Abort(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class UserMessage(Payload):
-    """``content`` is the prompt as sent, ``transformed_content`` the text that goes to the model."""
+    """``content`` is the prompt as sent, ``transformed_content`` the text that is sent to the model."""
 
     type: ClassVar[str] = "user.message"
     content: str
@@ -500,10 +500,10 @@ class ToolCallDelta(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class ToolRequest(WireDataclass):
-    """A call as the assistant message shows it.
+    """A tool call in an assistant message.
 
-    ``arguments`` is the parsed object. ``arguments_json`` is the model's own text, present only where compact
-    JSON of ``arguments`` would differ from it: the model must see its own words again.
+    ``arguments`` is the parsed object. ``arguments_json`` is the model's own text, which is sent back to it; it is
+    set only if compact JSON of ``arguments`` would differ.
     """
 
     tool_call_id: str
@@ -526,7 +526,7 @@ class CitationSource(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CitationReference(WireDataclass):
-    """``location`` is the place in a document: ``{type: char | page | block, start..., end...}``."""
+    """``location`` is the position in a document: ``{type: char | page | block, start..., end...}``."""
 
     source_id: str
     cited_text: str | None = None
@@ -535,7 +535,7 @@ class CitationReference(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CitationSpan(WireDataclass):
-    """What of the content the references stand for, in characters; the end is behind the last."""
+    """The span of the content that the references support, in characters, without the one at the end index."""
 
     start_index: int
     end_index: int
@@ -550,7 +550,7 @@ class Citations(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class AssistantMessage(Payload):
-    """``provider_blocks`` holds what only the provider that made the message can replay (signed reasoning, say)."""
+    """``provider_blocks`` holds content for the provider of the message only, such as signed reasoning."""
 
     type: ClassVar[str] = "assistant.message"
     message_id: str
@@ -575,7 +575,7 @@ class AssistantIdle(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class CopilotUsage(WireDataclass):
-    """What a call took of the plan: a credit is 10^9 of these. SDKs up to 0.3 insist on ``token_details``."""
+    """The credits that a call used of a Copilot plan, in 10^-9. SDKs up to 0.3 require ``token_details``."""
 
     total_nano_aiu: int
     token_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -583,8 +583,11 @@ class CopilotUsage(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class AssistantUsage(Payload):
-    """What one model call took. ``cost`` counts premium requests of a Copilot plan; ``cost_usd`` is money, as the
-    provider tells it, else by the prices that are known."""
+    """The usage of one model call; ``duration`` is in milliseconds.
+
+    ``cost`` counts premium requests of a Copilot plan. ``cost_usd`` is as the provider reports it, or computed from
+    known prices.
+    """
 
     type: ClassVar[str] = "assistant.usage"
     persisted: ClassVar[bool] = False
@@ -666,7 +669,7 @@ class BinaryResult(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ToolResult(WireDataclass):
-    """``content`` is what the model reads, ``detailed_content`` what only the user sees."""
+    """``content`` is for the model, ``detailed_content`` for the user only."""
 
     content: str
     detailed_content: str | None = None
@@ -681,10 +684,10 @@ class ToolError(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ToolExecutionComplete(Payload):
-    """The one result of one call. A failed call carries ``result`` too where the model reads another text.
+    """The one result of a call. A failed call has a ``result``, too, if the model is sent another text.
 
-    ``effective_arguments`` are those the call was run with, where a hook or the user changed them: the model is
-    shown them as its own from then on.
+    ``effective_arguments`` are set if a hook or the user changed the arguments. Later model requests show them in
+    place of the model's own.
     """
 
     type: ClassVar[str] = "tool.execution_complete"
@@ -701,7 +704,7 @@ class ToolExecutionComplete(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class ToolSearchActivated(Payload):
-    """The model is told of these tools from here on, which were left out of its requests before."""
+    """These tools, which were left out of model requests, are included from now on."""
 
     type: ClassVar[str] = "tool_search.activated"
     strategy: str
@@ -785,7 +788,7 @@ class UserInputCompleted(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class ExitPlanModeRequested(Payload):
-    """``plan_content`` is the plan as it is written down, empty where it is not."""
+    """``plan_content`` is the content of the plan file, empty if there is none."""
 
     type: ClassVar[str] = "exit_plan_mode.requested"
     persisted: ClassVar[bool] = False
@@ -798,7 +801,7 @@ class ExitPlanModeRequested(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class ExitPlanModeCompleted(Payload):
-    """Without ``approved`` the question ended without an answer."""
+    """``approved`` is unset if the request ended without an answer."""
 
     type: ClassVar[str] = "exit_plan_mode.completed"
     persisted: ClassVar[bool] = False
@@ -814,9 +817,9 @@ AutoModeSwitchAnswer: TypeAlias = Literal["yes", "yes_always", "no"]
 
 @dataclass(slots=True, kw_only=True)
 class AutoModeSwitchRequested(Payload):
-    """The model is rate limited, and its provider could choose another: ``error_code`` is the provider's.
+    """The model is rate limited, and the provider offers to choose another one. ``error_code`` is the provider's.
 
-    Seconds are whole: SDKs up to 1.0.6 read no others.
+    The seconds are an integer, because SDKs up to 1.0.6 cannot decode fractions.
     """
 
     type: ClassVar[str] = "auto_mode_switch.requested"
@@ -862,7 +865,7 @@ class UiChanges(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CapabilitiesChanged(Payload):
-    """What the attached clients can do together, now that one has come or gone."""
+    """The combined capabilities of the attached clients, after one was attached or detached."""
 
     type: ClassVar[str] = "capabilities.changed"
     persisted: ClassVar[bool] = False
@@ -871,7 +874,7 @@ class CapabilitiesChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class CommandQueued(Payload):
-    """A command's turn in the queue has come; a client that has shown interest is to run it."""
+    """A queued command is due. A client that has registered interest has to run it."""
 
     type: ClassVar[str] = "command.queued"
     persisted: ClassVar[bool] = False
@@ -881,7 +884,7 @@ class CommandQueued(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class CommandExecute(Payload):
-    """The client whose command it is, and no other, is to run it."""
+    """A command is due that the receiving client has to run."""
 
     type: ClassVar[str] = "command.execute"
     persisted: ClassVar[bool] = False
@@ -893,7 +896,7 @@ class CommandExecute(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class CommandCompleted(Payload):
-    """A queued command needs no client any more."""
+    """A queued command has ended, or no longer needs a client."""
 
     type: ClassVar[str] = "command.completed"
     persisted: ClassVar[bool] = False
@@ -908,7 +911,7 @@ class CommandInfo(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CommandsChanged(Payload):
-    """The commands of all attached clients, now that one has come or gone."""
+    """The commands of all attached clients, after one was attached or detached."""
 
     type: ClassVar[str] = "commands.changed"
     persisted: ClassVar[bool] = False
@@ -930,7 +933,7 @@ class McpLoadedServer(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class McpServersLoaded(Payload):
-    """All servers that the session began with are there, or are known not to be."""
+    """All servers that the session began with have started or failed."""
 
     type: ClassVar[str] = "session.mcp_servers_loaded"
     persisted: ClassVar[bool] = False
@@ -969,9 +972,9 @@ class McpPromptsListChanged(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class McpOauthRequired(Payload):
-    """A server wants a token; a client with an interest in this event is to answer.
+    """A server requires a token, which a client that has registered interest has to provide.
 
-    ``resource_metadata`` is the JSON text that the server publishes of itself.
+    ``resource_metadata`` is the metadata that the server publishes, as JSON text.
     """
 
     type: ClassVar[str] = "mcp.oauth_required"
@@ -995,7 +998,7 @@ class McpOauthCompleted(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class McpHeadersRefreshRequired(Payload):
-    """A server's requests want headers; a client with an interest in this event is to answer."""
+    """A server requires headers, which a client that has registered interest has to provide."""
 
     type: ClassVar[str] = "mcp.headers_refresh_required"
     persisted: ClassVar[bool] = False
@@ -1015,7 +1018,7 @@ class McpHeadersRefreshCompleted(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class SamplingRequested(Payload):
-    """A server wants an answer of a model; ``request`` is what it wants to ask, in the words of MCP."""
+    """A server requests a response of a model. ``request`` has the form of MCP's sampling params."""
 
     type: ClassVar[str] = "sampling.requested"
     persisted: ClassVar[bool] = False
@@ -1034,7 +1037,7 @@ class SamplingCompleted(Payload):
 
 @dataclass(slots=True, kw_only=True)
 class UnknownPayload:
-    """An event of another version, read from a log. It is handed on as it is and never interpreted."""
+    """An event of another version, read from a log. It is passed on unchanged."""
 
     type: str
     data: dict[str, Any]
@@ -1118,18 +1121,18 @@ EventPayload: TypeAlias = (
 )
 
 EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}
-"""Wire name to payload class, for every event this server knows."""
+"""The payload class of every known event, by wire name."""
 
 
 def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
-    """Read a payload from its JSON values; what is unknown or misshapen comes back as :class:`UnknownPayload`."""
+    """Decode a payload from JSON values; an unknown or invalid one becomes an :class:`UnknownPayload`."""
     values = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     cls = EVENT_TYPES.get(kind)
     if cls is not None:
-        # Absent and null mean the same.
-        given = {name: value for name, value in values.items() if value is not None}
+        # `null` means the same as absent.
+        present = {name: value for name, value in values.items() if value is not None}
         try:
-            return cast("EventPayload", _adapter(cls).validate_python(given))
+            return cast("EventPayload", _adapter(cls).validate_python(present))
         except ValidationError:
             pass
     return UnknownPayload(type=kind, data=values)

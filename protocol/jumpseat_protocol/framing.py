@@ -1,8 +1,8 @@
-"""How messages are cut out of a stream of bytes, as pure functions: no I/O, used by server and Python client.
+"""Split a byte stream into messages, without I/O; used by the server and the Python client.
 
-The Copilot SDK protocol has a header in front of each message: that of the Language Server Protocol, narrowed by
-what the Copilot SDKs read, exactly one header, spelled ``Content-Length``, when sending; any header in any case
-when receiving. The Agent Client Protocol has one message per line.
+The Copilot SDK protocol has a header before each message, like the Language Server Protocol. Since the Copilot SDKs
+accept less, messages are sent with exactly one header, spelled ``Content-Length``; received messages may have any
+headers, in any case. The Agent Client Protocol has one message per line.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _NAME = re.compile(rb"content-length[ \t]*:", re.IGNORECASE)
 
 
 def encode_frame(body: bytes) -> bytes:
-    """Put the one header in front of ``body``."""
+    """Return ``body`` with its header."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 @dataclass(frozen=True, slots=True)
 class FramingError:
-    """A header that cannot be understood. The decoder has skipped it and looks for the next one."""
+    """An invalid header. The decoder has skipped it and searches for the next one."""
 
     message: str
 
 
 class FrameDecoder:
-    """Cuts a byte stream into message bodies, wherever the chunks end.
+    """Splits a byte stream into message bodies, wherever its chunks end.
 
-    A broken header costs what follows it up to the next ``Content-Length``, and nothing more: the peer is told
-    once and the stream goes on, because on stdio there is no second connection to make.
+    After an invalid header, everything up to the next ``Content-Length`` is skipped, and one error is reported. The
+    stream continues, because a client cannot reconnect on stdio.
     """
 
     def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
@@ -43,7 +43,7 @@ class FrameDecoder:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | FramingError]:
-        """Take the next chunk; return the bodies (and framing errors) that it completes, in order."""
+        """Add a chunk, and return the bodies and framing errors that it completes, in order."""
         self._buffer += data
         out: list[bytes | FramingError] = []
         while True:
@@ -58,14 +58,14 @@ class FrameDecoder:
             header_end = self._buffer.find(b"\r\n\r\n")
             if header_end < 0:
                 if len(self._buffer) > MAX_HEADER_BYTES:
-                    # Its name goes too, or it would be taken for the next header over and over.
+                    # Drop its name, too, or it would be found as the next header again and again.
                     del self._buffer[:MAX_HEADER_BYTES]
                     out.append(self._reject(f"header longer than {MAX_HEADER_BYTES} bytes"))
                     continue
                 return out
             length = self._length(bytes(self._buffer[:header_end]))
             if isinstance(length, str):
-                # The header goes; what follows it may be its body and is skipped.
+                # Drop the header. The bytes after it may be its body, and are skipped.
                 del self._buffer[: header_end + 4]
                 out.append(self._reject(length))
                 continue
@@ -73,12 +73,12 @@ class FrameDecoder:
             self._body_bytes = length
 
     def _length(self, header: bytes) -> int | str:
-        """The body's length, or what is wrong with the header."""
+        """Return the length of the body, or what is wrong with the header."""
         found = _LENGTH.search(header)
         if found is None:
             return "header without Content-Length"
         text = found.group(1).strip()
-        # An absurdly long number is not worth converting.
+        # Converting a very long number would take long.
         if not text.isdigit() or len(text) > 18:
             return f"Content-Length is not a number of bytes: {text[:32].decode('ascii', 'replace')!r}"
         length = int(text)
@@ -93,10 +93,10 @@ class FrameDecoder:
         return FramingError(message)
 
     def _skip(self) -> bool:
-        """Drop bytes up to the next thing that looks like a header; ``False`` where none is in sight yet."""
+        """Drop bytes up to the next possible header; returns ``False`` if there is none yet."""
         found = _NAME.search(self._buffer)
         if found is None:
-            # A header name may be cut in two by the chunk's end.
+            # A chunk may end within the name of a header.
             del self._buffer[: max(0, len(self._buffer) - len(b"content-length:") - 8)]
             return False
         del self._buffer[: found.start()]
@@ -105,12 +105,12 @@ class FrameDecoder:
 
 
 def encode_line(body: bytes) -> bytes:
-    """Make a line of ``body``, which is JSON without line breaks between its parts."""
+    """Return ``body``, JSON without line breaks, as a line."""
     return body + b"\n"
 
 
 class LineDecoder:
-    """Cuts a byte stream into lines, wherever the chunks end. Empty lines are nothing; a CR at the end goes."""
+    """Splits a byte stream into lines, wherever its chunks end. Empty lines and trailing CRs are dropped."""
 
     def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._pieces: list[bytes] = []
@@ -119,7 +119,7 @@ class LineDecoder:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | FramingError]:
-        """Take the next chunk; return the lines (and framing errors) that it completes, in order."""
+        """Add a chunk, and return the lines and framing errors that it completes, in order."""
         out: list[bytes | FramingError] = []
         *ends, rest = data.split(b"\n")
         for end in ends:
@@ -130,7 +130,7 @@ class LineDecoder:
             self._pieces.append(rest)
             self._size += len(rest)
             if self._size > self._max_body_bytes:
-                # What is left of the line is of no use.
+                # Skip the rest of the line.
                 self._pieces, self._size, self._skipping = [], 0, True
                 out.append(FramingError(f"line longer than the limit of {self._max_body_bytes} bytes"))
         return out

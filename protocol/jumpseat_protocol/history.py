@@ -16,7 +16,7 @@ class SummaryResult(WireModel):
 
 
 class CompactParams(WireModel):
-    """``token_limit`` stands for the model's context window where the caller knows better."""
+    """``token_limit`` overrides the context window of the model."""
 
     session_id: str
     custom_instructions: str | None = None
@@ -25,7 +25,7 @@ class CompactParams(WireModel):
 
 
 class ContextWindow(WireModel):
-    """How full the context is, in tokens, all of them estimates."""
+    """Estimates of the sizes of the parts of the context, in tokens."""
 
     token_limit: int
     current_tokens: int

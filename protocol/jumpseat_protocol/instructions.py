@@ -18,14 +18,14 @@ class InstructionSourcesResult(WireModel):
 
 
 class InstructionsDiscoverParams(WireModel):
-    """``exclude_host_instructions`` leaves the user's own out."""
+    """``exclude_host_instructions`` excludes the user's own instructions."""
 
     project_paths: list[str] = Field(default_factory=list)
     exclude_host_instructions: StrictBool = False
 
 
 class InstructionDiscoveryPath(WireModel):
-    """A place that instructions are looked for in; new ones of a project go into the preferred one."""
+    """A path that is searched for instructions. ``preferred_for_creation`` marks one path of each project."""
 
     path: str
     location: Literal["user", "repository", "working-directory", "plugin"]

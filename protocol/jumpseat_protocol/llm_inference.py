@@ -1,4 +1,4 @@
-"""``llmInference.*``: answers of a client that makes the server's model requests."""
+"""``llmInference.*``: responses of a client that performs the server's model requests."""
 
 from __future__ import annotations
 

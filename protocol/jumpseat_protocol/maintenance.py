@@ -1,7 +1,4 @@
-"""``sessions.*`` and ``user.settings.*``: looking after what is on the disk.
-
-Loaded when the first of these methods is called; see ``methods.py``.
-"""
+"""``sessions.*``: opening, copying and maintaining the sessions on the disk."""
 
 from __future__ import annotations
 
@@ -25,9 +22,9 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class SessionsListParams(WireModel):
-    """Of the entries after the first ``metadata_limit``, only ids and times are told.
+    """Entries after the first ``metadata_limit`` have only ids and times.
 
-    ``source`` is where sessions are looked for. None are remote here, and none are detached.
+    ``source`` is where sessions are searched for. This server has no remote and no detached sessions.
     """
 
     source: Literal["local", "remote", "all"] = "local"
@@ -38,7 +35,7 @@ class SessionsListParams(WireModel):
 
 
 class FindByPrefixParams(WireModel):
-    """The first characters of an id; fewer than seven tell too little."""
+    """The first characters of an id, at least seven."""
 
     prefix: str = Field(min_length=7)
 
@@ -48,7 +45,7 @@ class LastForContextParams(WireModel):
 
 
 class SizesResult(WireModel):
-    """Bytes on the disk, by session."""
+    """Sizes on the disk in bytes, by session id."""
 
     sizes: dict[str, int]
 
@@ -58,19 +55,19 @@ class SessionIdsParams(WireModel):
 
 
 class InUseResult(WireModel):
-    """Those of the sessions asked about that another process holds."""
+    """Those of the given sessions that another process has in use."""
 
     in_use: list[str]
 
 
 class BulkDeleteResult(WireModel):
-    """Bytes freed, by session; one that could not be deleted is left out, an unknown one frees nothing."""
+    """The bytes freed, by session id; 0 for an unknown session. Sessions that remain are left out."""
 
     freed_bytes: dict[str, int]
 
 
 class PruneOldParams(WireModel):
-    """``older_than_days`` counts from the last change. Named sessions stay unless ``include_named``."""
+    """``older_than_days`` counts from the last change. Named sessions are kept unless ``include_named``."""
 
     older_than_days: float = Field(ge=0, allow_inf_nan=False)
     dry_run: StrictBool = False
@@ -79,7 +76,7 @@ class PruneOldParams(WireModel):
 
 
 class PruneOldResult(WireModel):
-    """``candidates`` is what would be deleted, in a dry run; ``skipped`` is old too, but named or in use."""
+    """``candidates`` would be deleted without ``dry_run``. ``skipped`` are old, but named or in use."""
 
     deleted: list[str]
     candidates: list[str]
@@ -89,7 +86,7 @@ class PruneOldResult(WireModel):
 
 
 class KnownMetadata(SessionMetadata):
-    """An entry of a list as a client has it; fields of other servers stay in it."""
+    """A list entry that a client has. Unknown fields are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -99,23 +96,23 @@ class EnrichMetadataParams(WireModel):
 
 
 class EnrichMetadataResult(WireModel):
-    """The entries that were given, completed. One that is known to be empty, and has no name, is left out."""
+    """The given entries, completed. A session without a name and without prompts is left out."""
 
     sessions: list[KnownMetadata]
 
 
 class OpenOptions(SessionOptions):
-    """``session_id`` is for a session to be created, ``name`` what its user calls it."""
+    """``session_id`` and ``name`` are those of a new session."""
 
     session_id: str | None = None
     name: str | None = None
 
 
 class SessionsOpenParams(WireModel):
-    """``create`` starts a session, ``resume`` finds one by its id or the beginning of it, ``resumeLast`` takes the
-    one that fits ``context`` best, ``attach`` joins one that is live; the other kinds are for sessions elsewhere.
+    """``create`` creates a session, ``resume`` resumes the one whose id begins with ``session_id``, ``resumeLast``
+    the one that matches ``context`` best, and ``attach`` joins a live one. The other kinds are not supported.
 
-    ``resume: false`` keeps ``session.resume`` out of the log.
+    ``resume: false`` suppresses the event ``session.resume``.
     """
 
     kind: Literal["create", "resume", "resumeLast", "attach", "remote", "cloud", "handoff"]
@@ -127,7 +124,7 @@ class SessionsOpenParams(WireModel):
 
 
 class SessionsOpenResult(WireModel):
-    """``session_id`` is left out where none was found."""
+    """``session_id`` is left out if no session was found."""
 
     status: Literal["created", "resumed", "not_found"]
     session_id: str | None = None
@@ -147,7 +144,7 @@ class SessionIdsResult(WireModel):
 
 
 class ForkParams(WireModel):
-    """``to_event_id`` and what comes after it stay out of the fork."""
+    """``to_event_id`` and later events are left out of the copy."""
 
     session_id: str
     to_event_id: str | None = None

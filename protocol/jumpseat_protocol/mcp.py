@@ -1,4 +1,4 @@
-"""MCP servers of sessions and of the user: their settings, their state, and what clients ask of them."""
+"""``mcp.*`` and ``session.mcp.*``: MCP servers of the user and of sessions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ McpSource: TypeAlias = Literal["user", "workspace", "plugin", "builtin"]
 
 
 class McpServerConfig(WireModel):
-    """One server: a ``command`` to run, or the ``url`` of one that runs.
+    """One server: a ``command`` to run, or the ``url`` of a running one.
 
-    ``tools`` are the names of those to offer, ``["*"]`` or nothing for all. ``timeout`` is that of one call, in
-    milliseconds. With ``headers_refresh_ttl_ms`` a client gives headers, which hold for so long. Fields that this
-    server does not know are kept.
+    ``tools`` are the names of the tools to offer; all by default, and with ``["*"]``. ``timeout`` is that of one
+    call, in milliseconds. With ``headers_refresh_ttl_ms``, a client provides headers that are valid for so long.
+    Unknown fields are kept.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -57,7 +57,7 @@ class McpServerConfig(WireModel):
 
     @property
     def remote(self) -> bool:
-        """Whether it is reached by its URL."""
+        """Whether the server is reached by its URL."""
         return self.url is not None
 
     @property
@@ -73,10 +73,7 @@ class McpServerParams(WireModel):
 
 
 class McpStartParams(McpServerParams):
-    """``config`` takes the place of what the server is configured with, for this session.
-
-    It is judged by :class:`McpServerConfig`.
-    """
+    """``config`` replaces the configuration of the server in this session. It is a :class:`McpServerConfig`."""
 
     config: dict[str, Any] | None = Field(default=None, repr=False)
 
@@ -94,7 +91,7 @@ class McpServersResult(WireModel):
 
 
 class McpToolInfo(WireModel):
-    """A tool by its server's own name for it."""
+    """A tool, by its server's name for it."""
 
     name: str
     description: str | None = None
@@ -113,7 +110,7 @@ class McpMovedResult(WireModel):
 
 
 class McpEnvModeParams(WireModel):
-    """``direct``: what stands in ``env`` is the value; ``indirect``: it is the name of a variable."""
+    """``direct``: the values of ``env`` are used as they are; ``indirect``: they are names of variables."""
 
     session_id: str
     mode: Literal["direct", "indirect"]
@@ -149,13 +146,13 @@ class McpCancelSamplingResult(WireModel):
 
 
 class HandlePendingSamplingParams(McpRequestParams):
-    """``response`` is an MCP ``CreateMessageResult``; none refuses the request."""
+    """``response`` is an MCP ``CreateMessageResult``; without it, the request is refused."""
 
     response: dict[str, Any] | None = None
 
 
 class McpOauthToken(WireModel):
-    """A token for the server that asked for one. ``expires_in`` is in seconds."""
+    """The token that the server requested. ``expires_in`` is in seconds."""
 
     kind: Literal["token"]
     access_token: str = Field(min_length=1, repr=False)
@@ -164,7 +161,7 @@ class McpOauthToken(WireModel):
 
 
 class McpOauthCancelled(WireModel):
-    """There will be no token."""
+    """The client provides no token."""
 
     kind: Literal["cancelled"]
 
@@ -177,14 +174,14 @@ class HandlePendingOauthParams(McpRequestParams):
 
 
 class McpHeaders(WireModel):
-    """Headers for the requests to a server; they win over the configured ones."""
+    """Headers for the requests to a server. They take precedence over the configured ones."""
 
     kind: Literal["headers"]
     headers: Headers = Field(repr=False)
 
 
 class McpHeadersNone(WireModel):
-    """There are none for now."""
+    """The client provides no headers for now."""
 
     kind: Literal["none"]
 
@@ -197,7 +194,7 @@ class HandlePendingHeadersParams(McpRequestParams):
 
 
 class McpOauthLoginParams(McpServerParams):
-    """A ``client_id`` that was registered by hand wins over the configured one; without any, we register."""
+    """``client_id`` takes precedence over the configured one; without either, this server registers a client."""
 
     force_reauth: StrictBool = False
     client_name: str | None = None
@@ -207,7 +204,7 @@ class McpOauthLoginParams(McpServerParams):
 
 
 class McpOauthLoginResult(WireModel):
-    """Where the user is to go; nothing where the server already takes what is known."""
+    """The URL that the user has to open; unset if the server accepts the stored login."""
 
     authorization_url: str | None = None
 
@@ -218,7 +215,7 @@ class HeaderEntry(WireModel):
 
 
 class McpHttpResponse(WireModel):
-    """What a server answered; ``body`` is there where it is text and not long."""
+    """The response of a server. ``body`` is set if it is text and short."""
 
     status_code: int
     headers: list[HeaderEntry]
@@ -226,7 +223,7 @@ class McpHttpResponse(WireModel):
 
 
 class McpProbeResult(WireModel):
-    """``authenticated``: the token that there is was taken. ``reason`` belongs to ``needs-auth``."""
+    """``authenticated`` means that the stored token was accepted. ``reason`` is set for ``needs-auth``."""
 
     status: Literal["no-auth-required", "authenticated", "needs-auth", "failed"]
     http_response: McpHttpResponse | None = None
@@ -250,7 +247,7 @@ class McpAppCallParams(McpAppToolsParams):
 
 
 class McpRawToolsResult(WireModel):
-    """Tools as the server describes them."""
+    """The tools in the form that the server sent."""
 
     tools: list[dict[str, Any]]
 
@@ -319,7 +316,7 @@ class McpConfigListResult(WireModel):
 
 
 class McpConfigParams(WireModel):
-    """``config`` is judged by :class:`McpServerConfig`."""
+    """``config`` is a :class:`McpServerConfig`."""
 
     name: str = Field(min_length=1)
     config: dict[str, Any] = Field(repr=False)

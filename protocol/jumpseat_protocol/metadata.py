@@ -23,7 +23,7 @@ class ActivityResult(WireModel):
 
 
 class MetadataSnapshotResult(WireModel):
-    """``workspace`` is what ``session.workspaces.getWorkspace`` tells; times are ISO 8601."""
+    """``workspace`` is as in ``session.workspaces.getWorkspace``; times are ISO 8601."""
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("workspacePath", "workspace", "sessionLimits")
 
@@ -52,7 +52,7 @@ class WorkingDirectoryResult(WireModel):
 
 
 class ChangedContext(WireModel):
-    """Where a host sees the working directory."""
+    """The git state of the working directory, as a host reports it."""
 
     cwd: str
     git_root: str | None = None

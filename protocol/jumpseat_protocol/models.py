@@ -35,14 +35,14 @@ class ReasoningEffortResult(WireModel):
 
 
 class SessionModelsParams(WireModel):
-    """``skip_cache`` asks the providers anew."""
+    """``skip_cache`` bypasses the cached lists of the providers."""
 
     session_id: str
     skip_cache: StrictBool = False
 
 
 class SessionModelsResult(WireModel):
-    """The models the session can switch to, in the Copilot form."""
+    """The models that the session can switch to, in the form of the Copilot API."""
 
     models: list[dict[str, Any]] = Field(alias="list")
 
@@ -53,7 +53,7 @@ class TokenPriceUnit(WireModel):
 
 
 class TokenPriceUnitsResult(WireModel):
-    """In what the prices of ``models.list`` are counted, for every model that has some."""
+    """The unit of the prices in ``models.list``, for every model that has prices."""
 
     units: list[TokenPriceUnit]
 
@@ -64,7 +64,7 @@ class ModelsListParams(WireModel):
 
 
 class ModelsListResult(WireModel):
-    """``models`` in the Copilot form: ``{id, name, capabilities: {supports, limits}, ...}``."""
+    """``models`` in the form of the Copilot API: ``{id, name, capabilities: {supports, limits}, ...}``."""
 
     models: list[dict[str, Any]]
 

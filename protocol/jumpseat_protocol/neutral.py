@@ -1,8 +1,7 @@
-"""Requests that need no feature to be answered truthfully: what they ask about does not exist here.
+"""Requests with a fixed answer, because their subject does not exist in this server.
 
-A session without sub-agents has no tasks, one without MCP servers lists none. Answers are the same for every
-live session. A method leaves this table when the server gets what it asks about; one whose fixed answer would
-promise something (a rule noted, a secret filtered) never enters it and stands in ``unsupported.py``.
+A server without sub-agents has no tasks, for example. The answer is the same for every live session. A method whose
+fixed answer would promise an effect (a stored rule, a masked secret) is in ``unsupported.py`` instead.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 
 class Answer(NamedTuple):
-    """``needs`` are params that must be given, as texts; ``echoes`` are those of them that are handed back.
+    """A fixed result.
 
-    ``only`` are the params the answer holds for; with others the method is unsupported.
+    ``needs`` are the names of required params, all strings. With ``echoes``, the result are these params of the
+    request. With other values than those in ``only``, the method is unsupported.
     """
 
     result: Any
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 _OFF: Final = {"state": "off"}
 _DONE: Final = Answer({})
 _VOID: Final = Answer(None)
-_NOBODY_ASKED: Final = Answer({"success": False}, needs=("requestId",))
+_NOT_REQUESTED: Final = Answer({"success": False}, needs=("requestId",))
 
 NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- the server -----------------------------------------------------------------------------------------------
@@ -59,10 +59,10 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.tasks.waitForPending": _DONE,
     "session.tools.updateSubagentSettings": _DONE,
     # --- MCP ------------------------------------------------------------------------------------------------------
-    "session.mcp.oauth.respond": _NOBODY_ASKED,
+    "session.mcp.oauth.respond": _NOT_REQUESTED,
     "session.mcp.removeGitHub": Answer({"removed": False}),
     # --- questions that were never asked --------------------------------------------------------------------------
-    "session.ui.handlePendingSessionLimitsExhausted": _NOBODY_ASKED,
+    "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
     # --- rewinding ------------------------------------------------------------------------------------------------
     "session.history.listRewindPoints": Answer(
         {"fileChangeTrackingEnabled": False, "unavailableReason": "file-change-tracking-disabled", "points": []}
@@ -102,4 +102,4 @@ REFUSALS: Final[Mapping[str, str]] = {
     "session.extensions.reload": "Extensions not available",
     "session.extensions.sendAttachmentsToMessage": "Extensions not available: this connection is no extension",
 }
-"""Methods that are refused in words that clients know."""
+"""The methods that are refused, with messages that clients know."""

@@ -1,4 +1,4 @@
-"""What clients of protocol 2 can read: their event decoders are stricter than today's, and know less."""
+"""Adapt events to clients of protocol 2, whose decoders are stricter and know fewer fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 BROADCASTS: Final = frozenset(
     {"external_tool.requested", "external_tool.completed", "permission.requested", "permission.completed"}
 )
-"""Events that these clients are not sent: they get requests instead, and the oldest cannot read them."""
+"""The events that these clients are not sent. They are sent requests instead, and the oldest cannot decode them."""
 
 UNREADABLE: Final = {
     "elicitation.completed": frozenset({"content"}),
@@ -15,12 +15,14 @@ UNREADABLE: Final = {
     "session.idle": frozenset({"mode"}),
     "session.permissions_changed": frozenset({"mode", "previousMode"}),
 }
-"""Data fields that the Python SDKs from 0.1 to 0.2 cannot read: they take a field for one of the same name in any
-other event, and fail on it even where they do not know the type of the event."""
+"""The fields, by event type, that the Python SDKs from 0.1 to 0.2 cannot decode.
+
+These SDKs decode a field as the field of the same name in any other event, even in events of unknown types.
+"""
 
 
 def readable(record: dict[str, Any]) -> dict[str, Any]:
-    """An event in wire form, without the fields that these clients cannot read."""
+    """Return an event in wire form without the fields that these clients cannot decode."""
     unreadable = UNREADABLE.get(record["type"])
     if unreadable is None:
         return record

@@ -1,7 +1,4 @@
-"""``session.permissions.*`` beyond asking and answering: rules, folders, hosts, locations and trust.
-
-Loaded when the first of these methods is called; see ``methods.py``.
-"""
+"""``session.permissions.*``: decisions, modes, rules, folders, hosts, locations and trust."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ class RuleSet(WireModel):
 
 
 class PathsConfig(WireModel):
-    """``include_temp_directory`` and ``workspace_path`` say nothing where all is ``unrestricted``."""
+    """``include_temp_directory`` and ``workspace_path`` are ignored if ``unrestricted``."""
 
     unrestricted: StrictBool = False
     additional_directories: list[str] = Field(default_factory=list)
@@ -38,7 +35,7 @@ class UrlsConfig(WireModel):
 
 
 class PermissionsConfigureParams(WireModel):
-    """What is given replaces what was; what is not stays as it is."""
+    """Fields that are set replace the current configuration; others leave it unchanged."""
 
     session_id: str
     approve_all_tool_permission_requests: StrictBool | None = None
@@ -50,7 +47,7 @@ class PermissionsConfigureParams(WireModel):
 
 
 class ModifyRulesParams(WireModel):
-    """``add`` comes first, then ``remove``; ``remove_all`` leaves nothing."""
+    """``add`` is applied before ``remove``; ``remove_all`` removes all rules."""
 
     session_id: str
     scope: Literal["session", "location"]
@@ -91,7 +88,7 @@ class LocationResult(WireModel):
 
 
 class LocationApplyResult(LocationResult):
-    """``changed`` says that another location was heeded before."""
+    """``changed`` is true if the session used another location before."""
 
     changed: StrictBool
     applied_rule_count: int
@@ -120,16 +117,16 @@ class SetApproveAllParams(WireModel):
 
 
 class ResetApprovalsParams(WireModel):
-    """``include_location``: what was approved in other sessions no longer counts in this one either."""
+    """With ``include_location``, the stored approvals of the location no longer apply to this session, either."""
 
     session_id: str
     include_location: StrictBool = True
 
 
 class PendingRequestsResult(WireModel):
-    """Permission requests that still wait for an answer: ``{requestId, request, permissionRequest}``.
+    """The open permission requests: ``{requestId, request, permissionRequest}`` each.
 
-    ``request`` is what to show to a person, ``permissionRequest`` the same as in ``permission.requested``.
+    ``request`` is the form to show to a person; ``permissionRequest`` is as in ``permission.requested``.
     """
 
     items: list[dict[str, Any]]
@@ -151,7 +148,7 @@ class PermissionModeSetResult(WireModel):
 
 
 class AllowAllParams(WireModel):
-    """``mode`` wins over ``enabled``."""
+    """``mode`` takes precedence over ``enabled``."""
 
     session_id: str
     enabled: StrictBool = False

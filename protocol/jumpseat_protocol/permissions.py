@@ -1,4 +1,4 @@
-"""Permission requests, one shape per kind, and the decisions that answer them.
+"""Permission requests, with a type per kind, and the decisions that answer them.
 
 The requests are dataclasses because tools build them; the decisions are checked models because clients send them.
 """
@@ -16,7 +16,7 @@ from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
 
 @dataclass(slots=True, kw_only=True)
 class ShellCommand(WireDataclass):
-    """One command of a shell line: ``identifier`` is what an approval remembers (``git status``, say)."""
+    """One command of a shell line. Approvals store its ``identifier``, such as ``git status``."""
 
     identifier: str
     read_only: bool
@@ -24,7 +24,7 @@ class ShellCommand(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CommandSegment(WireDataclass):
-    """One command of a compound line with its text, for rules that look at arguments."""
+    """One command of a compound line with its text, for rules that match arguments."""
 
     identifier: str
     full_command_text: str
@@ -54,7 +54,7 @@ class ShellPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class WritePermission(WireDataclass):
-    """Create or change a file. ``diff`` is a unified diff of what would change.
+    """Create or change a file. ``diff`` is a unified diff of the change.
 
     ``resolved_path`` is there where ``file_name`` leads elsewhere by a link.
     """
@@ -71,7 +71,7 @@ class WritePermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ReadPermission(WireDataclass):
-    """Read a file or a directory. ``resolved_path`` is there where ``path`` leads elsewhere by a link."""
+    """Read a file or a directory. ``resolved_path`` is set if ``path`` is or contains a symbolic link."""
 
     intention: str
     path: str
@@ -82,7 +82,7 @@ class ReadPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class McpPermission(WireDataclass):
-    """Call a tool of an MCP server. ``read_only`` is what the server says of it."""
+    """Call a tool of an MCP server. ``read_only`` is as the server declares it."""
 
     server_name: str
     tool_name: str
@@ -95,7 +95,7 @@ class McpPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class UrlPermission(WireDataclass):
-    """Load what is at a URL; ``redirected_from`` is where that was learnt."""
+    """Load a URL. ``redirected_from`` is the URL that redirected to it."""
 
     intention: str
     url: str
@@ -106,7 +106,7 @@ class UrlPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class MemoryPermission(WireDataclass):
-    """Store a memory, or vote on one. ``scope`` tells whom it is for: who works in ``repo_nwo``, or the user."""
+    """Store a memory, or vote on one. ``scope`` is whose memory it is: that of ``repo_nwo``, or the user's."""
 
     fact: str
     action: Literal["store", "vote"] = "store"
@@ -122,7 +122,7 @@ class MemoryPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CustomToolPermission(WireDataclass):
-    """Run a tool of the client."""
+    """Run a client tool."""
 
     tool_name: str
     tool_description: str
@@ -133,7 +133,7 @@ class CustomToolPermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class HookPermission(WireDataclass):
-    """A hook wants a person to decide on this call."""
+    """Run a tool call that a hook has referred to a person."""
 
     tool_name: str
     tool_args: Any = None
@@ -156,7 +156,7 @@ PermissionRequest: TypeAlias = (
 
 @dataclass(slots=True, kw_only=True)
 class AssistedApproval(WireDataclass):
-    """What a judging model makes of a request. ``failure_reason`` goes with ``error``."""
+    """The recommendation of a judging model. ``failure_reason`` is set for ``error``."""
 
     recommendation: Literal["approve", "requireApproval", "excluded", "error"]
     reason: str | None = None
@@ -165,7 +165,7 @@ class AssistedApproval(WireDataclass):
 
 
 def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = None) -> dict[str, Any]:
-    """``request`` as clients show it to a person."""
+    """Return ``request`` in the form that clients show to a person."""
     prompt: dict[str, Any] = to_wire(request)
     if isinstance(request, ShellPermission):
         shown = ("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId")
@@ -175,7 +175,7 @@ def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = No
 
 
 class SessionApproval(WireModel):
-    """What an approval for the session or a location covers; the fields go with ``kind``."""
+    """An approval for the session or a location. The fields depend on ``kind``."""
 
     kind: str
     command_identifiers: list[str] | None = None
@@ -184,7 +184,7 @@ class SessionApproval(WireModel):
 
     @model_validator(mode="after")
     def _says_what(self) -> SessionApproval:
-        # No SDK could read the event that tells of one without it.
+        # SDKs cannot decode the event for an approval that lacks the field.
         needed = {"commands": "command_identifiers", "mcp": "server_name", "custom-tool": "tool_name"}.get(
             self.kind
         )
@@ -194,7 +194,7 @@ class SessionApproval(WireModel):
 
 
 class WireRule(WireModel):
-    """One rule: ``shell`` with the argument ``git status``, say. Without an argument, all of its kind is meant."""
+    """A rule, such as ``shell`` with the argument ``git status``; without an argument, it matches its kind."""
 
     kind: str = Field(min_length=1)
     argument: str | None = None
@@ -242,7 +242,7 @@ class PermissionDecision(WireModel):
 
 
 class HandlePendingPermissionRequestParams(WireModel):
-    """``session.permissions.handlePendingPermissionRequest``."""
+    """The answer to a permission request."""
 
     session_id: str
     request_id: str
@@ -251,7 +251,7 @@ class HandlePendingPermissionRequestParams(WireModel):
 
 @dataclass(slots=True, kw_only=True)
 class PermissionResult(WireDataclass):
-    """``permission.completed``'s result."""
+    """The result in ``permission.completed``."""
 
     kind: str
     feedback: str | None = None

@@ -17,7 +17,7 @@ class PlanUpdateParams(WireModel):
 
 
 class PlanReadResult(WireModel):
-    """``path`` is where the plan is, or would be."""
+    """``path`` is set even if the plan does not exist."""
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("content", "path")
 
@@ -27,7 +27,7 @@ class PlanReadResult(WireModel):
 
 
 class TodoRow(WireModel):
-    """A todo, with those of its columns that are there."""
+    """A todo. Columns that the table lacks are left out."""
 
     id: str | None = None
     title: str | None = None

@@ -1,4 +1,4 @@
-"""Plugins: folders that bring skills and MCP servers."""
+"""``plugins.*`` and ``session.plugins.*``: folders with skills and MCP servers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class BuiltinPluginsParams(WireModel):
-    """All that an application brings for the sessions of the process, as absolute paths."""
+    """The absolute paths of all plugins that an application brings for the sessions of the process."""
 
     paths: list[str]
 
 
 class SessionPlugin(WireModel):
-    """``marketplace`` is where it comes from: ``local`` is a folder."""
+    """``marketplace`` is the origin of the plugin: ``local`` is a folder."""
 
     name: str
     marketplace: str
@@ -31,7 +31,7 @@ class SessionPluginsResult(WireModel):
 
 
 class PluginsReloadParams(WireModel):
-    """``reload_mcp`` of false leaves the servers as they are."""
+    """Without ``reload_mcp``, MCP servers are left unchanged."""
 
     session_id: str
     reload_mcp: StrictBool = True

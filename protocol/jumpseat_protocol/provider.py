@@ -1,4 +1,4 @@
-"""``session.provider.*``: where the session's model is."""
+"""``session.provider.*`` and ``jumpseat.session.*``: the providers of a session, and requests to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class ProviderAddParams(WireModel):
-    """Named providers and their models, as in ``session.create``; a model may name a provider of old."""
+    """Named providers and their models, as in ``session.create``. A model may name an existing provider."""
 
     session_id: str
     providers: list[NamedProviderConfig] = Field(default_factory=list[NamedProviderConfig])
@@ -20,20 +20,20 @@ class ProviderAddParams(WireModel):
 
 
 class ProviderAddResult(WireModel):
-    """The models that were added, in the form of ``models.list``; their ids are ``provider/id``."""
+    """The added models, in the form of ``models.list``; their ids are ``provider/id``."""
 
     models: list[dict[str, Any]]
 
 
 class ProviderEndpointParams(WireModel):
-    """``model_id`` asks about another model than the session's."""
+    """``model_id`` selects another model than the session's."""
 
     session_id: str
     model_id: str | None = Field(default=None, min_length=1)
 
 
 class ProviderEndpointResult(WireModel):
-    """All a program needs to call the session's model itself. ``api_key`` and ``headers`` are secrets."""
+    """The endpoint and the credentials of the session's model. ``api_key`` and ``headers`` are secrets."""
 
     type: Literal["openai", "azure", "anthropic"]
     wire_api: Literal["completions", "responses"] | None = None
@@ -43,14 +43,14 @@ class ProviderEndpointResult(WireModel):
 
 
 class NextRequestParams(WireModel):
-    """``prompt`` is what the user would say; without it, the conversation as it is."""
+    """``prompt`` is appended to the conversation, as a message of the user."""
 
     session_id: str
     prompt: str | None = None
 
 
 class NextRequestResult(WireModel):
-    """The request a session would send its provider next, its secrets masked. ``body`` is JSON."""
+    """The next request of a session to its provider, with secrets masked. ``body`` is JSON."""
 
     method: str
     url: str

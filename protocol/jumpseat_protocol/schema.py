@@ -1,15 +1,14 @@
-"""The wire as one JSON Schema (2020-12), made from the tables and types of this package.
+"""The protocol as one JSON Schema (2020-12), generated from the tables and types of this package.
 
-``jumpseat schema`` prints it; ``protocol/schema/jumpseat.schema.json`` in the repository is the same.
+``jumpseat schema`` prints it; ``protocol/schema/jumpseat.schema.json`` in the repository is a copy.
 
-The root has a property per table: what a client may ask, what the server may ask, what both tell without being
-asked, every event by its type. Code generators make an index of the protocol of it. Two rules of the wire show in
-every type, depending on who sends it:
+The root has a property per table: requests of clients, requests of the server, notifications, and events by type.
+Code generators turn it into an index of the protocol. Optional fields depend on the sender:
 
-* What a client sends: ``null`` means absent, so every optional field may be ``null``.
-* What the server sends: a field without a value is left out, and one with a default is always there.
+* In a message of a client, ``null`` means absent, so every optional field may be ``null``.
+* In a message of the server, a field without a value is left out, and one with a default is always present.
 
-Nothing imports this module but who wants the schema.
+This module is slow to import; only the generation of the schema needs it.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ INTRODUCTION: Final = (
     "Fields that are not named here are ignored, at every level. In what a client sends, null means absent."
 )
 SECTIONS: Final = {
-    "clientRequests": "What a client may ask.",
-    "serverRequests": "What the server may ask a client that declared it.",
-    "notifications": "What is told without an answer: the params of each.",
-    "events": "What session.event carries, by the type of the event.",
+    "clientRequests": "The requests of clients.",
+    "serverRequests": "The requests of the server, to clients that have declared them.",
+    "notifications": "The notifications: the params of each.",
+    "events": "The events in session.event, by type.",
     "error": "The error member of a response.",
 }
 
-# Results that the table calls a plain JSON type, and fields that hold events.
+# Schemas of results that the table gives as plain JSON types, and of fields that hold events.
 _EVENTS: Final = {"type": "array", "items": {"$ref": "#/$defs/SessionEvent"}}
 _PLAIN_RESULTS: Final[Mapping[str, JsonSchema]] = {
     "session.getMessages": {"type": "object", "properties": {"events": _EVENTS}, "required": ["events"]},
@@ -65,7 +64,7 @@ class LifecycleMetadata(WireModel):
 
 
 class SessionLifecycleParams(WireModel):
-    """Goes to every client of the process, whichever sessions it has. A deleted session has no metadata."""
+    """Sent to every client of the process, for all sessions. A deleted session has no metadata."""
 
     type: Literal["session.created", "session.updated", "session.deleted"]
     session_id: str
@@ -73,7 +72,7 @@ class SessionLifecycleParams(WireModel):
 
 
 class CancelRequestParams(WireModel):
-    """Either side may withdraw a request of its own; it is answered all the same."""
+    """Either side may cancel its own request, which is answered nevertheless."""
 
     id: RequestId
 
@@ -85,7 +84,7 @@ _NOTIFICATIONS: Final[Mapping[str, type[WireModel]]] = {
 
 
 def schema() -> JsonSchema:
-    """The whole document, the same for the same tables."""
+    """Return the whole document. It depends on the tables only."""
     made, definitions = _types()
     names = {name: name.replace("-", "") for name in definitions}
     for kind, payload in EVENT_TYPES.items():
@@ -93,16 +92,16 @@ def schema() -> JsonSchema:
         definitions[f"{_type_name(kind)}Event"] = _envelope(kind, payload)
     events = {kind: {"$ref": f"#/$defs/{_type_name(kind)}Event"} for kind in EVENT_TYPES}
     definitions["SessionEvent"] = {
-        "description": "One event with its envelope. The log of another version may hold types that are not here.",
+        "description": "One event with its envelope. The log of another version may hold further types.",
         "anyOf": list(events.values()),
     }
     definitions["SessionEventParams"] = _object(
         {"sessionId": {"type": "string"}, "event": {"$ref": "#/$defs/SessionEvent"}},
-        description="Goes to the clients that are attached to the session.",
+        description="Sent to the clients that are attached to the session.",
     )
-    for (name, field), closer in _EVENT_FIELDS.items():
-        definitions[name]["properties"][field] = closer
-    made |= {f"{name} result": closer for name, closer in _PLAIN_RESULTS.items()}
+    for (name, field), schema_of_field in _EVENT_FIELDS.items():
+        definitions[name]["properties"][field] = schema_of_field
+    made |= {f"{name} result": result for name, result in _PLAIN_RESULTS.items()}
 
     def requests(methods: Iterable[str]) -> JsonSchema:
         parts = ("params", "result")
@@ -129,7 +128,7 @@ def schema() -> JsonSchema:
 
 
 def _types() -> tuple[dict[str, JsonSchema], dict[str, JsonSchema]]:
-    """Every type of the tables, by what it is for; and what they refer to."""
+    """Return the schema of every type in the tables by its role, and the definitions that they refer to."""
     wanted: dict[str, tuple[Any, JsonSchemaMode]] = {"error": (ErrorObject, "serialization")}
     for name, method in CLIENT_REQUESTS.items():
         wanted[f"{name} params"] = (method.params, "validation")
@@ -137,8 +136,8 @@ def _types() -> tuple[dict[str, JsonSchema], dict[str, JsonSchema]]:
     for name, callback in SERVER_REQUESTS.items():
         wanted[f"{name} params"] = (callback.params, "serialization")
         wanted[f"{name} result"] = (callback.result, "validation")
-    for name, told in {**_NOTIFICATIONS, **EVENT_TYPES}.items():
-        wanted[name] = (told, "serialization")
+    for name, payload in {**_NOTIFICATIONS, **EVENT_TYPES}.items():
+        wanted[name] = (payload, "serialization")
     made, rest = TypeAdapter.json_schemas(
         [(name, mode, TypeAdapter(kind)) for name, (kind, mode) in wanted.items()], schema_generator=_Generator
     )
@@ -146,12 +145,12 @@ def _types() -> tuple[dict[str, JsonSchema], dict[str, JsonSchema]]:
 
 
 def encoded() -> bytes:
-    """The document as it is printed, and kept in the repository."""
+    """Return the document as it is printed and stored in the repository."""
     return orjson.dumps(schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 class _Generator(GenerateJsonSchema):
-    """What pydantic makes, with the two rules of the wire and without a title on every field."""
+    """Generates schemas with the rules for optional fields above, and without a title for every field."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -172,7 +171,7 @@ class _Generator(GenerateJsonSchema):
         return {**made, "default": self.encode_default(schema["default"])}
 
     def dict_schema(self, schema: Any) -> JsonSchema:
-        # Older versions of pydantic say nothing of free-form objects, which means the same.
+        # Older versions of pydantic leave this out, which means the same.
         return {"additionalProperties": True, **super().dict_schema(schema)}
 
     def model_schema(self, schema: Any) -> JsonSchema:
@@ -189,7 +188,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _object(properties: Mapping[str, JsonSchema], **more: Any) -> JsonSchema:
-    """An object that has all of ``properties``."""
+    """Return the schema of an object with ``properties``, all required."""
     return {**more, "type": "object", "properties": dict(properties), "required": list(properties)}
 
 
@@ -211,22 +210,22 @@ def _envelope(kind: str, payload: type[Payload]) -> JsonSchema:
     made["required"].remove("agentId")
     if payload.persisted:
         made["required"].remove("ephemeral")
-    made["description"] = "Persisted." if payload.persisted else "Announced only."
+    made["description"] = "Persisted." if payload.persisted else "Not persisted."
     return made
 
 
 def _or_null(made: JsonSchema) -> JsonSchema:
-    """``made`` or ``null``, which a schema that says nothing allows already."""
+    """Return a schema that also allows ``null``, as an empty schema does already."""
     return {"anyOf": [made, {"type": "null"}]} if made else made
 
 
 def _described(made: JsonSchema, cls: type[Any]) -> JsonSchema:
-    """``made`` with the docstring of ``cls``, in the words of the wire: its fields by their wire names."""
+    """Return ``made`` with the docstring of ``cls`` as its description, with wire names in place of field names."""
     names = {name: field.alias or name for name, field in getattr(cls, "model_fields", {}).items()}
     names |= {name: to_camel(name) for name in getattr(cls, "__dataclass_fields__", ())}
     made.pop("description", None)
     made.pop("title", None)
-    # A dataclass without a docstring is given its signature for one.
+    # The default docstring of a dataclass is its signature.
     text = "" if (cls.__doc__ or "").startswith(f"{cls.__name__}(") else cls.__doc__ or ""
     text = re.sub(r"``(.*?)``", lambda match: f"`{names.get(match[1], match[1])}`", text)
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
@@ -234,12 +233,12 @@ def _described(made: JsonSchema, cls: type[Any]) -> JsonSchema:
 
 
 def _type_name(kind: str) -> str:
-    """``assistant.turn_start``: ``AssistantTurnStart``."""
+    """Return the name of an event's type: ``AssistantTurnStart`` for ``assistant.turn_start``."""
     return "".join(word.capitalize() for word in re.split(r"[._]", kind))
 
 
 def _tidy(value: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
-    """``value`` with its keywords in order, properties as declared, and its types under their new names."""
+    """Return ``value`` with its keywords sorted, its properties as declared, and its types renamed."""
     made: JsonSchema = {}
     for keyword in sorted(value, key=_place):
         inner = value[keyword]
@@ -260,7 +259,7 @@ def _tidy(value: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
 
 
 def _place(keyword: str) -> tuple[int, str]:
-    """Where a keyword stands in a schema; those without a place of their own by the alphabet."""
+    """Return the sort key of a keyword; keywords without a position of their own are sorted by name."""
     return _PLACES.get(keyword, len(_FIRST)), keyword
 
 

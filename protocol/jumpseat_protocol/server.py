@@ -1,4 +1,4 @@
-"""Methods of the process itself: handshake, health, login state, models."""
+"""Methods of the process: handshake, health, login, shutdown, secrets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class EmptyParams(WireModel):
-    """For methods that take nothing."""
+    """For methods without params."""
 
 
 class ConnectParams(WireModel):
-    """``token`` must be the connection token where the server has one."""
+    """``token`` is the connection token, if the server has one."""
 
     token: str | None = Field(default=None, repr=False)
 
@@ -31,7 +31,7 @@ class PingParams(WireModel):
 
 
 class PingResult(WireModel):
-    """``timestamp`` is ISO 8601 for clients that sent ``connect``, Unix milliseconds for older ones."""
+    """``timestamp`` is ISO 8601 for clients that have sent ``connect``, Unix milliseconds for older ones."""
 
     message: str
     timestamp: str | int
@@ -52,7 +52,7 @@ class AuthStatusResult(WireModel):
 
 
 class AddFilterValuesParams(WireModel):
-    """Values to keep out of events, logs and errors from now on, with four characters or more each."""
+    """The values to mask in events, logs and errors, each with at least four characters."""
 
     values: list[str] = Field(repr=False)
 
@@ -67,7 +67,7 @@ class SuccessResult(WireModel):
 
 
 class EmptyResult(WireModel):
-    """``{}``: done, and nothing to tell."""
+    """``{}``, for methods that return nothing."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -1,4 +1,4 @@
-"""Sessions: creating, resuming, listing, prompting, ending."""
+"""Sessions: their options, and the methods to create, resume, list, prompt and delete them."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 def _one_line(text: str) -> str:
     text = text.strip()
     if _CONTROL.search(text):
-        raise PydanticCustomError("one_line", "has line breaks or other control characters in it")
+        raise PydanticCustomError("one_line", "must not contain line breaks or other control characters")
     return text
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
-            raise PydanticCustomError("header", "{name} is not the name of a header", {"name": repr(name)})
+            raise PydanticCustomError("header", "{name} is not a valid header name", {"name": repr(name)})
         if _CONTROL.search(value.strip()):
-            problem = "the value of {name} has line breaks or other control characters in it"
+            problem = "the value of {name} must not contain line breaks or other control characters"
             raise PydanticCustomError("header", problem, {"name": repr(name)})
     return {name: value.strip() for name, value in headers.items()}
 
 
 OneLine: TypeAlias = Annotated[str, AfterValidator(_one_line)]
-"""Goes into a line of HTTP. White space around it, as keys from files have, is taken off."""
+"""A string that is sent in a line of HTTP. Surrounding white space, as of a key from a file, is stripped."""
 
 
 Headers: TypeAlias = Annotated[dict[str, str], AfterValidator(_headers)]
 
 
 class ClientTool(WireModel):
-    """A tool that runs in the client. ``parameters`` is a JSON Schema; absent means "no arguments".
+    """A tool that runs in the client. ``parameters`` is a JSON Schema; without it, the tool has no arguments.
 
-    ``defer`` tells whether the tool may be left out of requests until the model looks for it; ``auto`` is usual.
+    With ``auto``, the default of ``defer``, the tool may be left out of requests until the model searches for it.
     """
 
     name: str = Field(min_length=1)
@@ -81,19 +81,19 @@ class ModelLimits(WireModel):
 
 
 class ModelCapabilities(WireModel):
-    """Overrides what the model list says of a model."""
+    """Overrides of the capabilities in the model list."""
 
     supports: ModelSupports | None = None
     limits: ModelLimits | None = None
 
 
 class ProviderConfig(WireModel):
-    """Where to find the session's model, with the caller's own key. Never stored, never logged.
+    """The provider of the session's model, with the client's own key. It is neither stored nor logged.
 
-    ``type`` is the name of an adapter; ``openai`` is the default. ``script`` goes with the scripted adapter.
-    With ``has_bearer_token_provider`` the client is asked for a bearer token before every request; else
-    ``api_key_command`` is run by the server's shell before every request, and what it prints is the key.
-    ``tool_protocol`` is how its models call tools: as the provider has it, or as XML in their text.
+    ``type`` is the name of an adapter, by default ``openai``. ``script`` is for the scripted adapter. With
+    ``has_bearer_token_provider``, the client is asked for a bearer token before every request; otherwise the shell
+    of the server runs ``api_key_command`` before every request, and the output is the key. ``tool_protocol`` is how
+    models call tools: with the provider's function calling, or as XML in their text.
     """
 
     type: str = "openai"
@@ -116,7 +116,7 @@ class ProviderConfig(WireModel):
 
 
 class NamedProviderConfig(ProviderConfig):
-    """A provider beside others, for the models that name it."""
+    """A named provider, for the models that refer to it."""
 
     name: str = Field(min_length=1, pattern="^[^/]+$")
 
@@ -142,19 +142,19 @@ class SystemMessageSection(WireModel):
 
 
 class SystemMessageConfig(WireModel):
-    """How the session's system message comes about: the default prompt, edited or replaced."""
+    """The system message of a session: the default one with additions or edits, or a replacement."""
 
     mode: Literal["append", "replace", "customize"] = "append"
     content: str | None = None
     sections: dict[str, SystemMessageSection] = Field(default_factory=dict)
 
     def has_transforms(self) -> bool:
-        """Whether a client wants to rewrite sections itself."""
+        """Return whether the client rewrites a section itself."""
         return self.mode == "customize" and any(one.action == "transform" for one in self.sections.values())
 
 
 class LargeOutputConfig(WireModel):
-    """Outputs above ``max_size_bytes`` go to a file in ``output_dir``."""
+    """Tool outputs larger than ``max_size_bytes`` are written to a file in ``output_dir``."""
 
     enabled: StrictBool = True
     max_size_bytes: int = Field(default=51200, ge=1)
@@ -162,10 +162,10 @@ class LargeOutputConfig(WireModel):
 
 
 class ToolSearchConfig(WireModel):
-    """When tools that are not built in are left out until they are found.
+    """When tools that are not built in are left out of requests until the model searches for them.
 
-    With more than ``defer_threshold`` tools, or where names, descriptions and schemas of those have more than
-    ``defer_characters`` characters.
+    They are if there are more than ``defer_threshold`` of them, or if their names, descriptions and schemas have
+    more than ``defer_characters`` characters.
     """
 
     enabled: StrictBool = True
@@ -174,9 +174,11 @@ class ToolSearchConfig(WireModel):
 
 
 class InfiniteSessionConfig(WireModel):
-    """When the conversation is summed up by itself. The thresholds are shares of what the model can be given: from
-    the first one on a summary is made while the session works on, at the second one it is waited for. What is unset
-    is as the server has it: ``true``, 0.8 and 0.95, unless its configuration says otherwise.
+    """Automatic compaction. The thresholds are fractions of the model's prompt limit.
+
+    From the first threshold on, the conversation is summarized while the session continues; from the second one on,
+    the session waits for the summary. The defaults are those of the server's configuration, or ``true``, 0.8 and
+    0.95.
     """
 
     enabled: StrictBool | None = None
@@ -185,23 +187,23 @@ class InfiniteSessionConfig(WireModel):
 
 
 class DefaultAgentConfig(WireModel):
-    """What holds while no custom agent is selected, or one that does not say which tools it has."""
+    """The tools that are excluded unless a custom agent is selected that has a list of tools."""
 
     excluded_tools: list[str] = Field(default_factory=list)
 
 
 class CapiOptions(WireModel):
-    """How the Copilot API is called."""
+    """Options of requests to the Copilot API."""
 
     enable_web_socket_responses: StrictBool | None = None
 
 
 class CustomAgentConfig(WireModel):
-    """An agent that the client describes.
+    """An agent that the client defines.
 
     ``tools`` are names and patterns as in ``availableTools``, ``*`` for all, or ``server/tool`` and ``server/*``
-    for those of MCP servers; unset means what the session has. ``model`` is as in ``session.create``,
-    ``mcp_servers`` are each as ``mcp.py`` describes them, and ``skills`` are told to the model from the start.
+    for those of MCP servers; by default, the tools of the session. ``model`` is as in ``session.create``. Each of
+    ``mcp_servers`` is an MCP server configuration (``mcp.py``). ``skills`` are part of the prompt from the start.
     """
 
     name: str = Field(min_length=1)
@@ -217,16 +219,16 @@ class CustomAgentConfig(WireModel):
 
 
 class SessionLimitsConfig(WireModel):
-    """What a session may use up. Credits are those of the Copilot API; other providers take none."""
+    """The budget of a session. Only the Copilot API uses credits."""
 
     max_ai_credits: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class FreeToolChoice(WireModel):
-    """How freely the model may call tools; ``auto`` is the default.
+    """Whether the model may or must call tools; ``auto`` is the default.
 
-    ``required`` holds for the first model call of a run: the answers after it are free.
-    ``parallel`` tells the model whether it may ask for several calls at once, where its provider can be told.
+    ``required`` applies to the first model call of a run only. ``parallel`` sets whether the model may request
+    several calls at once, if the provider has that option.
     """
 
     mode: Literal["auto", "required", "none"]
@@ -234,7 +236,7 @@ class FreeToolChoice(WireModel):
 
 
 class SpecificToolChoice(WireModel):
-    """The model must call ``tool_name`` in the first model call of a run; the answers after it are free."""
+    """The model must call ``tool_name`` in the first model call of a run; later calls are free."""
 
     mode: Literal["specific"]
     tool_name: str = Field(min_length=1)
@@ -248,19 +250,19 @@ ToolName: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 class HostedToolConfig(WireModel):
-    """A tool that the model's provider runs itself. All other fields are options, in the provider's own words."""
+    """A tool that the provider runs. All other fields are options with the provider's own names."""
 
     model_config = ConfigDict(extra="allow")
 
     name: str = Field(min_length=1)
 
     def options(self) -> dict[str, Any]:
-        """The fields beside the name."""
+        """Return all fields except the name."""
         return dict(self.model_extra or {})
 
 
 class ResponseFormatSchema(WireModel):
-    """``schema_`` is a JSON Schema; references go to places inside it only."""
+    """``schema_`` is a JSON Schema whose references are local."""
 
     name: str
     schema_: dict[str, Any] = Field(alias="schema")
@@ -269,14 +271,14 @@ class ResponseFormatSchema(WireModel):
 
 
 class JsonSchemaFormat(WireModel):
-    """Structured output: the last answer of a run is JSON that fits the schema, or the run ends in an error."""
+    """Structured output: the last response of a run is JSON that matches the schema, or the run fails."""
 
     type: Literal["json_schema"]
     json_schema: ResponseFormatSchema
 
 
 class TextFormat(WireModel):
-    """Plain text, where the session has a form for its answers."""
+    """Plain text, which overrides the response format of the session."""
 
     type: Literal["text"]
 
@@ -289,10 +291,10 @@ class MemoryOptions(WireModel):
 
 
 class SessionOptions(WireModel):
-    """What ``session.create`` and ``session.resume`` share. On resume, what is unset stays as it was.
+    """The options of ``session.create`` and ``session.resume``. On resume, unset options do not change.
 
-    ``adapter_settings`` are values for the ``schema`` of the model's adapter, all of them. ``mcp_servers`` are
-    each as ``mcp.py`` describes them. ``agent`` is the name of the one of ``custom_agents`` to work as.
+    ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
+    an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
     """
 
     model: str | None = None
@@ -372,7 +374,7 @@ class Capabilities(WireModel):
 
 
 class SessionOpenedResult(WireModel):
-    """Answer of ``session.create`` and ``session.resume``."""
+    """The result of ``session.create`` and ``session.resume``."""
 
     session_id: str
     workspace_path: str
@@ -383,17 +385,17 @@ class SessionOpenedResult(WireModel):
 
 
 class SessionParams(WireModel):
-    """For methods that take a session and nothing else."""
+    """For methods whose only param is a session."""
 
     session_id: str
 
 
 class SessionSendParams(WireModel):
-    """A prompt. ``attachments.py`` knows what may be attached.
+    """A prompt. ``attachments.py`` has the types of attachments.
 
-    ``request_headers`` go to the model provider with this prompt's calls and are never stored. ``tool_choice``
-    and ``hosted_tools`` are those of this prompt's run, in place of the session's; ``adapter_settings`` hold for
-    this prompt's calls and win, one by one, over those of the session.
+    ``request_headers`` are sent to the model provider with the calls of this prompt, and not stored.
+    ``tool_choice`` and ``hosted_tools`` replace those of the session for this prompt; ``adapter_settings`` are
+    merged with those of the session and take precedence.
     """
 
     session_id: str
@@ -409,13 +411,13 @@ class SessionSendParams(WireModel):
 
 
 class SessionSendResult(WireModel):
-    """``message_id`` is the id of the ``user.message`` event to come."""
+    """``message_id`` is the id that the ``user.message`` event will have."""
 
     message_id: str
 
 
 class SessionSendAndWaitResult(WireModel):
-    """``response`` is the last ``assistant.message`` event of the run, if it has one."""
+    """``response`` is the last ``assistant.message`` event of the run, if any."""
 
     message_id: str
     aborted: StrictBool
@@ -447,7 +449,7 @@ class SessionContext(WireModel):
 
 
 class SessionMetadata(WireModel):
-    """One session as lists show it. Times are ISO 8601; ``summary`` is its name, or the first prompt, shortened."""
+    """A list entry. Times are ISO 8601; ``summary`` is the name of the session, or its first prompt, shortened."""
 
     session_id: str
     start_time: str
@@ -467,7 +469,7 @@ class SessionGetMetadataResult(WireModel):
 
 
 class SessionIdResult(WireModel):
-    """A session id, or nothing."""
+    """``session_id`` is left out if no session was found."""
 
     session_id: str | None = None
 
@@ -478,10 +480,10 @@ class ForegroundResult(WireModel):
 
 
 class OptionsUpdateParams(SessionOptions):
-    """``session.options.update``: the same names as in create, changed for what comes next.
+    """The options to change, as in ``session.create``, from the next model call on.
 
-    ``null`` takes back what a session says of all its messages: ``responseFormat``, ``toolChoice``,
-    ``hostedTools``, ``adapterSettings``. Everywhere else it means the same as absent.
+    ``null`` resets ``responseFormat``, ``toolChoice``, ``hostedTools`` and ``adapterSettings`` to their defaults.
+    In other fields it means the same as absent.
     """
 
     session_id: str

@@ -1,4 +1,4 @@
-"""Skills: what there is, what is on, what was used, and where they are looked for; and todos."""
+"""``skills.*`` and ``session.skills.*``: skills outside of and in sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class Skill(WireModel):
-    """A skill of a session. ``path`` is its ``SKILL.md``; ``source`` is the kind of place it was found in."""
+    """A skill of a session. ``path`` is its ``SKILL.md``; ``source`` is the kind of folder that it is in."""
 
     name: str
     description: str
@@ -34,14 +34,14 @@ class SkillNameParams(WireModel):
 
 
 class SkillsReloadResult(WireModel):
-    """What was found wrong: ``errors`` cost the skill they are about."""
+    """The problems that were found. A skill with an error is not loaded."""
 
     warnings: list[str]
     errors: list[str]
 
 
 class InvokedSkill(WireModel):
-    """A skill that was loaded; ``invoked_at_turn`` counts the prompts up to then."""
+    """A skill that was invoked; ``invoked_at_turn`` is the number of prompts before that."""
 
     name: str
     path: str
@@ -55,7 +55,7 @@ class SkillsInvokedResult(WireModel):
 
 
 class SkillsDiscoverParams(WireModel):
-    """``exclude_host_skills`` leaves the user's own out."""
+    """``exclude_host_skills`` excludes the user's own skills."""
 
     project_paths: list[str] = Field(default_factory=list)
     skill_directories: list[str] = Field(default_factory=list)
@@ -63,7 +63,7 @@ class SkillsDiscoverParams(WireModel):
 
 
 class ServerSkill(Skill):
-    """A skill as it is found outside of sessions."""
+    """A skill outside of sessions."""
 
     project_path: str | None = None
 
@@ -79,7 +79,7 @@ class SkillPathsParams(WireModel):
 
 
 class SkillDiscoveryPath(WireModel):
-    """A folder that skills are looked for in; of each scope, new ones go into the preferred one."""
+    """A folder that is searched for skills. ``preferred_for_creation`` marks one folder of each scope."""
 
     path: str
     scope: Literal["project", "personal-copilot", "personal-agents", "custom"]

@@ -1,7 +1,4 @@
-"""What a session knows of itself: name, plan, files, metadata, tools, usage, event log.
-
-Loaded when the first of these methods is called; see ``methods.py``.
-"""
+"""The smaller namespaces of sessions: log, name, mode, queue, remote, usage, shutdown."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class LogParams(WireModel):
-    """A line for the people who read along. ``type`` is its domain; ``tip`` goes with ``info`` only."""
+    """A message to all clients. ``type`` is its category; ``tip`` is used with ``info`` only."""
 
     session_id: str
     message: str
@@ -60,7 +57,7 @@ class CodeChanges(WireModel):
 
 
 class UsageMetricsResult(WireModel):
-    """What the session has used since it was opened in this process.
+    """The usage of a session since it was opened in this process.
 
     ``model_metrics``: ``{requests: {count, cost}, usage: {inputTokens, ...}}`` by model. Code changes count from
     the beginning of the session.
@@ -79,7 +76,7 @@ class UsageMetricsResult(WireModel):
 
 
 class QueueItemsResult(WireModel):
-    """``items``: ``{id, kind, displayText, agentMode}`` each, in the order they will run."""
+    """``items``: ``{id, kind, displayText, agentMode}`` each, in the order in which they will run."""
 
     items: list[dict[str, Any]]
     steering_messages: list[str]

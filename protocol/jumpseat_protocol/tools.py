@@ -1,4 +1,4 @@
-"""Client tools: how a client answers ``external_tool.requested``."""
+"""``tools.*`` and ``session.tools.*``: tools, and the results of client tool calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class BinaryToolResult(WireModel):
-    """``data`` is base64. Images reach models with vision; resources are kept in the log only."""
+    """``data`` is base64. Images are sent to models with vision; resources are only stored in the log."""
 
     data: str
     mime_type: str
@@ -24,9 +24,9 @@ class BinaryToolResult(WireModel):
 class ToolResultObject(WireModel):
     """The full form of a result.
 
-    ``text_result_for_llm`` is what the model reads. ``result_type`` is one of success, failure, rejected, denied,
-    timeout; any other word counts as failure. ``session_log`` reaches the event stream and never the model.
-    ``tool_references`` are tools that a search has found.
+    ``text_result_for_llm`` is sent to the model. ``result_type`` is ``success``, ``failure``, ``rejected``,
+    ``denied`` or ``timeout``; any other value counts as ``failure``. ``session_log`` is emitted as an event, and
+    not sent to the model. ``tool_references`` are the results of a tool search.
     """
 
     text_result_for_llm: str = ""
@@ -39,7 +39,7 @@ class ToolResultObject(WireModel):
 
 
 class HandlePendingToolCallParams(WireModel):
-    """``session.tools.handlePendingToolCall``: either a ``result`` (any JSON) or an ``error`` text."""
+    """Either a ``result``, which may be any JSON, or the message of an ``error``."""
 
     session_id: str
     request_id: str
@@ -58,7 +58,7 @@ class ToolsListResult(WireModel):
 
 
 class ToolsMetadataResult(WireModel):
-    """``tools``: ``{name, description, input_schema}`` each, as the model would see them now."""
+    """``tools``: ``{name, description, input_schema}`` each, as in the next model request."""
 
     tools: list[dict[str, Any]]
 

@@ -16,7 +16,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class ElicitationParams(WireModel):
-    """``session.ui.elicitation``. ``requested_schema`` is a JSON Schema of an object with flat fields."""
+    """``requested_schema`` is a JSON Schema of an object whose fields are not nested."""
 
     session_id: str
     message: str
@@ -30,7 +30,7 @@ class HandlePendingElicitationParams(WireModel):
 
 
 class UnregisteredResult(WireModel):
-    """Whether there was something to take back."""
+    """Whether there was such a registration."""
 
     unregistered: StrictBool
 

@@ -1,7 +1,7 @@
-"""Requests of the protocol that this server does not serve.
+"""Requests of the protocol that this server does not support.
 
-They are answered with an error that names the method; "unhandled" is for names the protocol does not have, because
-clients take that word as the sign of an older server.
+Their answer is an error that names the method. It does not contain the word "unhandled", by which clients recognize
+an older server; that is the answer to methods that are not part of the protocol.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class UserSetting(WireModel):
-    """``is_default`` tells that it is not set, whatever the values."""
+    """``is_default`` is true if the setting is not set, whatever the values."""
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
 
@@ -22,23 +22,23 @@ class UserSetting(WireModel):
 
 
 class UserSettingsResult(WireModel):
-    """The settings by name."""
+    """All settings, by name."""
 
     settings: dict[str, UserSetting]
 
     def wire(self) -> dict[str, Any]:
-        """The settings keep their nulls."""
+        """Return the JSON form, with the nulls of the settings."""
         return {"settings": {name: one.wire() for name, one in self.settings.items()}}
 
 
 class UserSettingsSetParams(WireModel):
-    """The settings to change by name; ``null`` takes one back."""
+    """The settings to change, by name; ``null`` resets one to its default."""
 
     settings: dict[str, Any]
 
 
 class UserSettingsSetResult(WireModel):
-    """``shadowed_keys`` are settings that something stronger than the user has set."""
+    """``shadowed_keys`` are settings that a source of higher priority overrides."""
 
     shadowed_keys: list[str] = Field(default_factory=list)
 

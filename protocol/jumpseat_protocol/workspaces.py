@@ -70,7 +70,7 @@ class CheckpointParams(WireModel):
 
 
 class CheckpointResult(WireModel):
-    """``content`` is ``null`` where there is no such checkpoint."""
+    """``content`` is ``null`` if there is no such checkpoint."""
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("content",)
 
@@ -78,7 +78,7 @@ class CheckpointResult(WireModel):
 
 
 class DiffParams(WireModel):
-    """``include_contents`` goes with the mode ``session`` only."""
+    """``include_contents`` requires the mode ``session``."""
 
     session_id: str
     mode: Literal["unstaged", "branch", "session"]
@@ -87,7 +87,7 @@ class DiffParams(WireModel):
 
 
 class DiffFileChange(WireModel):
-    """``diff`` is a unified diff, empty where it was too long. Paths are relative to the working directory."""
+    """``diff`` is a unified diff, empty if it was too long. Paths are relative to the working directory."""
 
     path: str
     diff: str
@@ -97,7 +97,7 @@ class DiffFileChange(WireModel):
 
 
 class DiffResult(WireModel):
-    """``mode`` is what ``changes`` are; with ``is_fallback`` that is not what was asked for."""
+    """``mode`` is that of ``changes``; with ``is_fallback``, it differs from ``requested_mode``."""
 
     requested_mode: Literal["unstaged", "branch", "session"]
     mode: Literal["unstaged", "branch", "session"]

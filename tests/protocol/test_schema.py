@@ -90,11 +90,11 @@ def test_types_are_defined_once_under_plain_names_and_all_are_used() -> None:
     assert [name for name in named if not re.fullmatch("[A-Z][A-Za-z0-9]*", name)] == []
 
 
-def test_descriptions_are_those_of_the_types_in_the_words_of_the_wire() -> None:
+def test_descriptions_are_the_docstrings_with_wire_names() -> None:
     definitions = DOCUMENT.root["$defs"]
     assert (
         definitions["SessionSendResult"]["description"]
-        == "`messageId` is the id of the `user.message` event to come."
+        == "`messageId` is the id that the `user.message` event will have."
     )
     assert definitions["UserMessageData"]["description"].startswith("`content` is the prompt as sent, ")
     texts = [one["description"] for one in inner_schemas(DOCUMENT.root) if isinstance(one.get("description"), str)]

@@ -246,10 +246,16 @@ async def test_headers_of_a_message_go_with_its_calls_and_win_over_those_of_the_
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"clientName": "app\r\nX-Evil: 1"}, "clientName: has line breaks"),
-        ({"provider": {"baseUrl": "http://h", "apiKey": "sk-a\nb"}}, "provider.apiKey: has line breaks"),
-        ({"provider": {"baseUrl": "http://h", "headers": {"X A": "1"}}}, "'X A' is not the name of a header"),
-        ({"provider": {"baseUrl": "http://h", "headers": {"X-A": "sk-a\r\nB: 1"}}}, "the value of 'X-A' has line"),
+        ({"clientName": "app\r\nX-Evil: 1"}, "clientName: must not contain line breaks"),
+        (
+            {"provider": {"baseUrl": "http://h", "apiKey": "sk-a\nb"}},
+            "provider.apiKey: must not contain line breaks",
+        ),
+        ({"provider": {"baseUrl": "http://h", "headers": {"X A": "1"}}}, "'X A' is not a valid header name"),
+        (
+            {"provider": {"baseUrl": "http://h", "headers": {"X-A": "sk-a\r\nB: 1"}}},
+            "the value of 'X-A' must not contain line",
+        ),
         ({"provider": {"baseUrl": "localhost:80"}}, "provider.baseUrl is no address"),
     ],
 )
@@ -262,7 +268,7 @@ async def test_what_cannot_go_into_a_request_is_refused_when_it_is_said(
         headers = {"requestHeaders": {"X-A": "sk-a\r\nB: 1"}}
         unsent = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x", **headers})
     assert what in refused["message"]
-    assert "requestHeaders: the value of 'X-A' has line breaks" in unsent["message"]
+    assert "requestHeaders: the value of 'X-A' must not contain line breaks" in unsent["message"]
     assert "sk-a" not in f"{refused}{unsent}"
     assert provider.requests == []
 
