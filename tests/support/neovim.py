@@ -12,19 +12,22 @@ import difflib
 import json
 import os
 import re
+import select
 import shutil
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import msgpack  # pyright: ignore[reportMissingTypeStubs]  # it has none
 import pytest
 
+from tests.support.tmux import Tmux
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, locked, missing
 
 PLUGIN: Final = ROOT / "clients" / "neovim"
@@ -147,11 +150,20 @@ def _run(*command: str) -> None:
 # --- running it ---------------------------------------------------------------------------------------------------
 
 
+# The package comes without types.
+_MESSAGE_PACK: Final = cast("Any", msgpack)
+
+
+def _unpacker() -> Any:
+    return _MESSAGE_PACK.Unpacker(unicode_errors="surrogateescape", strict_map_key=False)
+
+
 @dataclass
 class Neovim:
-    """A running Neovim with the plugin, driven by Lua from outside.
+    """A running Neovim with the plugin, driven by Lua over MessagePack-RPC on its own pipes.
 
     ``vim.ui.select`` and ``vim.ui.input`` are answered from ``answers``, unless it is made with ``real_ui``.
+    ``socket`` is where another Neovim can attach as a screen. The protocol is that of ``:help api`` in Neovim.
     """
 
     program: str
@@ -159,6 +171,8 @@ class Neovim:
     folder: Path
     env: Mapping[str, str]
     process: subprocess.Popen[bytes]
+    _received: Any = field(default_factory=_unpacker, init=False)
+    _last_id: int = field(default=0, init=False)
 
     def lua(self, code: str, *args: Any) -> Any:
         """Run ``code`` as the body of a function of ``...`` and return what it returns, by way of JSON."""
@@ -205,10 +219,8 @@ class Neovim:
         return self.lua("return notified")
 
     def quit(self) -> None:
-        """Leave as a user does, and wait until it is gone."""
-        leave = [self.program, "--server", str(self.socket), "--remote-send", "<C-\\><C-n>:qall!<CR>"]
-        subprocess.run(leave, env=dict(self.env), timeout=WAIT_S, check=False, capture_output=True)
-        # What counts is that it ends; the answer to the keys may or may not come before that.
+        """Leave as a user does, and wait until the process has ended."""
+        self._send([2, "nvim_input", ["<C-\\><C-n>:qall!<CR>"]])
         self.process.wait(WAIT_S)
 
     def report(self) -> str:
@@ -216,23 +228,35 @@ class Neovim:
 
     def _call(self, request: dict[str, Any]) -> Any:
         packed = base64.b64encode(json.dumps(request).encode()).decode()
-        expression = f"luaeval('drive(_A)', '{packed}')"
-        done = subprocess.run(
-            [self.program, "--server", str(self.socket), "--remote-expr", expression],
-            capture_output=True,
-            text=True,
-            env=dict(self.env),
-            timeout=WAIT_S + 10,
-            check=False,
-        )
-        answer = done.stdout.strip() or done.stderr.strip()
-        try:
-            outcome = json.loads(answer)
-        except ValueError:
-            pytest.fail(f"Neovim answered {answer[-2000:]!r}")
+        self._last_id += 1
+        self._send([0, self._last_id, "nvim_exec_lua", ["return drive(...)", [packed]]])
+        error, answer = self._response(self._last_id)
+        if error is not None:
+            pytest.fail(f"Neovim answered with an error: {error}")
+        outcome = json.loads(answer)
         if "problem" in outcome:
             pytest.fail(outcome["problem"])
         return outcome.get("value")
+
+    def _send(self, message: list[Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(_MESSAGE_PACK.packb(message))
+        self.process.stdin.flush()
+
+    def _response(self, number: int) -> tuple[Any, Any]:
+        """Wait for the response to a request; returns its error and its result."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + WAIT_S + 10
+        while True:
+            for kind, *rest in self._received:
+                if kind == 1 and rest[0] == number:
+                    return rest[1], rest[2]
+            left = max(0.0, deadline - time.monotonic())
+            readable, _, _ = select.select([self.process.stdout], [], [], left)
+            chunk = os.read(self.process.stdout.fileno(), 1 << 16) if readable else b""
+            if not chunk:
+                pytest.fail("Neovim has ended" if readable else f"Neovim did not answer within {WAIT_S + 10} s")
+            self._received.feed(chunk)
 
 
 @contextmanager
@@ -283,11 +307,14 @@ def running_neovim(
     env |= environ or {}
     (folder / "options.json").write_text(json.dumps(settings))
     log = (folder / "nvim.log").open("wb")
-    command = [program, "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]
-    process = subprocess.Popen(command, cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    # Embedded, it answers on its own pipes: there is no socket that exists before anybody listens on it.
+    command = [program, "--embed", "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]
+    process = subprocess.Popen(
+        command, cwd=project, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+    )
     nvim = Neovim(program, socket, project, env, process)
     try:
-        _await_socket(nvim, folder / "nvim.log")
+        nvim.lua("return true")
         yield nvim
     finally:
         process.terminate()
@@ -296,82 +323,60 @@ def running_neovim(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            # What was not sent any more has nobody to read it.
+            with suppress(BrokenPipeError):
+                pipe.close()
         log.close()
         socket.unlink(missing_ok=True)
-
-
-def _await_socket(nvim: Neovim, log: Path) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not nvim.socket.exists():
-        if nvim.process.poll() is not None or time.monotonic() > deadline:
-            pytest.fail(f"Neovim did not start: {log.read_text()}")
-        os.sched_yield()
 
 
 # --- looking at it ------------------------------------------------------------------------------------------------
 
 
-@dataclass
 class Screen:
     """A terminal of :data:`COLUMNS` by :data:`LINES` that shows a running Neovim."""
 
-    tmux: Sequence[str]
-    env: Mapping[str, str]
-    seen: str = field(default="", init=False)
+    def __init__(self, tmux: Tmux) -> None:
+        self._tmux = tmux
 
     def capture(self) -> str:
-        """What is on the screen now, as text."""
-        shown = self._run("capture-pane", "-p", "-t", "screen")
+        """Return what is on the screen now, as text."""
+        shown = self._tmux.run("capture-pane", "-p")
         lines = (re.sub(r"\d+% full", "N% full", line).rstrip() for line in shown.splitlines())
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def type(self, *keys: str) -> None:
         """Press keys, in tmux's names; other words are typed as they are."""
-        self._run("send-keys", "-t", "screen", *keys)
+        self._tmux.run("send-keys", *keys)
 
     def until(self, text: str) -> None:
         """Wait until ``text`` is on the screen."""
-        deadline = time.monotonic() + WAIT_S
-        while text not in (shown := self.capture()):
-            if time.monotonic() > deadline:
-                pytest.fail(f"{text!r} did not come on the screen:\n{shown}")
+        if self._tmux.until(lambda: text if text in self.capture() else None, WAIT_S) is None:
+            pytest.fail(f"{text!r} did not come on the screen:\n{self.capture()}")
 
     def matches(self, golden: Path) -> None:
-        """Wait until the screen is as it was recorded. ``UPDATE_SCREENS=1`` records it as it is."""
+        """Wait until the screen is as recorded. ``UPDATE_SCREENS=1`` records what it shows after a second."""
         if os.environ.get("UPDATE_SCREENS"):
-            before = ""
-            deadline = time.monotonic() + 1.0
-            while (shown := self.capture()) != before or time.monotonic() < deadline:
-                before = shown
-            golden.write_text(shown)
+            self._tmux.until(lambda: None, 1.0)
+            golden.write_text(self.capture())
             return
         expected = golden.read_text()
-        deadline = time.monotonic() + WAIT_S
-        while (shown := self.capture()) != expected:
-            if time.monotonic() > deadline:
-                difference = difflib.unified_diff(expected.splitlines(), shown.splitlines(), golden.name, "now")
-                pytest.fail("\n".join(difference))
-
-    def _run(self, *command: str) -> str:
-        done = subprocess.run(
-            [*self.tmux, *command], capture_output=True, text=True, env=dict(self.env), timeout=10, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        if self._tmux.until(lambda: expected if self.capture() == expected else None, WAIT_S) is None:
+            shown = self.capture()
+            difference = difflib.unified_diff(expected.splitlines(), shown.splitlines(), golden.name, "now")
+            pytest.fail("\n".join(difference))
 
 
 @contextmanager
 def screen_of(nvim: Neovim) -> Generator[Screen]:
     """Show ``nvim`` in a terminal."""
-    tmux = [require_tmux(), "-S", f"{nvim.socket}.tmux", "-f", "/dev/null"]
+    command = [require_tmux(), "-S", f"{nvim.socket}.tmux", "-f", "/dev/null"]
     show = f"'{nvim.program}' --server '{nvim.socket}' --remote-ui"
-    screen = Screen(tmux, nvim.env)
-    size = ("-x", str(COLUMNS), "-y", str(LINES))
-    subprocess.run(
-        [*tmux, "new-session", "-d", "-s", "screen", *size, show], env=dict(nvim.env), timeout=10, check=True
-    )
+    tmux = Tmux(command, ["-s", "screen", "-x", str(COLUMNS), "-y", str(LINES), show], nvim.env)
     try:
-        yield screen
+        yield Screen(tmux)
     finally:
-        subprocess.run([*tmux, "kill-server"], env=dict(nvim.env), timeout=10, check=False, capture_output=True)
+        tmux.close()
         Path(f"{nvim.socket}.tmux").unlink(missing_ok=True)

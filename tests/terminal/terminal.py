@@ -10,7 +10,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.support.tmux import Tmux
 from tests.support.toolchains import require_program
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -80,18 +80,9 @@ class Place:
 class Terminal:
     """One tmux server of our own, with one window."""
 
-    def __init__(self, socket: str) -> None:
-        self._socket = socket
-
-    def tmux(self, *args: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-L", self._socket, "-f", os.devnull, *args],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-        return done.stdout
+    def __init__(self, tmux: Tmux) -> None:
+        self.tmux = tmux.run
+        self._until = tmux.until
 
     def type(self, text: str) -> None:
         """Type characters as they are."""
@@ -108,18 +99,20 @@ class Terminal:
         self.press("Enter")
 
     def screen(self) -> str:
-        """All that has been on the screen, what scrolled by included, without empty lines at the end."""
+        """Return all that has been on the screen, scrolled lines included, without empty lines at the end."""
         return self.tmux("capture-pane", "-p", "-S", f"-{LINES_KEPT}").rstrip() + "\n"
 
     def until(self, *wanted: str, without: str | None = None) -> str:
-        """Wait until all of ``wanted`` (regular expressions) are there, and ``without`` is not."""
-        end = time.monotonic() + WAIT_S
-        while True:
+        """Wait until all of ``wanted`` (regular expressions) are on the screen, and ``without`` is not."""
+
+        def fits() -> str | None:
             screen = self.screen()
             gone = without is None or not re.search(without, screen, re.MULTILINE)
-            if gone and all(re.search(one, screen, re.MULTILINE) for one in wanted):
-                return screen
-            assert time.monotonic() < end, f"no {wanted} (without {without!r}) on:\n{screen}"
+            return screen if gone and all(re.search(one, screen, re.MULTILINE) for one in wanted) else None
+
+        found = self._until(fits, WAIT_S)
+        assert found is not None, f"no {wanted} (without {without!r}) on:\n{self.screen()}"
+        return found
 
 
 @contextmanager
@@ -134,18 +127,20 @@ def chat(
 ) -> Generator[Terminal]:
     """A terminal with a chat in it that has come up. Its exit code shows as ``exit code N``."""
     require_program("tmux")
-    terminal = Terminal(f"jumpseat-test-{uuid.uuid4().hex[:12]}")
     words = ["env", "-i", *(f"{name}={value}" for name, value in place.env(env).items())]
     line = f"{shlex.join([*words, 'TERM=screen-256color', *command, *args])}; echo exit code $?; exec cat"
-    terminal.tmux(
-        "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(place.project), "sh", "-c", line
+    size = ("-x", str(columns), "-y", str(rows))
+    tmux = Tmux(
+        ["tmux", "-L", f"jumpseat-test-{uuid.uuid4().hex[:12]}", "-f", os.devnull],
+        [*size, "-c", str(place.project), "sh", "-c", line],
     )
-    terminal.tmux("set-option", "-g", "history-limit", str(LINES_KEPT))
     try:
+        terminal = Terminal(tmux)
+        terminal.tmux("set-option", "-g", "history-limit", str(LINES_KEPT))
         terminal.until(ready)
         yield terminal
     finally:
-        terminal.tmux("kill-server")
+        tmux.close()
 
 
 def check_capture(name: str, screen: str) -> None:

@@ -125,7 +125,7 @@ def test_a_question_of_the_model_can_be_answered_in_own_words(place: Place, colu
         terminal.say("ask me")
         check_capture(f"question-{columns}", terminal.until(r"0 something else"))
         terminal.press("0")
-        terminal.until(r"Your answer:\n❯")
+        terminal.until(r"Your answer:\n❯", without=r"something else")
         terminal.type("violet")
         terminal.press("Enter")
         terminal.until(r"User responded: violet")
