@@ -20,9 +20,8 @@ def import_all() -> None:
     # As `jumpseat.__main__` does: without its command, httpx is half as large.
     cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     import_module("jumpseat.app")
-    from jumpseat.mcp.loading import spare_server_side
-
-    spare_server_side()
+    # The modules of the package import one another in circles: this one comes first, as in jumpseat.mcp.loading.
+    import_module("jumpseat.mcp.connection")
     for package in ("jumpseat", "jumpseat_protocol"):
         for module in walk_packages(import_module(package).__path__, f"{package}."):
             # A script and a pytest plugin; importing either does something.
