@@ -35,7 +35,7 @@ class LocationApprovals:
             [one for record in _list(place, "rules") if (one := _rule(record))],
         )
 
-    def add(self, location: str | None, one: ApprovalRecord) -> None:
+    def add(self, location: str | None, record: ApprovalRecord) -> None:
         """Add an approval for a location, or with ``None`` for everywhere.
 
         Raises:
@@ -45,7 +45,7 @@ class LocationApprovals:
         def change(values: dict[str, Any]) -> None:
             holder, name = (values, "everywhere") if location is None else (_make(values, location), "approvals")
             known = _list(holder, name)
-            holder[name] = known if one.to_json() in known else [*known, one.to_json()]
+            holder[name] = known if record.to_json() in known else [*known, record.to_json()]
 
         self._file.change(change)
 

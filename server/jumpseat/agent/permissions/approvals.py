@@ -57,7 +57,7 @@ class ApprovalRecord:
             return shown
         match approval.kind:
             case "commands":
-                return [Rule("shell", one) for one in approval.command_identifiers or ()]
+                return [Rule("shell", identifier) for identifier in approval.command_identifiers or ()]
             case "mcp":
                 tool = f":{approval.tool_name}" if approval.tool_name else ""
                 return [Rule("mcp", f"{approval.server_name}{tool}")]
@@ -83,7 +83,7 @@ def parse_approval(record: Any) -> ApprovalRecord | None:
 
 
 def _strings(values: Any) -> Iterable[str]:
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[Any]", values)):
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
         raise ValueError("expected a list of strings")
     return cast("list[str]", values)
 
@@ -107,7 +107,7 @@ class ApprovalStore(Protocol):
         """Read the approvals for a location, without those for everywhere."""
         ...
 
-    def add(self, location: str | None, one: ApprovalRecord) -> None:
+    def add(self, location: str | None, record: ApprovalRecord) -> None:
         """Store an approval."""
 
     def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
@@ -167,11 +167,13 @@ def approval_record(
 def approved_commands(records: Iterable[ApprovalRecord]) -> ApprovedCommands:
     """Collect the commands that ``records`` approve, with their paths and hosts."""
     records = list(records)
-    commands = [one for one in records if one.approval is not None and one.approval.kind == "commands"]
+    commands = [record for record in records if record.approval is not None and record.approval.kind == "commands"]
     return ApprovedCommands(
-        frozenset(name for one in commands if one.approval for name in one.approval.command_identifiers or ()),
-        frozenset(path for one in commands for path in one.paths),
-        frozenset(host for one in records for host in one.hosts),
+        frozenset(
+            name for record in commands if record.approval for name in record.approval.command_identifiers or ()
+        ),
+        frozenset(path for record in commands for path in record.paths),
+        frozenset(host for record in records for host in record.hosts),
     )
 
 
@@ -179,18 +181,18 @@ def covers(records: Iterable[ApprovalRecord], request: PermissionRequest, facts:
     """Return whether earlier approvals cover all of a call. Of command lines, only identical ones are covered."""
     records = list(records)
     if facts.kind == "url":
-        return bool(facts.hosts) and {host for one in records for host in one.hosts}.issuperset(facts.hosts)
-    matching = [one for one in records if one.approval is not None and _applies_to(one.approval, facts)]
-    paths = {path for one in matching for path in one.paths}
+        return bool(facts.hosts) and {host for record in records for host in record.hosts}.issuperset(facts.hosts)
+    matching = [record for record in records if record.approval is not None and _applies_to(record.approval, facts)]
+    paths = {path for record in matching for path in record.paths}
     if not matching or not paths.issuperset(path.real for path in facts.outside_paths):
         return False
     match request:
         case ShellPermission():
-            return any(request.full_command_text in one.texts for one in matching)
+            return any(request.full_command_text in record.texts for record in matching)
         case ReadPermission() | WritePermission():
             return bool(facts.paths)
         case _:
-            return any(facts.scope in one.texts if one.texts else facts.scope is None for one in matching)
+            return any(facts.scope in record.texts if record.texts else facts.scope is None for record in matching)
 
 
 def _applies_to(approval: SessionApproval, facts: Facts) -> bool:

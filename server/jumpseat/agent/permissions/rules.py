@@ -136,7 +136,7 @@ def allows(
         case "shell":
             return _allows_shell(rules, facts, patterns, approved)
         case "read" | "write":
-            return bool(facts.paths) and all(_path_allowed(same, one, facts, patterns) for one in facts.paths)
+            return bool(facts.paths) and all(_path_allowed(same, path, facts, patterns) for path in facts.paths)
         case "url":
             return bool(facts.hosts) and all(
                 any(_matches_host(rule, host) for rule in same) for host in facts.hosts
@@ -157,17 +157,17 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     if any(rule.argument is None for rule in same):
         return True
     if not facts.segments or not all(
-        one.command.identifier in approved.identifiers or any(_allows_segment(rule, one) for rule in same)
-        for one in facts.segments
+        segment.command.identifier in approved.identifiers or any(_allows_segment(rule, segment) for rule in same)
+        for segment in facts.segments
     ):
         return False
     prefix_rules = [rule for rule in same if _is_prefix_rule(rule)]
-    if all(any(_allows_segment(rule, one) for rule in prefix_rules) for one in facts.segments):
+    if all(any(_allows_segment(rule, segment) for rule in prefix_rules) for segment in facts.segments):
         return True
     if facts.incomplete:
         return False
     # The outside paths and hosts that a command touches must be allowed as well.
-    only_reads = all(one.command.read_only for one in facts.segments)
+    only_reads = all(segment.command.read_only for segment in facts.segments)
     kinds = ("read", "write") if only_reads else ("write",)
     path_rules = [rule for rule in rules if rule.kind in kinds and rule.argument is not None]
     url_rules = [rule for rule in rules if rule.kind == "url"]
@@ -187,7 +187,7 @@ def _path_allowed(rules: Iterable[Rule], path: ResolvedPath, facts: Facts, patte
         if rule.argument is None:
             if path not in facts.outside_paths:
                 return True
-        elif any(_path_matches(one, path.real, whole=path.is_folder) for one in patterns(rule)[-1:]):
+        elif any(_path_matches(pattern, path.real, whole=path.is_folder) for pattern in patterns(rule)[-1:]):
             return True
     return False
 

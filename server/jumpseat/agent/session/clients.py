@@ -78,7 +78,7 @@ class Clients:
 
     def any_speaks_protocol_2(self) -> bool:
         """Return whether a client of protocol 2 is attached."""
-        return any(one.protocol == 2 for one in self._attached.values())
+        return any(attachment.protocol == 2 for attachment in self._attached.values())
 
     def attach(self, attachment: Attachment) -> None:
         """Attach a client; attaching again replaces what it provided before.
@@ -110,7 +110,7 @@ class Clients:
 
     def can_elicit(self) -> bool:
         """Return whether an attached client can show a form."""
-        return any(one.handles_elicitation for one in self._attached.values())
+        return any(attachment.handles_elicitation for attachment in self._attached.values())
 
     def set_handles_permissions(self, client: Client, handles: bool) -> None:
         """Set whether an attached client answers permission requests."""
@@ -119,22 +119,24 @@ class Clients:
 
     def can_ask_permission(self) -> bool:
         """Return whether an attached client answers permission requests."""
-        return any(one.handles_permissions for one in self._attached.values())
+        return any(attachment.handles_permissions for attachment in self._attached.values())
 
     def tools(self) -> dict[str, ClientTool]:
         """Return the tools of all attached clients by name."""
-        return {name: tool for one in self._attached.values() for name, tool in one.tools.items()}
+        return {name: tool for attachment in self._attached.values() for name, tool in attachment.tools.items()}
 
     def commands(self) -> dict[str, ClientCommand]:
         """Return the commands of all attached clients by name; the client that attached last wins."""
-        return {name: command for one in self._attached.values() for name, command in one.commands.items()}
+        return {
+            name: command for attachment in self._attached.values() for name, command in attachment.commands.items()
+        }
 
     def ask_command(self, name: str, args: str) -> Pending[CommandCall, str | None] | None:
         """Ask the client that provides a command to run it; returns ``None`` if no attached client does.
 
         The caller must close the request.
         """
-        client = next((one.client for one in self._latest_first() if name in one.commands), None)
+        client = self._latest_client(lambda attachment: name in attachment.commands)
         if client is None:
             return None
         pending = self.command_calls.ask(CommandCall(client, name))
@@ -166,7 +168,7 @@ class Clients:
         Raises:
             ClientCallError: no client provides tokens, or the client failed.
         """
-        client = next((one.client for one in self._latest_first() if one.has_tokens), None)
+        client = self._latest_client(lambda attachment: attachment.has_tokens)
         if client is None:
             raise ClientCallError("no attached client provides tokens")
         return await client.provider_token(self._session_id, provider_name)
@@ -178,11 +180,11 @@ class Clients:
 
     def user_input_client(self) -> Client | None:
         """Return the client that asks its user questions, if any."""
-        return next((one.client for one in self._latest_first() if one.handles_user_input), None)
+        return self._latest_client(lambda attachment: attachment.handles_user_input)
 
     def plan_client(self) -> Client | None:
         """Return the client that shows plans to its user, if any."""
-        return next((one.client for one in self._latest_first() if one.handles_plans), None)
+        return self._latest_client(lambda attachment: attachment.handles_plans)
 
     def auto_mode_client(self) -> Client | None:
         """Return the client that asks its user whether to switch to auto mode, if any.
@@ -190,13 +192,8 @@ class Clients:
         Clients that answer the event are left out.
         """
         direct = {client for client, interest in self._interests.values() if interest == AUTO_MODE_SWITCH}
-        return next(
-            (
-                one.client
-                for one in self._latest_first()
-                if one.handles_auto_mode_switch and one.client not in direct
-            ),
-            None,
+        return self._latest_client(
+            lambda attachment: attachment.handles_auto_mode_switch and attachment.client not in direct
         )
 
     def can_ask_for_auto_mode(self) -> bool:
@@ -205,19 +202,21 @@ class Clients:
 
     def hook_client(self) -> Client | None:
         """Return the client that runs hooks, if any."""
-        return next((one.client for one in self._latest_first() if one.has_hooks), None)
+        return self._latest_client(lambda attachment: attachment.has_hooks)
 
     def transform_client(self) -> Client | None:
         """Return the client that rewrites sections of the system message, if any."""
-        return next((one.client for one in self._latest_first() if one.has_transforms), None)
+        return self._latest_client(lambda attachment: attachment.has_transforms)
 
     def files(self) -> EditorFiles | None:
         """Return the editor files that file tools work on, if a client provides them."""
-        return next((one.files for one in self._latest_first() if one.files is not None), None)
+        return next((attachment.files for attachment in self._latest_first() if attachment.files is not None), None)
 
     def terminals(self) -> EditorTerminals | None:
         """Return the editor terminals that commands run in, if a client provides them."""
-        return next((one.terminals for one in self._latest_first() if one.terminals is not None), None)
+        return next(
+            (attachment.terminals for attachment in self._latest_first() if attachment.terminals is not None), None
+        )
 
     def _tell_capabilities(self, could_elicit: bool) -> None:
         can = self.can_elicit()
@@ -231,7 +230,9 @@ class Clients:
         now = self.commands()
         # A single client knows its own commands.
         if now != before and (len(self._attached) > 1 or before) and self._attached:
-            infos = [events.CommandInfo(name=one.name, description=one.description) for one in now.values()]
+            infos = [
+                events.CommandInfo(name=command.name, description=command.description) for command in now.values()
+            ]
             self._emit(events.CommandsChanged(commands=infos))
 
     def _release_commands(self, client: Client) -> None:
@@ -249,6 +250,10 @@ class Clients:
             self.auto_mode_switches.close_all("no")
         for release in self.on_fewer_interests:
             release()
+
+    def _latest_client(self, is_able: Callable[[Attachment], bool]) -> Client | None:
+        """Return the client that attached last of those that are able to handle a request."""
+        return next((attachment.client for attachment in self._latest_first() if is_able(attachment)), None)
 
     def _latest_first(self) -> Iterable[Attachment]:
         return reversed(list(self._attached.values()))

@@ -75,24 +75,24 @@ class Reach:
         self.folders: list[str] = []
         self.addresses: list[str] = []
         self.complete = _links_stay(found, any_order=any_order)
-        for one in found:
-            self._add(one)
+        for command in found:
+            self._add(command)
 
-    def _add(self, one: FoundCommand) -> None:
-        texts = one.texts
-        for target in one.targets:
+    def _add(self, command: FoundCommand) -> None:
+        texts = command.texts
+        for target in command.targets:
             self._add_path(target)
             if (socket := _SOCKET.match(target.text)) is not None:
                 self.addresses.append(f"tcp://{socket[1]}")
         if texts and texts[0] in CHANGES_FOLDER:
-            folder = one.words[1] if len(one.words) == 2 else Word("", fixed=False)
+            folder = command.words[1] if len(command.words) == 2 else Word("", fixed=False)
             self.complete = self.complete and folder.fixed and folder.text not in ("", "-")
             self.folders.append(folder.text)
         if takes_no_paths(texts):
-            for word in one.words[1:]:
+            for word in command.words[1:]:
                 self._add_globbed_folder(word)
             return
-        if has_reaching_option(one.words) or program_name(texts) in READS_NAMES:
+        if has_reaching_option(command.words) or program_name(texts) in READS_NAMES:
             self.complete = False
         if takes_code(texts):
             names = [name for text in texts[1:] for name in _NAME.findall(text) if re.search(r"[./]", name)]
@@ -101,7 +101,7 @@ class Reach:
             self.words.append(".")
         urls = set(_url_indexes(texts)) if loads_urls(texts) else set[int]()
         remotes = set(_remote_indexes(texts))
-        for index, word in enumerate(one.words[1:], start=1):
+        for index, word in enumerate(command.words[1:], start=1):
             # In the unquoted words, because quotes in the middle may hide a URL.
             self.addresses += URL.findall(word.text)
             if index in urls:
@@ -164,16 +164,16 @@ def path_forms(text: str) -> list[str]:
 
 
 def possible_commands(
-    one: FoundCommand, parse: Callable[[str], Iterable[FoundCommand]], depth: int = 0
+    command: FoundCommand, parse: Callable[[str], Iterable[FoundCommand]], depth: int = 0
 ) -> Iterator[CommandWords]:
     """Yield the words of a command, and of each command that it may run. ``parse`` finds the commands of a line."""
-    texts = one.texts
+    texts = command.texts
     if not texts:
         return
-    words = tuple(word.text if word.fixed else None for word in one.words)
+    words = tuple(word.text if word.fixed else None for word in command.words)
     yield words
-    has_code = takes_code(texts) or has_acting_option(one.words)
-    runs = runs_other_commands(texts) or not one.words[0].fixed or "find" in texts[0]
+    has_code = takes_code(texts) or has_acting_option(command.words)
+    runs = runs_other_commands(texts) or not command.words[0].fixed or "find" in texts[0]
     if depth > 3 or not (has_code or runs):
         return
     # Words read from the input follow the given ones.
@@ -193,12 +193,14 @@ def possible_commands(
                 yield tuple(names[start:])
 
 
-def is_opaque(one: FoundCommand) -> bool:
+def is_opaque(command: FoundCommand) -> bool:
     """Return whether a command may run commands that its words do not show."""
-    texts = one.texts
+    texts = command.texts
     if not texts:
         return False
-    if not one.words[0].fixed or (reconfigures_git(texts) and any(_GIT_REDEFINES.match(text) for text in texts)):
+    if not command.words[0].fixed or (
+        reconfigures_git(texts) and any(_GIT_REDEFINES.match(text) for text in texts)
+    ):
         return True
     if any(
         (last := word.rpartition("/")[2]) in SHELLS and (last != "." or not index)
@@ -206,14 +208,14 @@ def is_opaque(one: FoundCommand) -> bool:
     ):
         return True
     # An expanded word may be the name of a command.
-    return (runs_other_commands(texts) or takes_code(texts)) and not all(word.fixed for word in one.words)
+    return (runs_other_commands(texts) or takes_code(texts)) and not all(word.fixed for word in command.words)
 
 
-def displayed_paths(one: FoundCommand) -> list[str]:
+def displayed_paths(command: FoundCommand) -> list[str]:
     """Return the words and redirection targets that look like paths, for display to people."""
-    shown = [target.text for target in one.targets if target.text.strip("<>&|")]
-    takes_paths = bool(one.words) and one.words[0].text in TAKES_PATHS
-    for index, word in enumerate(one.words):
+    shown = [target.text for target in command.targets if target.text.strip("<>&|")]
+    takes_paths = bool(command.words) and command.words[0].text in TAKES_PATHS
+    for index, word in enumerate(command.words):
         text = word.text
         if text.startswith("-") and "=" in text:
             text = text.partition("=")[2]
@@ -234,13 +236,13 @@ def _links_stay(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
 
     Otherwise paths may lead elsewhere by the time they are opened.
     """
-    for index, one in enumerate(found):
-        later = [other for other in found if other is not one] if any_order else found[index + 1 :]
-        texts = one.texts
+    for index, command in enumerate(found):
+        later = [other for other in found if other is not command] if any_order else found[index + 1 :]
+        texts = command.texts
         if not texts:
             continue
         # The grammar attaches the redirections of the last command of a list to the whole list, so to the first.
-        later = [*later, FoundCommand("", targets=one.targets)]
+        later = [*later, FoundCommand("", targets=command.targets)]
         name = program_name(texts)
         if name in UNPACKS_LINKS or f"{name} {git_subcommand(texts)}" in UNPACKS_LINKS:
             # These create links anywhere, so that any later path may lead elsewhere.
@@ -259,12 +261,12 @@ def _links_stay(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
     return True
 
 
-def _opens_paths(one: FoundCommand) -> bool:
-    name = program_name(one.texts)
-    return bool(one.targets) or (
+def _opens_paths(command: FoundCommand) -> bool:
+    name = program_name(command.texts)
+    return bool(command.targets) or (
         (name in TAKES_PATHS or name in READ_ONLY)
-        and not takes_no_paths(one.texts)
-        and any(not text.startswith("-") for text in one.texts[1:])
+        and not takes_no_paths(command.texts)
+        and any(not text.startswith("-") for text in command.texts[1:])
     )
 
 

@@ -82,32 +82,33 @@ class ShellLine:
         return tuple(dict.fromkeys(segment.command for segment in self.segments))
 
 
-def parse_shell(command: str) -> ShellLine:
+def parse_shell(text: str) -> ShellLine:
     """Parse a command line without expanding or running anything. Never raises; takes bounded time."""
-    reader = _LineReader(command)
+    reader = _LineReader(text)
     reader.run()
-    found, whole = reader.found, command.strip(_SPACES)
-    changes_folder = any(one.words and one.words[0].text in CHANGES_FOLDER for one in found)
+    found, whole = reader.found, text.strip(_SPACES)
+    changes_folder = any(command.words and command.words[0].text in CHANGES_FOLDER for command in found)
     if reader.certain and found:
         segments = tuple(
-            ShellSegment(one.text, _identify(one, whole, changes_folder=changes_folder)) for one in found
+            ShellSegment(command.text, _identify(command, whole, changes_folder=changes_folder))
+            for command in found
         )
     else:
         segments = (ShellSegment(whole, verbatim_command(whole)),)
     reach = Reach(found, any_order=reader.any_order)
     return ShellLine(
         segments=segments,
-        possible_paths=tuple(dict.fromkeys(path for one in found for path in displayed_paths(one))),
-        possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in URL.findall(command))),
-        has_write_file_redirection=any(one.writes for one in found) or (not reader.certain and ">" in command),
+        possible_paths=tuple(dict.fromkeys(path for command in found for path in displayed_paths(command))),
+        possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in URL.findall(text))),
+        has_write_file_redirection=any(command.writes for command in found) or (not reader.certain and ">" in text),
         can_offer_session_approval=reader.certain and len(found) == 1 and not found[0].writes,
         possible_commands=tuple(
-            dict.fromkeys(words for one in found for words in possible_commands(one, _commands_in))
+            dict.fromkeys(words for command in found for words in possible_commands(command, _commands_in))
         ),
         words=tuple(dict.fromkeys(reach.words)),
         globs=tuple(dict.fromkeys(reach.globs)),
         folders=tuple(reach.folders),
-        addresses=tuple(dict.fromkeys([*URL.findall(command), *reach.addresses])),
+        addresses=tuple(dict.fromkeys([*URL.findall(text), *reach.addresses])),
         certain=reader.certain and bool(found),
         reach_known=reach.complete,
         opaque=not (reader.certain and found) or any(map(is_opaque, found)),
@@ -195,8 +196,8 @@ class _LineReader:
                     self._read_statement(child, depth + 1)
 
     def _read_command(self, node: Node, depth: int) -> None:
-        one = FoundCommand(self._text(node))
-        self.found.append(one)
+        command = FoundCommand(self._text(node))
+        self.found.append(command)
         for child in node.children:
             match child.type:
                 case "command_name":
@@ -204,17 +205,17 @@ class _LineReader:
                     raw = self._text(child)
                     if raw in _KEYWORDS:
                         self.certain = False
-                    one.words.append(word)
+                    command.words.append(word)
                 case "variable_assignment":
                     word = self._read_word(child, depth)
-                    one.words.append(Word(word.text, fixed=False))
+                    command.words.append(Word(word.text, fixed=False))
                 case "herestring_redirect":
                     for part in child.named_children:
                         self._read_word(part, depth)
                 case "file_redirect" | "heredoc_redirect":
-                    self._read_redirect(child, one, depth)
+                    self._read_redirect(child, command, depth)
                 case _:
-                    one.words.append(self._read_word(child, depth))
+                    command.words.append(self._read_word(child, depth))
 
     def _read_redirected(self, node: Node, depth: int) -> None:
         first = len(self.found)
@@ -231,13 +232,13 @@ class _LineReader:
         elif len(inside) == 1:
             inside[0].text = self._text(node)
         for redirect in redirects:
-            for one in inside[:1]:
-                self._read_redirect(redirect, one, depth)
-        for one in inside[1:]:
+            for command in inside[:1]:
+                self._read_redirect(redirect, command, depth)
+        for command in inside[1:]:
             # The redirections of a group, recorded with its first command, apply to all of its commands.
-            one.writes = one.writes or inside[0].writes
+            command.writes = command.writes or inside[0].writes
 
-    def _read_redirect(self, node: Node, one: FoundCommand, depth: int) -> None:
+    def _read_redirect(self, node: Node, command: FoundCommand, depth: int) -> None:
         if node.type == "herestring_redirect":
             for part in node.named_children:
                 self._read_word(part, depth)
@@ -255,10 +256,10 @@ class _LineReader:
         if len(targets) != 1 or operator not in _REDIRECTIONS:
             # Further targets are words of the command, or a command of their own.
             self.certain = False
-            one.writes = one.writes or ">" in operator
-            one.words += [self._read_word(target, depth) for target in targets[1:]]
-            if len(one.words) == len(targets) - 1 and one.words:
-                one.text = self._text(node)
+            command.writes = command.writes or ">" in operator
+            command.words += [self._read_word(target, depth) for target in targets[1:]]
+            if len(command.words) == len(targets) - 1 and command.words:
+                command.text = self._text(node)
             targets = targets[:1]
         for target in targets:
             word = self._read_word(target, depth)
@@ -266,10 +267,10 @@ class _LineReader:
                 continue
             if word.fixed and word.text == "/dev/null":
                 continue
-            one.targets.append(word)
+            command.targets.append(word)
             # Some files in /dev are network connections, so that reading counts as well.
             if ">" in operator or word.text.startswith("/dev/"):
-                one.writes = True
+                command.writes = True
 
     def _read_word(self, node: Node, depth: int) -> Word:
         """Read a word and remove its quotes; commands in it are read as statements of the line."""
@@ -343,14 +344,14 @@ class _LineReader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip(_SPACES)
 
 
-def _identify(one: FoundCommand, line: str, *, changes_folder: bool) -> ParsedCommand:
-    if one.writes:
+def _identify(command: FoundCommand, line: str, *, changes_folder: bool) -> ParsedCommand:
+    if command.writes:
         return verbatim_command(line)
-    name = one.words[0].text if one.words else ""
+    name = command.words[0].text if command.words else ""
     if changes_folder and "/" in name and not name.startswith("/"):
         # After a change of folder, the relative path may be a different program.
         return verbatim_command(line)
-    return identify(one.text, one.words)
+    return identify(command.text, command.words)
 
 
 def _leaves(root: Node) -> Iterator[Node]:
