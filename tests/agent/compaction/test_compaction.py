@@ -26,7 +26,7 @@ from jumpseat.agent.compaction.compaction import compact
 from jumpseat.agent.compaction.summary import MAX_TEXT_CHARS, fit_messages
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.conversation import (
-    MOST_PROMPT_CHARACTERS,
+    MAX_PROMPT_CHARACTERS,
     Conversation,
     canonical_json,
     last_prompt,
@@ -151,7 +151,7 @@ def test_long_prompts_and_arguments_are_shortened_before_messages_are_removed() 
 
 def test_long_prompts_lose_their_middle_and_many_prompts_those_between() -> None:
     text = summary_text(["x" * 20_000, *(f"{number} " + "y" * 7_000 for number in range(20)), "the last"], "sum")
-    assert len(text) < MOST_PROMPT_CHARACTERS + 1000
+    assert len(text) < MAX_PROMPT_CHARACTERS + 1000
     assert "[12001 characters omitted]" in text
     assert "[16 earlier messages omitted]" in text
     assert "19 yyy" in text
