@@ -1,5 +1,6 @@
-"""The second front door: the Agent Client Protocol, which editors speak, onto the same sessions.
+"""The Agent Client Protocol (ACP) of editors, on the same sessions as the Copilot protocol.
 
-One file per method or small namespace is in :mod:`jumpseat.acp.methods`; what is said about a session is translated
-in :mod:`jumpseat.acp.translation.updates`. Sessions know nothing of either protocol.
+:mod:`jumpseat.acp.methods` has one file per method or small namespace, :mod:`jumpseat.acp.translation` converts
+between events and ACP, and :mod:`jumpseat.acp.editor` has the state of one connection. Sessions know neither
+protocol.
 """

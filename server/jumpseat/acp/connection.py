@@ -1,4 +1,4 @@
-"""One editor: its wire, its JSON-RPC, and what sessions see of it."""
+"""The connection of one editor: its transport, its JSON-RPC, and the client that its sessions see."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.acp.editor.context import AcpContext
+from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
-from jumpseat.acp.routes import NOTIFICATIONS, find_notified, find_route
+from jumpseat.acp.routes import NOTIFICATIONS, find_notification, find_route
 from jumpseat.acp.translation.errors import error_of
 from jumpseat.errors import ClientCallError
-from jumpseat.rpc.connection import DELTAS, PATIENCE_S
+from jumpseat.rpc.connection import DELTAS, DRAIN_TIMEOUT_S
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
 from jumpseat.rpc.transport import LINES, Wire
 from jumpseat.sessions.context import Context
@@ -43,7 +44,7 @@ ACP: Final = Dialect("$/cancel_request", "requestId", error_of, NOTIFICATIONS.ke
 
 
 class AcpConnection:
-    """A client of its sessions like any other, and the caller of the handlers it shares with the other door."""
+    """A client of sessions, as :class:`jumpseat.agent.client.Client`, for an editor on the other end."""
 
     def __init__(
         self, on_close: Callable[[AcpConnection], None], tasks: TaskGroup, mask: Callable[[str], str]
@@ -56,17 +57,17 @@ class AcpConnection:
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._closed, LINES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP)
-        self._door: AcpContext | None = None
+        self._ctx: AcpContext | None = None
 
     def serve(self, ctx: Context) -> None:
         """Serve the methods of ACP."""
-        door = self._door = AcpContext(ctx, self)
-        self.peer.find = lambda method: find_route(door, method) or find_notified(door, method)
+        acp = self._ctx = AcpContext(ctx, Editor(self))
+        self.peer.find = lambda method: find_route(acp, method) or find_notification(acp, method)
 
-    # --- out ----------------------------------------------------------------------------------------------------
+    # --- messages out -------------------------------------------------------------------------------------------
 
-    def tell(self, method: str, params: dict[str, Any]) -> None:
-        """See :class:`jumpseat.acp.door.Editor`."""
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """See :class:`jumpseat.acp.editor.editor.EditorConnection`."""
         self.peer.notify(method, params)
 
     async def ask(self, method: str, params: dict[str, Any], result: type[R]) -> R:
@@ -74,31 +75,31 @@ class AcpConnection:
         try:
             return result.model_validate({} if answer is None else answer)
         except ValidationError:
-            raise ClientCallError(f"the editor's answer to {method!r} could not be read") from None
+            raise ClientCallError(f"the editor's response to {method!r} could not be read") from None
 
     def announce(self, params: dict[str, Any]) -> None:
-        """Editors ask for the list of sessions when they want it."""
+        """Do nothing: editors request the list of sessions."""
 
-    # --- what sessions see --------------------------------------------------------------------------------------
+    # --- the client of sessions ---------------------------------------------------------------------------------
 
     def deliver(self, session_id: str, event: Event) -> None:
-        """Send what ``event`` is to the editor; see :class:`jumpseat.agent.client.Client`, as for what follows."""
-        view = self._door.views.get(session_id) if self._door is not None else None
+        """Send the updates for ``event``."""
+        view = self._ctx.views.get(session_id) if self._ctx is not None else None
         if view is not None:
             view.deliver(event, lossy=event.type in DELTAS and self.wire.lossy)
 
     async def drained(self) -> None:
         if self._slow and self.wire.busy:
             return
-        with anyio.move_on_after(PATIENCE_S) as patience:
+        with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
             await self.wire.drained()
-        self._slow = patience.cancelled_caught
+        self._slow = scope.cancelled_caught
         if self._slow:
-            log.warning("the editor has stopped reading; pieces of messages are left out")
+            log.warning("the editor has stopped reading; parts of messages may be left out")
 
     def catch_up(self, session_id: str, questions: Iterable[ExternalToolRequested | PermissionRequested]) -> None:
-        """Ask what a session had asked before this editor came."""
-        view = self._door.views.get(session_id) if self._door is not None else None
+        """Ask the questions that were open before this editor connected."""
+        view = self._ctx.views.get(session_id) if self._ctx is not None else None
         for question in questions:
             if view is not None and isinstance(question, PermissionRequested):
                 view.ask_again(question)
@@ -106,43 +107,45 @@ class AcpConnection:
     async def ask_user(
         self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
     ) -> UserInputResponse:
-        if self._door is None:
-            raise ClientCallError("the editor is not there yet")
-        return await ask_user(self._door, session_id, question, choices, allow_freeform=allow_freeform)
+        ctx = self._initialized()
+        call_id = ctx.call_id(session_id, "ask_user")
+        return await ask_user(ctx.editor, session_id, call_id, question, choices, allow_freeform=allow_freeform)
 
     async def invoke_hook(self, session_id: str, hook_type: str, hook_input: dict[str, Any]) -> None:
-        _nothing("hooks")
+        _unsupported("run hooks")
 
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        if self._door is None:
-            raise ClientCallError("the editor is not there yet")
-        return await ask_about_plan(self._door, params)
+        ctx = self._initialized()
+        return await ask_about_plan(ctx.editor, ctx.call_id(params.session_id, "exit_plan_mode"), params)
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-        if self._door is None:
-            raise ClientCallError("the editor is not there yet")
-        return await ask_about_auto_mode(self._door, params)
+        return await ask_about_auto_mode(self._initialized().editor, params)
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
-        _nothing("a say in the system message")
+        _unsupported("change the system message")
 
     async def provider_token(self, session_id: str, provider_name: str) -> str:
-        _nothing("tokens")
+        _unsupported("provide tokens")
 
     async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
-        _nothing("tokens")
+        _unsupported("provide tokens")
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
-        _nothing("requests of models")
+        _unsupported("carry requests to models")
 
     async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
-        _nothing("requests of models")
+        _unsupported("carry requests to models")
+
+    def _initialized(self) -> AcpContext:
+        if self._ctx is None:
+            raise ClientCallError("the editor's connection is not ready")
+        return self._ctx
 
     def close(self) -> None:
-        """Send what is queued and end the connection."""
+        """Send the queued messages and end the connection."""
         self.wire.close()
 
-    # --- in -----------------------------------------------------------------------------------------------------
+    # --- the transport ------------------------------------------------------------------------------------------
 
     def _body(self, body: bytes) -> None:
         self.peer.receive(body)
@@ -155,5 +158,5 @@ class AcpConnection:
         self._on_close(self)
 
 
-def _nothing(what: str) -> NoReturn:
-    raise ClientCallError(f"editors have no {what}")
+def _unsupported(action: str) -> NoReturn:
+    raise ClientCallError(f"editors cannot {action}")

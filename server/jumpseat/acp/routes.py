@@ -1,4 +1,4 @@
-"""Which function serves which method of ACP."""
+"""The table of ACP's methods and of the functions that serve them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class Route(NamedTuple):
-    """``serve`` may be a plain function, which is run in the order of arrival, or one that is awaited."""
+    """A method: its params, and its function. Plain functions run in the order of arrival, coroutines as tasks."""
 
     params: type[WireModel]
     serve: Callable[[AcpContext, Any], Answer | Awaitable[Answer]]
@@ -58,31 +58,31 @@ REQUESTS: Final[Mapping[str, Route]] = {
 NOTIFICATIONS: Final[Mapping[str, tuple[type[WireModel], Callable[[AcpContext, Any], None]]]] = {
     "session/cancel": (p.SessionParams, session_prompt.cancel),
 }
-"""Beside ``$/cancel_request``, which takes back any request."""
+"""In addition to ``$/cancel_request``, which cancels any request."""
 
 
-def find_route(door: AcpContext, method: str) -> Callable[[Any], Any] | None:
-    """The function that serves ``method``; ``None`` for names that ACP does not have."""
+def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
+    """Return the function that serves a request, or ``None`` for an unknown method."""
     route = REQUESTS.get(method)
     if route is None:
         return None
 
     def serve(params: Any) -> Any:
-        if door.ctx.process.ending:
+        if ctx.server.process.ending:
             raise InvalidRequestError("the server is shutting down")
-        result = route.serve(door, _checked(method, route.params, params))
+        result = route.serve(ctx, _checked(method, route.params, params))
         return result if inspect.isawaitable(result) else dict(result)
 
     return serve
 
 
-def find_notified(door: AcpContext, method: str) -> Callable[[Any], None] | None:
-    """The function for a notification; ``None`` for those that are to be ignored."""
-    found = NOTIFICATIONS.get(method)
-    if found is None:
+def find_notification(ctx: AcpContext, method: str) -> Callable[[Any], None] | None:
+    """Return the function that serves a notification, or ``None`` for an unknown method."""
+    route = NOTIFICATIONS.get(method)
+    if route is None:
         return None
-    model, handler = found
-    return lambda params: handler(door, _checked(method, model, params))
+    model, handler = route
+    return lambda params: handler(ctx, _checked(method, model, params))
 
 
 def _checked(method: str, model: type[WireModel], params: Any) -> Any:

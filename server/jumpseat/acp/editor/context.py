@@ -1,79 +1,54 @@
-"""What the methods of one connection share: the server behind it, what the editor can do, its sessions."""
+"""The context of ACP's methods: the server's context, the editor, and the sessions that the editor has open."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from anyio.abc import TaskGroup
-
-from jumpseat.acp.translation.params import ClientCapabilities
+from jumpseat.acp.editor.editor import Editor
+from jumpseat.acp.editor.lent import LentFiles, LentTerminals
+from jumpseat.acp.editor.view import SessionView
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.wire import WireModel
-
-if TYPE_CHECKING:
-    from jumpseat.acp.editor.view import SessionView
-
-R = TypeVar("R", bound=WireModel)
-
-
-class Editor(Protocol):
-    """The other end of the connection."""
-
-    @property
-    def tasks(self) -> TaskGroup: ...
-
-    def tell(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification."""
-        ...
-
-    async def ask(self, method: str, params: dict[str, Any], result: type[R]) -> R:
-        """Send a request and wait for its answer.
-
-        Raises:
-            ClientCallError: the editor failed, is gone, or answered what cannot be read.
-        """
-        ...
 
 
 @dataclass
 class AcpContext:
-    """One per connection. ``capabilities`` are known from ``initialize`` on."""
+    """One per connection. ``server`` is the context of the handlers that are shared with the Copilot protocol."""
 
-    ctx: Context
-    connection: Editor
-    capabilities: ClientCapabilities = field(default_factory=ClientCapabilities)
-    client_name: str | None = None
-    views: dict[str, SessionView] = field(default_factory=dict[str, "SessionView"])
+    server: Context
+    editor: Editor
+    views: dict[str, SessionView] = field(default_factory=dict[str, SessionView])
 
     def view(self, session_id: str) -> SessionView:
-        """The view of a session that this editor has open.
+        """Return the view of a live session, opening it where the editor does not have it open yet.
 
         Raises:
-            SessionNotFoundError: it is not live, or not open here.
+            SessionNotFoundError: the session is not live.
         """
-        session = self.ctx.registry.live(session_id)
-        found = self.views.get(session_id)
-        return found if found is not None else self.open(session)
+        session = self.server.registry.live(session_id)
+        view = self.views.get(session_id)
+        return view if view is not None else self.open(session)
 
     def open(self, session: Session) -> SessionView:
-        """Begin to follow a session anew."""
-        from jumpseat.acp.editor.view import SessionView
-
-        view = self.views[session.id] = SessionView(self, session.id, str(session.settings.cwd))
+        """Open a new view of a session, in place of an earlier one."""
+        view = SessionView(self.server, self.editor, session.id, str(session.settings.cwd))
+        self.views[session.id] = view
         self._lend(session, view)
         return view
 
+    def call_id(self, session_id: str, tool: str) -> str | None:
+        """Return the id of the running call of ``tool``, or ``None`` where there is not exactly one."""
+        view = self.views.get(session_id)
+        calls = [call_id for call_id, call in view.translator.calls.items() if call.tool == tool] if view else []
+        return calls[0] if len(calls) == 1 else None
+
     def _lend(self, session: Session, view: SessionView) -> None:
-        """Give the session's tools what the editor has offered."""
-        attachment = session.clients.get(self.ctx.connection)
+        """Give the session's tools the files and terminals that the editor offers."""
+        attachment = session.clients.get(self.server.connection)
         if attachment is None:
             return
-        from jumpseat.acp.editor.lent import LentFiles, LentTerminals
-
-        fs = self.capabilities.fs
+        fs = self.editor.capabilities.fs
         if fs.read_text_file or fs.write_text_file:
-            attachment.files = LentFiles(self, session.id)
-        if self.capabilities.terminal:
-            attachment.terminals = LentTerminals(self, view)
+            attachment.files = LentFiles(self.editor, session.id)
+        if self.editor.capabilities.terminal:
+            attachment.terminals = LentTerminals(self.editor, session.id, view.show_terminal)

@@ -1,27 +1,26 @@
-"""What the editor lends to the tools: its buffers and its terminals, as far as it offers them."""
+"""The editor's buffers and terminals, for the tools of a session, as far as the editor offers them."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 
+from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.translation.params import ExitStatus, FileText, Nothing, TerminalCreated, TerminalOutput
 from jumpseat.errors import ClientCallError
 from jumpseat_protocol.wire import WireModel
 
-if TYPE_CHECKING:
-    from jumpseat.acp.editor.context import AcpContext
-    from jumpseat.acp.editor.view import SessionView
-
 log = logging.getLogger(__name__)
 
-PATIENCE_S: Final = 10.0
-"""How long an editor may take for a file or a terminal; some do not answer what they do not know."""
+TIMEOUT_S: Final = 10.0
+"""For one request about a file or a terminal; some editors do not answer methods that they do not know."""
 OUTPUT_BYTES: Final = 4 * 1024 * 1024
+"""The output that an editor keeps of one command."""
 
 SIGNALS: Final = {"SIGHUP": 1, "SIGINT": 2, "SIGKILL": 9, "SIGPIPE": 13, "SIGTERM": 15}
 
@@ -29,119 +28,123 @@ R = TypeVar("R", bound=WireModel)
 
 
 class LentFiles:
-    """The editor's texts of one session. See :class:`jumpseat.agent.editor.EditorFiles`."""
+    """Files as the editor has them, unsaved changes included. See :class:`jumpseat.agent.editor.EditorFiles`."""
 
-    def __init__(self, door: AcpContext, session_id: str) -> None:
-        self._door = door
+    def __init__(self, editor: Editor, session_id: str) -> None:
+        self._editor = editor
         self._session_id = session_id
 
     async def read(self, path: Path) -> str | None:
-        if not self._door.capabilities.fs.read_text_file:
+        if not self._editor.capabilities.fs.read_text_file:
             return None
         try:
             params = {"sessionId": self._session_id, "path": str(path)}
-            return (await _ask(self._door, "fs/read_text_file", params, FileText)).content
+            return (await _ask(self._editor, "fs/read_text_file", params, FileText)).content
         except ClientCallError as error:
-            log.info("the editor did not say what is in a file, the disk counts: %s", error)
+            log.info("the editor did not return a file, so it is read from the disk: %s", error)
             return None
 
     async def write(self, path: Path, text: str) -> bool:
-        if not self._door.capabilities.fs.write_text_file:
+        if not self._editor.capabilities.fs.write_text_file:
             return False
         params = {"sessionId": self._session_id, "path": str(path), "content": text}
-        await _ask(self._door, "fs/write_text_file", params, Nothing)
+        await _ask(self._editor, "fs/write_text_file", params, Nothing)
         return True
 
 
 class LentTerminals:
-    """The editor's terminals, for one session. See :class:`jumpseat.agent.editor.EditorTerminals`."""
+    """The editor's terminals, for one session. See :class:`jumpseat.agent.editor.EditorTerminals`.
 
-    def __init__(self, door: AcpContext, view: SessionView) -> None:
-        self._door = door
-        self._view = view
+    ``show`` takes the ids of a tool call and of the terminal that shows its output.
+    """
+
+    def __init__(self, editor: Editor, session_id: str, show: Callable[[str, str], None]) -> None:
+        self._editor = editor
+        self._session_id = session_id
+        self._show = show
 
     async def run(self, call_id: str, command: str, cwd: Path, environ: dict[str, str]) -> LentTerminal:
-        session_id = self._view.session_id
         params: dict[str, Any] = {
-            "sessionId": session_id,
+            "sessionId": self._session_id,
             "command": "bash",
             "args": ["--noprofile", "--norc", "-c", command],
             "env": [{"name": name, "value": value} for name, value in environ.items()],
             "cwd": str(cwd),
             "outputByteLimit": OUTPUT_BYTES,
         }
-        opening = _Opening(self._door, params)
-        # In a task of its own: an editor that is asked for a terminal may open one, whatever becomes of the caller.
-        self._door.connection.tasks.start_soon(opening.ask)
-        terminal = await opening.opened()
-        self._view.show_terminal(call_id, terminal.id)
+        creation = _Creation(self._editor, params)
+        # A task of its own: the editor may create the terminal after the caller was cancelled.
+        self._editor.connection.tasks.start_soon(creation.run)
+        terminal = await creation.terminal()
+        self._show(call_id, terminal.id)
         return terminal
 
 
-class _Opening:
-    """The question for one terminal. What comes of it goes back at once where nobody waits for it any more."""
+class _Creation:
+    """A request for a terminal. The terminal is released at once where its caller was cancelled meanwhile."""
 
-    def __init__(self, door: AcpContext, params: dict[str, Any]) -> None:
-        self._door = door
+    def __init__(self, editor: Editor, params: dict[str, Any]) -> None:
+        self._editor = editor
         self._params = params
         self._answered = anyio.Event()
         self._terminal: LentTerminal | None = None
         self._error: ClientCallError | None = None
-        self._unwanted = False
+        self._abandoned = False
 
-    async def ask(self) -> None:
+    async def run(self) -> None:
+        """Send the request."""
         try:
-            created = await _ask(self._door, "terminal/create", self._params, TerminalCreated)
-            self._terminal = LentTerminal(self._door, self._params["sessionId"], created.terminal_id)
+            created = await _ask(self._editor, "terminal/create", self._params, TerminalCreated)
+            self._terminal = LentTerminal(self._editor, self._params["sessionId"], created.terminal_id)
         except ClientCallError as error:
             self._error = error
         self._answered.set()
-        if self._unwanted and self._terminal is not None:
+        if self._abandoned and self._terminal is not None:
             with suppress(ClientCallError):
                 await self._terminal.release()
 
-    async def opened(self) -> LentTerminal:
-        """The terminal.
+    async def terminal(self) -> LentTerminal:
+        """Wait for the terminal.
 
         Raises:
-            ClientCallError: the editor opened none.
+            ClientCallError: the editor did not create one.
         """
         try:
             await self._answered.wait()
         except anyio.get_cancelled_exc_class():
-            self._unwanted = True
+            self._abandoned = True
             raise
         if self._terminal is None:
-            raise self._error or ClientCallError("the editor opened no terminal")
+            raise self._error or ClientCallError("the editor did not create a terminal")
         return self._terminal
 
 
 class LentTerminal:
-    """One of them."""
+    """A terminal that the editor created. See :class:`jumpseat.agent.editor.EditorTerminal`."""
 
-    def __init__(self, door: AcpContext, session_id: str, terminal_id: str) -> None:
+    def __init__(self, editor: Editor, session_id: str, terminal_id: str) -> None:
         self.id = terminal_id
-        self._door = door
+        self._editor = editor
         self._params = {"sessionId": session_id, "terminalId": terminal_id}
 
     async def output(self) -> tuple[str, bool]:
-        answer = await _ask(self._door, "terminal/output", self._params, TerminalOutput)
+        answer = await _ask(self._editor, "terminal/output", self._params, TerminalOutput)
         return answer.output, answer.truncated
 
     async def wait(self) -> int:
-        status = await self._door.connection.ask("terminal/wait_for_exit", self._params, ExitStatus)
+        status = await self._editor.connection.ask("terminal/wait_for_exit", self._params, ExitStatus)
         if status.exit_code is not None:
             return status.exit_code
         return 128 + SIGNALS.get(status.signal or "", 9)
 
     async def kill(self) -> None:
-        await _ask(self._door, "terminal/kill", self._params, Nothing)
+        await _ask(self._editor, "terminal/kill", self._params, Nothing)
 
     async def release(self) -> None:
-        await _ask(self._door, "terminal/release", self._params, Nothing)
+        await _ask(self._editor, "terminal/release", self._params, Nothing)
 
 
-async def _ask(door: AcpContext, method: str, params: dict[str, Any], result: type[R]) -> R:
-    with anyio.move_on_after(PATIENCE_S):
-        return await door.connection.ask(method, params, result)
-    raise ClientCallError(f"the editor did not answer {method!r} within {PATIENCE_S:.0f} seconds")
+async def _ask(editor: Editor, method: str, params: dict[str, Any], result: type[R]) -> R:
+    with anyio.move_on_after(TIMEOUT_S):
+        return await editor.connection.ask(method, params, result)
+    raise ClientCallError(f"the editor did not answer {method!r} within {TIMEOUT_S:.0f} seconds")

@@ -1,4 +1,4 @@
-"""One session as one editor sees it: what is sent about it, and what the editor is asked."""
+"""One session as one editor sees it: its updates, its options, and the questions to the user."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 
 from jumpseat.acp.editor import questions
+from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.translation.options import State, mode_id, modes_of, options_of
 from jumpseat.acp.translation.plans import entries_of, entries_of_todos
 from jumpseat.acp.translation.updates import (
@@ -31,106 +32,105 @@ from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.turns.commands import available
 from jumpseat.errors import JumpseatError, SessionNotFoundError
+from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
 from jumpseat.store.files import read_text
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import SlashCommandInfo
 
-if TYPE_CHECKING:
-    from jumpseat.acp.editor.context import AcpContext
-
 log = logging.getLogger(__name__)
 
 LARGEST_SHOWN_BYTES: Final = 512 * 1024
-"""A file above this is shown by the hunks of a change, and not as a whole."""
+"""For changes of a larger file, hunks are shown instead of the whole file."""
 
 
 class SessionView:
-    """``models`` are those the session can be switched to, as far as they are known by now."""
+    """Sends updates about one session. ``models`` are the models known so far that the session can switch to."""
 
-    def __init__(self, door: AcpContext, session_id: str, cwd: str) -> None:
+    def __init__(self, server: Context, editor: Editor, session_id: str, cwd: str) -> None:
         self.session_id = session_id
         self.translator = Translator(cwd, self._text_of)
         self.models: Sequence[ModelInfo] = ()
         self.models_known = anyio.Event()
-        self._door = door
+        self._server = server
+        self._editor = editor
         self._default_model: str | None = None
-        self._asked: dict[str, anyio.CancelScope] = {}
-        self._told: list[dict[str, Any]] | None = None
-        self._commands: set[anyio.CancelScope] = set()
+        self._questions: dict[str, anyio.CancelScope] = {}
+        self._sent_options: list[dict[str, Any]] | None = None
+        self._running_commands: set[anyio.CancelScope] = set()
         self._plan: list[dict[str, Any]] = []
-        self._plan_is_old = False
+        self._plan_changed = False
         self._plan_lock = anyio.Lock()
 
     @property
     def session(self) -> Session:
-        """The session itself.
+        """The session.
 
         Raises:
-            SessionNotFoundError: it is not live any more.
+            SessionNotFoundError: the session is no longer live.
         """
-        return self._door.ctx.registry.live(self.session_id)
+        return self._server.registry.live(self.session_id)
 
-    # --- what the editor is told --------------------------------------------------------------------------------
+    # --- updates ------------------------------------------------------------------------------------------------
 
     def deliver(self, event: events.Event, *, lossy: bool) -> None:
-        """Take an event of the session."""
+        """Send the updates for an event of the session, and ask its question."""
         for step in self.translator.steps(event, lossy=lossy):
             self._take(step)
 
-    def tell(self, update: dict[str, Any]) -> None:
-        """Send an update."""
-        self._door.connection.tell("session/update", {"sessionId": self.session_id, "update": update})
+    def send(self, update: dict[str, Any]) -> None:
+        """Send a ``session/update``."""
+        self._editor.connection.notify("session/update", {"sessionId": self.session_id, "update": update})
 
     def _take(self, step: Step) -> None:
         match step:
             case Update():
-                self.tell(step.body)
+                self.send(step.body)
             case Notice():
-                if self._door.capabilities.session.notices is not None:
-                    self.tell({"sessionUpdate": "notice", "severity": step.severity, "title": step.title})
+                if self._editor.capabilities.session.notices is not None:
+                    self.send({"sessionUpdate": "notice", "severity": step.severity, "title": step.title})
             case Compaction():
-                if self._door.capabilities.session.compaction is not None:
-                    self.tell(step.body)
+                if self._editor.capabilities.session.compaction is not None:
+                    self.send(step.body)
             case OptionsChanged():
-                self._tell_mode()
-                self.tell_options()
+                self._send_mode()
+                self.send_options()
             case CommandsChanged():
-                self.tell_commands()
+                self.send_commands()
             case PlanChanged():
-                self._plan_is_old = True
-                self._door.connection.tasks.start_soon(self.tell_plan)
+                self._plan_changed = True
+                self._editor.connection.tasks.start_soon(self.send_plan)
             case AskPermission():
-                self._ask(step.request_id, lambda: questions.ask_permission(self._door, self, step))
+                self._start_question(step.request_id, lambda: self._ask_permission(step))
             case AskForm() | AskToOpen():
-                self._ask(step.request_id, lambda: questions.ask_form(self._door, self, step))
+                self._start_question(step.request_id, lambda: self._ask_form(step))
             case Withdraw():
-                if (scope := self._asked.pop(step.request_id, None)) is not None:
+                if (scope := self._questions.pop(step.request_id, None)) is not None:
                     scope.cancel()
 
     def announce_soon(self) -> None:
-        """Send what an editor is to know from the beginning, behind the answer that opens the session."""
-        self._door.connection.tasks.start_soon(self._announce)
+        """Send the commands, the title and the plan, after the response that opens the session."""
+        self._editor.connection.tasks.start_soon(self._announce)
 
     async def _announce(self) -> None:
         with suppress(SessionNotFoundError):
-            self.tell_commands()
-            workspace = self._door.ctx.registry.folder(self.session).workspace
+            self.send_commands()
+            workspace = self._server.registry.folder(self.session).workspace
             if workspace is not None and (title := workspace.name or workspace.summary):
-                self.tell({"sessionUpdate": "session_info_update", "title": title})
-        self._plan_is_old = True
-        await self.tell_plan()
+                self.send({"sessionUpdate": "session_info_update", "title": title})
+        self._plan_changed = True
+        await self.send_plan()
 
     def show_terminal(self, call_id: str, terminal_id: str) -> None:
-        """Have the editor show a tool call's output by its own terminal."""
+        """Show the output of a tool call in the editor's own terminal."""
         if (call := self.translator.calls.get(call_id)) is not None:
             call.in_terminal = True
         content = [{"type": "terminal", "terminalId": terminal_id}]
-        self.tell({"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": content})
+        self.send({"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": content})
 
-    def tell_commands(self) -> None:
-        """Send the slash commands, which are prompts that begin with their names."""
-        self.tell(
+    def send_commands(self) -> None:
+        """Send the slash commands. The user runs one by a prompt that begins with its name."""
+        self.send(
             {
                 "sessionUpdate": "available_commands_update",
                 "availableCommands": [
@@ -142,116 +142,131 @@ class SessionView:
         )
 
     def commands(self) -> list[SlashCommandInfo]:
+        """Return the slash commands of the session."""
         return available(self.session)
 
-    async def tell_plan(self) -> None:
-        """Send the plan where it may have changed: the todos, or else the page, as far as it is a list."""
-        # One at a time, so that what was read first is not sent last.
+    async def send_plan(self) -> None:
+        """Send the plan if it has changed: the todos, or else the list items of the plan's page."""
+        # One at a time, so that an older plan is not sent after a newer one.
         async with self._plan_lock:
-            if not self._plan_is_old:
+            if not self._plan_changed:
                 return
-            self._plan_is_old = False
+            self._plan_changed = False
             try:
-                folder = self._door.ctx.registry.folder(self.session)
+                folder = self._server.registry.folder(self.session)
                 entries = entries_of_todos((await folder.database.todos()).todos)
                 entries = entries or entries_of(read_text(folder.plan_path) or "")
             except JumpseatError as error:
-                log.info("session %s: its plan cannot be read: %s", self.session_id, error)
+                log.info("session %s: cannot read the plan: %s", self.session_id, error)
                 return
             if entries != self._plan:
                 self._plan = entries
-                self.tell({"sessionUpdate": "plan", "entries": entries})
+                self.send({"sessionUpdate": "plan", "entries": entries})
 
     def replay(self, history: Iterable[events.EventPayload | events.UnknownPayload]) -> None:
-        """Send all that has been said so far."""
+        """Send the updates for the events of the log."""
         for payload in history:
             for update in self.translator.replay(payload):
                 self._take(update)
         self.translator.calls.clear()
 
     def _text_of(self, path: str) -> str | None:
-        """A file for the eyes of a person; ``None`` where there is none, or it is large."""
+        """Return the masked text of a file, or ``None`` if it is missing, unreadable or too large."""
         try:
             file = Path(path)
             if not file.is_file() or file.stat().st_size > LARGEST_SHOWN_BYTES:
                 return None
-            return self._door.ctx.process.secrets(file.read_bytes().decode("utf-8", "replace"))
+            return self._server.process.secrets(file.read_bytes().decode("utf-8", "replace"))
         except (OSError, ValueError):
             return None
 
     # --- options ------------------------------------------------------------------------------------------------
 
     def modes(self) -> dict[str, Any]:
+        """Return the modes as ACP's ``SessionModeState``."""
         return modes_of(self.session.settings.mode)
 
     def options(self) -> list[dict[str, Any]]:
-        """The options as they are now; the editor knows them from here on."""
-        self._told = self._options()
-        return self._told
+        """Return the current options, for a response to the editor."""
+        self._sent_options = self._options()
+        return self._sent_options
 
-    def tell_options(self) -> None:
-        """Send the options where they are not as the editor knows them, if it knows the session at all."""
-        if self._told is not None and (now := self._options()) != self._told:
-            self._told = now
-            self.tell({"sessionUpdate": "config_option_update", "configOptions": now})
+    def send_options(self) -> None:
+        """Send the options if they differ from those sent last. Before a first response nothing is sent."""
+        if self._sent_options is not None and (options := self._options()) != self._sent_options:
+            self._sent_options = options
+            self.send({"sessionUpdate": "config_option_update", "configOptions": options})
 
     def _options(self) -> list[dict[str, Any]]:
         session = self.session
         settings = session.settings
-        model = settings.model or self._default_model or self._door.ctx.models.default_id(settings)
+        model = settings.model or self._default_model or self._server.models.default_id(settings)
         return options_of(
             State(
                 mode=settings.mode,
-                model=model and self._known_as(model),
+                model=model and self._listed_id(model),
                 effort=settings.reasoning_effort,
                 allow_all=session.permissions.approve_all,
                 models=self.models,
-                booleans=self._door.capabilities.session.config_options.boolean is not None,
+                booleans=self._editor.capabilities.session.config_options.boolean is not None,
             )
         )
 
-    def _known_as(self, model: str) -> str:
-        """A name of a model as the list has it, which may be with its adapter before it."""
+    def _listed_id(self, model: str) -> str:
+        """Return the id of a model in the list, where its adapter may precede it."""
         ids = [one.id for one in self.models]
-        longer = [one for one in ids if one.endswith(f"/{model}")]
-        return model if model in ids or len(longer) != 1 else longer[0]
+        qualified = [one for one in ids if one.endswith(f"/{model}")]
+        return model if model in ids or len(qualified) != 1 else qualified[0]
 
-    def _tell_mode(self) -> None:
+    def _send_mode(self) -> None:
         current = mode_id(self.session.settings.mode)
-        before = next((one["currentValue"] for one in self._told or () if one["id"] == "mode"), None)
+        before = next((one["currentValue"] for one in self._sent_options or () if one["id"] == "mode"), None)
         if current != before:
-            self.tell({"sessionUpdate": "current_mode_update", "currentModeId": current})
+            self.send({"sessionUpdate": "current_mode_update", "currentModeId": current})
 
     async def find_models(self) -> None:
-        """Learn which models there are; providers may be asked, so this takes its time."""
-        ctx = self._door.ctx
+        """List the models and send the changed options. Slow where providers are asked for their models."""
         try:
             settings = self.session.settings
-            self.models = await session_models(ctx, settings)
-            if settings.model is None and ctx.models.default_id(settings) is None:
-                self._default_model = await ctx.models.default_name(settings)
-            self.tell_options()
+            self.models = await session_models(self._server, settings)
+            if settings.model is None and self._server.models.default_id(settings) is None:
+                self._default_model = await self._server.models.default_name(settings)
+            self.send_options()
         except JumpseatError as error:
-            log.info("session %s: its models cannot be listed: %s", self.session_id, error)
+            log.info("session %s: cannot list the models: %s", self.session_id, error)
         finally:
             self.models_known.set()
 
-    # --- what the editor is asked -------------------------------------------------------------------------------
+    # --- questions ----------------------------------------------------------------------------------------------
 
     def ask_again(self, question: events.PermissionRequested) -> None:
-        """Ask what the session had asked before this editor came."""
+        """Ask a question that was open before this editor connected."""
         self.deliver(events.Event("", "", None, question), lossy=False)
 
     def withdraw_all(self) -> None:
-        """Take back all that is being asked; whoever follows the session from here on asks anew."""
-        for scope in self._asked.values():
+        """Withdraw all open questions; a later view of the session asks them again."""
+        for scope in self._questions.values():
             scope.cancel()
-        self._asked.clear()
+        self._questions.clear()
 
-    def _ask(self, request_id: str, ask: Callable[[], Awaitable[None]]) -> None:
-        # Entered here and not in the task, so that an answer that comes from elsewhere first is not lost.
-        scope = self._asked[request_id] = anyio.CancelScope()
-        self._door.connection.tasks.start_soon(self._run_question, request_id, ask, scope)
+    async def _ask_permission(self, step: AskPermission) -> None:
+        decision = await questions.ask_permission(self._editor, self.session_id, step)
+        try:
+            self.session.permissions.questions.pending.answer(step.request_id, decision)
+        except SessionNotFoundError:
+            log.debug("session %s was closed before its question was answered", self.session_id)
+
+    async def _ask_form(self, step: AskForm | AskToOpen) -> None:
+        result = await questions.ask_form(self._editor, self.session_id, step)
+        try:
+            self.session.clients.elicitations.answer(step.request_id, result)
+        except SessionNotFoundError:
+            log.debug("session %s was closed before its question was answered", self.session_id)
+
+    def _start_question(self, request_id: str, ask: Callable[[], Awaitable[None]]) -> None:
+        # Created before the task starts, so that no early withdrawal is lost.
+        scope = self._questions[request_id] = anyio.CancelScope()
+        self._editor.connection.tasks.start_soon(self._run_question, request_id, ask, scope)
 
     async def _run_question(
         self, request_id: str, ask: Callable[[], Awaitable[None]], scope: anyio.CancelScope
@@ -260,23 +275,23 @@ class SessionView:
             with scope:
                 await ask()
         finally:
-            if self._asked.get(request_id) is scope:
-                del self._asked[request_id]
+            if self._questions.get(request_id) is scope:
+                del self._questions[request_id]
 
     # --- running ------------------------------------------------------------------------------------------------
 
     async def run_command(self, work: Awaitable[None]) -> bool:
-        """Run a slash command; ``False`` where it was cancelled."""
+        """Run a slash command and return whether it finished; ``False`` means that it was cancelled."""
         with anyio.CancelScope() as scope:
-            self._commands.add(scope)
+            self._running_commands.add(scope)
             try:
                 await work
             finally:
-                self._commands.discard(scope)
+                self._running_commands.discard(scope)
         return not scope.cancelled_caught
 
     def cancel(self) -> Awaitable[None]:
-        """Stop what runs, at once; what to await for all to be quiet."""
-        for scope in self._commands:
+        """Cancel commands and abort the turn at once. The result completes when the turn has ended."""
+        for scope in self._running_commands:
             scope.cancel()
         return self.session.abort("user_initiated")

@@ -1,1 +1,1 @@
-"""The methods of ACP: one file each, or one for a small namespace. They translate, and do nothing else."""
+"""The methods of ACP, one file per method or small namespace. They only translate."""

@@ -1,4 +1,4 @@
-"""``authenticate`` and ``logout``. There is no login of ours: keys are in the environment or the configuration."""
+"""``authenticate`` and ``logout``. Nobody logs in here: keys come from the environment or the configuration."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from jumpseat.acp.translation.params import AuthenticateParams, Nothing
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError
 
 
-async def authenticate(door: AcpContext, params: AuthenticateParams) -> dict[str, Any]:
-    """Say whether there is a model to be called.
+async def authenticate(ctx: AcpContext, params: AuthenticateParams) -> dict[str, Any]:
+    """Check that a model is configured.
 
     Raises:
-        AuthenticationRequiredError: there is none; the text says what to set.
+        InvalidRequestError: the method is unknown.
+        AuthenticationRequiredError: no model is configured; the message names the settings.
     """
     if params.method_id != AUTH_METHOD["id"]:
-        raise InvalidRequestError(f"there is no method {params.method_id[:100]!r}: expected {AUTH_METHOD['id']!r}")
-    models = door.ctx.models
+        raise InvalidRequestError(
+            f"unknown authentication method {params.method_id[:100]!r}: expected {AUTH_METHOD['id']!r}"
+        )
+    models = ctx.server.models
     if (
         not (models.adapters.configured or models.adapters.fallback)
         and not (await models.auth_status()).is_authenticated
@@ -30,7 +33,7 @@ async def authenticate(door: AcpContext, params: AuthenticateParams) -> dict[str
     return {}
 
 
-def logout(door: AcpContext, _params: Nothing) -> dict[str, Any]:
-    """Forget the credentials that came over this connection; those of the operator stay."""
-    door.ctx.models.routes.reset()
+def logout(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
+    """Forget the credentials that editors have set by ``providers/set``. Those of the operator stay."""
+    ctx.server.models.routes.reset()
     return {}

@@ -1,4 +1,4 @@
-"""``initialize``: which version is spoken, and what either side can do."""
+"""``initialize``: the version of the protocol, and the capabilities of both sides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions
 from jumpseat_protocol.version import __version__
 
 VERSION: Final = 1
-"""The one version there is; a client that speaks another is answered with this one and decides."""
+"""The only version of ACP. A client of another version gets this one in the response, and decides."""
 
 AUTH_METHOD: Final = {
     "id": "configured",
@@ -43,22 +43,22 @@ CAPABILITIES: Final[dict[str, Any]] = {
 }
 
 
-async def _warm(door: AcpContext) -> None:
-    """Have ready what the first session is checked and kept with, while the editor reads the answer."""
+async def _warm(ctx: AcpContext) -> None:
+    """Build the models that the first session needs, while the editor reads the response."""
     SessionCreateParams.model_rebuild()
     SessionOptions.model_rebuild()
     StoredOptions.model_rebuild()
-    door.ctx.models.check(SessionSettings(cwd=Path.cwd()))
+    ctx.server.models.check(SessionSettings(cwd=Path.cwd()))
 
 
-def initialize(door: AcpContext, params: InitializeParams) -> dict[str, Any]:
-    """Answered at once: nothing is loaded or asked for it."""
-    door.connection.tasks.start_soon(_warm, door)
-    door.capabilities = params.client_capabilities
+def initialize(ctx: AcpContext, params: InitializeParams) -> dict[str, Any]:
+    """Store the editor's capabilities and return the server's. Returns at once, before anything is loaded."""
+    ctx.editor.connection.tasks.start_soon(_warm, ctx)
+    ctx.editor.capabilities = params.client_capabilities
     if params.client_info is not None and params.client_info.name:
         named = f"{params.client_info.name}/{params.client_info.version or '0'}"
-        # It goes into a line of HTTP.
-        door.client_name = "".join(one for one in named if one.isascii() and one.isprintable())[:100]
+        # The name becomes part of an HTTP header.
+        ctx.editor.client_name = "".join(one for one in named if one.isascii() and one.isprintable())[:100]
     return {
         "protocolVersion": VERSION,
         "agentCapabilities": CAPABILITIES,

@@ -1,4 +1,4 @@
-"""``providers/*`` (unstable): an editor says where the requests for a provider's models go, with which headers."""
+"""``providers/*`` (unstable): an editor sets the address and the headers for requests to a provider."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol.sessions import ProviderConfig
 
 
-def list_providers(door: AcpContext, _params: Nothing) -> dict[str, Any]:
-    """Those there are, without any header: one that is off, or was never set up, has no ``current``."""
+def list_providers(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
+    """List the providers, without headers. One that is disabled or not set up has no ``current``."""
     return {
         "providers": [
             {"providerId": one.name, "supported": [one.api_type], "required": False}
             | ({"current": {"apiType": one.api_type, "baseUrl": one.base_url}} if one.base_url else {})
-            for one in door.ctx.models.routes.list()
+            for one in ctx.server.models.routes.list()
         ]
     }
 
 
-def set_provider(door: AcpContext, params: SetProviderParams) -> dict[str, Any]:
-    """Send the requests there from the next one on, in all sessions.
+def set_provider(ctx: AcpContext, params: SetProviderParams) -> dict[str, Any]:
+    """Set a provider's address and headers, from the next request on, for all sessions.
 
     Raises:
-        InvalidRequestError: there is no such provider, or it speaks another protocol, or the address is none.
+        InvalidRequestError: the provider is unknown or has another API type, or the address or headers are invalid.
     """
-    known = {one.name: one for one in door.ctx.models.routes.list()}
+    known = {one.name: one for one in ctx.server.models.routes.list()}
     route = known.get(params.provider_id)
     if route is None:
         raise InvalidRequestError(
-            f"there is no provider {params.provider_id[:100]!r}: expected one of {', '.join(known)}"
+            f"unknown provider {params.provider_id[:100]!r}: expected one of {', '.join(known)}"
         )
     if params.api_type != route.api_type:
         raise InvalidRequestError(
-            f"provider {route.name!r} speaks {route.api_type!r}, not {params.api_type[:100]!r}"
+            f"provider {route.name!r} has apiType {route.api_type!r}, not {params.api_type[:100]!r}"
         )
     checked = _checked(params)
-    door.ctx.models.routes.set(route.name, checked.base_url or "", checked.headers)
+    ctx.server.models.routes.set(route.name, checked.base_url or "", checked.headers)
     return {}
 
 
-def disable(door: AcpContext, params: ProviderParams) -> dict[str, Any]:
-    """Use a provider no more; fine for one that is not there."""
-    door.ctx.models.routes.switch_off(params.provider_id)
+def disable(ctx: AcpContext, params: ProviderParams) -> dict[str, Any]:
+    """Disable a provider. An unknown one is ignored."""
+    ctx.server.models.routes.switch_off(params.provider_id)
     return {}
 
 
@@ -52,7 +52,5 @@ def _checked(params: SetProviderParams) -> ProviderConfig:
     try:
         return ProviderConfig(base_url=params.base_url, headers=params.headers)
     except ValueError:
-        # Not the text: it may hold a secret.
-        raise InvalidRequestError(
-            "baseUrl or headers cannot be sent: expected an address, and names with texts"
-        ) from None
+        # The text of the error may contain a secret.
+        raise InvalidRequestError("invalid baseUrl or headers: expected a URL, and an object of strings") from None

@@ -10,17 +10,17 @@ from jumpseat.acp.translation.params import SessionParams
 from jumpseat.errors import SessionNotFoundError
 
 
-async def close(door: AcpContext, params: SessionParams) -> dict[str, Any]:
-    """Stop what runs in a session and let it go; it stays on the disk."""
-    await door.view(params.session_id).cancel()
-    await door.ctx.registry.leave(params.session_id, door.ctx.connection)
-    door.views.pop(params.session_id, None)
+async def close(ctx: AcpContext, params: SessionParams) -> dict[str, Any]:
+    """Abort a session's turn and close the session. It stays on the disk."""
+    await ctx.view(params.session_id).cancel()
+    await ctx.server.registry.leave(params.session_id, ctx.server.connection)
+    ctx.views.pop(params.session_id, None)
     return {}
 
 
-async def delete(door: AcpContext, params: SessionParams) -> dict[str, Any]:
-    """Remove a session; one that is gone already is as good as removed."""
+async def delete(ctx: AcpContext, params: SessionParams) -> dict[str, Any]:
+    """Delete a session. An unknown one is ignored."""
     with suppress(SessionNotFoundError):
-        await door.ctx.registry.delete(params.session_id)
-    door.views.pop(params.session_id, None)
+        await ctx.server.registry.delete(params.session_id)
+    ctx.views.pop(params.session_id, None)
     return {}

@@ -1,4 +1,4 @@
-"""``session/list``: the sessions that were prompted, of either front door, the last changed first."""
+"""``session/list``: the sessions with a prompt, of either protocol, the last modified first."""
 
 from __future__ import annotations
 
@@ -14,43 +14,45 @@ from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 PAGE: Final = 100
 
 
-def list_sessions(door: AcpContext, params: ListParams) -> dict[str, Any]:
-    """One page of them.
+def list_sessions(ctx: AcpContext, params: ListParams) -> dict[str, Any]:
+    """Return one page of sessions.
 
     Raises:
-        InvalidRequestError: the cursor is none of ours, or the folder is not an absolute path.
+        InvalidRequestError: the cursor is invalid, or ``cwd`` is not an absolute path.
     """
     if params.cwd is not None and not Path(params.cwd).is_absolute():
         raise InvalidRequestError("cwd must be an absolute path")
-    wanted = SessionListFilter(cwd=params.cwd) if params.cwd is not None else None
-    listed = [one for one in door.ctx.registry.list(wanted) if one.context is not None and one.context.cwd]
-    # By id, too: sessions that changed at the same time must not be on two pages, or on none.
-    found = sorted(listed, key=_place, reverse=True)
+    session_filter = SessionListFilter(cwd=params.cwd) if params.cwd is not None else None
+    listed = [
+        one for one in ctx.server.registry.list(session_filter) if one.context is not None and one.context.cwd
+    ]
+    # Also by id: sessions modified at the same time must not be on two pages, or on none.
+    found = sorted(listed, key=_position, reverse=True)
     if params.cursor is not None:
-        last = _decoded(params.cursor)
-        found = [one for one in found if _place(one) < last]
-    answer: dict[str, Any] = {"sessions": [_shown(one) for one in found[:PAGE]]}
+        last = _decode(params.cursor)
+        found = [one for one in found if _position(one) < last]
+    answer: dict[str, Any] = {"sessions": [_session_info(one) for one in found[:PAGE]]}
     if len(found) > PAGE:
-        answer["nextCursor"] = urlsafe_b64encode("\n".join(_place(found[PAGE - 1])).encode()).decode()
+        answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(found[PAGE - 1])).encode()).decode()
     return answer
 
 
-def _place(session: SessionMetadata) -> tuple[str, str]:
+def _position(session: SessionMetadata) -> tuple[str, str]:
     return session.modified_time, session.session_id
 
 
-def _decoded(cursor: str) -> tuple[str, str]:
+def _decode(cursor: str) -> tuple[str, str]:
     try:
         time, session_id = urlsafe_b64decode(cursor.encode()).decode().split("\n")
     except ValueError:
-        raise InvalidRequestError("cursor is not one that this server has given") from None
+        raise InvalidRequestError(f"invalid cursor {cursor[:100]!r}") from None
     return time, session_id
 
 
-def _shown(session: SessionMetadata) -> dict[str, Any]:
-    shown = {
+def _session_info(session: SessionMetadata) -> dict[str, Any]:
+    info = {
         "sessionId": session.session_id,
         "cwd": session.context.cwd if session.context is not None else "",
         "updatedAt": session.modified_time,
     }
-    return shown | ({"title": session.summary} if session.summary else {})
+    return info | ({"title": session.summary} if session.summary else {})

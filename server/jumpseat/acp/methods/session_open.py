@@ -1,6 +1,6 @@
-"""``session/new``, ``load``, ``resume`` and ``fork``: sessions that begin, or go on, here.
+"""``session/new``, ``load``, ``resume`` and ``fork``.
 
-They are the same sessions as those of the Copilot SDK protocol, opened by the same handlers.
+The sessions are those of the Copilot protocol, opened by the same code.
 """
 
 from __future__ import annotations
@@ -25,56 +25,56 @@ from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions, Sess
 M = TypeVar("M", bound=SessionOptions)
 
 MODELS_WAIT_S: Final = 0.01
-"""How long the answer waits for the list of models; what takes longer is told when it is there."""
+"""The response waits this long for the list of models. A later list is sent as an update."""
 
 
-async def new(door: AcpContext, params: NewSessionParams) -> dict[str, Any]:
-    """A session; nothing of it is kept unless it is prompted."""
+async def new(ctx: AcpContext, params: NewSessionParams) -> dict[str, Any]:
+    """Create a session. It is stored with its first prompt."""
     folders = _folders(params)
-    options = _checked("session/new", SessionCreateParams, _options(door, params))
-    session = await create_session(door.ctx, options)
-    view = door.open(session)
+    options = _checked("session/new", SessionCreateParams, _options(ctx, params))
+    session = await create_session(ctx.server, options)
+    view = ctx.open(session)
     session.permissions.path_scope.added_folders = folders
-    return {"sessionId": session.id, **await _opened(door, view)}
+    return {"sessionId": session.id, **await _opened(ctx, view)}
 
 
-async def load(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
-    """Bring a session back and tell all that was said in it, before the answer."""
-    view = await _resume(door, params)
-    log = read_log(door.ctx.registry.folder(view.session).log.path)
-    masked = door.ctx.process.secrets.mask_records(log.records)
+async def load(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
+    """Resume a session, and send its history before the response."""
+    view = await _resume(ctx, params)
+    log = read_log(ctx.server.registry.folder(view.session).log.path)
+    masked = ctx.server.process.secrets.mask_records(log.records)
     view.replay(decode_payload(record["type"], record.get("data")) for record in masked)
-    return await _opened(door, view)
+    return await _opened(ctx, view)
 
 
-async def resume(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
-    """Bring a session back to an editor that still has its history."""
-    return await _opened(door, await _resume(door, params))
+async def resume(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
+    """Resume a session without its history."""
+    return await _opened(ctx, await _resume(ctx, params))
 
 
-async def fork(door: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
-    """Go on with a copy of a session."""
-    new_id = door.ctx.registry.fork(params.session_id, None, None)
-    view = await _resume(door, params.model_copy(update={"session_id": new_id}))
-    return {"sessionId": new_id, **await _opened(door, view)}
+async def fork(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
+    """Copy a session and resume the copy."""
+    new_id = ctx.server.registry.fork(params.session_id, None, None)
+    view = await _resume(ctx, params.model_copy(update={"session_id": new_id}))
+    return {"sessionId": new_id, **await _opened(ctx, view)}
 
 
-async def _resume(door: AcpContext, params: OpenSessionParams) -> SessionView:
+async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
     folders = _folders(params)
-    if (before := door.views.pop(params.session_id, None)) is not None:
+    if (before := ctx.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
-    options = {**_options(door, params), "sessionId": params.session_id}
-    session = await resume_session(door.ctx, _checked("session/load", SessionResumeParams, options))
+    options = {**_options(ctx, params), "sessionId": params.session_id}
+    session = await resume_session(ctx.server, _checked("session/load", SessionResumeParams, options))
     session.permissions.path_scope.added_folders = folders
-    view = door.open(session)
+    view = ctx.open(session)
     view.translator.titled = session.first_prompt is not None
-    door.ctx.connection.catch_up(session.id, session.open_questions())
+    ctx.server.connection.catch_up(session.id, session.open_questions())
     return view
 
 
-async def _opened(door: AcpContext, view: SessionView) -> dict[str, Any]:
-    view.models = door.ctx.models.declared(view.session.settings)
-    door.connection.tasks.start_soon(view.find_models)
+async def _opened(ctx: AcpContext, view: SessionView) -> dict[str, Any]:
+    view.models = ctx.server.models.declared(view.session.settings)
+    ctx.editor.connection.tasks.start_soon(view.find_models)
     with anyio.move_on_after(MODELS_WAIT_S):
         await view.models_known.wait()
     view.announce_soon()
@@ -82,22 +82,22 @@ async def _opened(door: AcpContext, view: SessionView) -> dict[str, Any]:
 
 
 def _checked(method: str, model: type[M], options: dict[str, Any]) -> M:
-    """What the editor has sent, judged by the rules of the other door: headers that cannot be sent, say."""
+    """Validate options by the model of the Copilot protocol, which checks headers, for example."""
     try:
         return model.model_validate(options)
     except ValidationError as error:
         raise InvalidParamsError(method, error) from None
 
 
-def _options(door: AcpContext, setup: SessionSetup) -> dict[str, Any]:
-    """What is asked for, as ``session.create`` has it.
+def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:
+    """Convert a session's setup into options of ``session.create``.
 
     Raises:
-        InvalidRequestError: the working directory is not an absolute path, or a server cannot be.
+        InvalidRequestError: ``cwd`` is not an absolute path, or an MCP server is invalid.
     """
     if not Path(setup.cwd).is_absolute():
         raise InvalidRequestError("cwd must be an absolute path")
-    elicitation = door.capabilities.elicitation
+    elicitation = ctx.editor.capabilities.elicitation
     options: dict[str, Any] = {
         "workingDirectory": setup.cwd,
         "streaming": True,
@@ -108,8 +108,8 @@ def _options(door: AcpContext, setup: SessionSetup) -> dict[str, Any]:
         "requestElicitation": elicitation.form is not None or elicitation.url is not None,
         "mcpServers": _servers(setup.mcp_servers),
     }
-    if door.client_name is not None:
-        options["clientName"] = door.client_name
+    if ctx.editor.client_name is not None:
+        options["clientName"] = ctx.editor.client_name
     if setup.system_prompt is not None:
         mode = "replace" if setup.system_prompt.mode == "override" else "append"
         options["systemMessage"] = {"mode": mode, "content": text_of(setup.system_prompt.content)}
@@ -117,10 +117,10 @@ def _options(door: AcpContext, setup: SessionSetup) -> dict[str, Any]:
 
 
 def _folders(setup: SessionSetup) -> list[Path]:
-    """The other folders that the session works in.
+    """Return the additional folders of the session.
 
     Raises:
-        InvalidRequestError: one is not an absolute path, or no folder.
+        InvalidRequestError: a folder is not an absolute path, or not a directory.
     """
     folders = [Path(one) for one in dict.fromkeys(setup.additional_directories)]
     for place, folder in enumerate(folders):
@@ -132,19 +132,19 @@ def _folders(setup: SessionSetup) -> list[Path]:
 
 
 def _servers(servers: list[McpServer]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for server in servers:
-        if server.name in found:
-            raise InvalidRequestError(f"mcpServers: the name {server.name!r} is given twice")
+        if server.name in options:
+            raise InvalidRequestError(f"mcpServers: duplicate name {server.name!r}")
         if server.type == "stdio":
             if not server.command:
                 raise InvalidRequestError(f"mcpServers.{server.name}: command is required")
             env = {one.name: one.value for one in server.env}
-            found[server.name] = {"type": "stdio", "command": server.command, "args": server.args, "env": env}
+            options[server.name] = {"type": "stdio", "command": server.command, "args": server.args, "env": env}
         else:
             if not server.url:
                 raise InvalidRequestError(f"mcpServers.{server.name}: url is required")
             headers = {one.name: one.value for one in server.headers}
-            found[server.name] = {"type": server.type, "url": server.url, "headers": headers}
-        found[server.name]["tools"] = ["*"]
-    return found
+            options[server.name] = {"type": server.type, "url": server.url, "headers": headers}
+        options[server.name]["tools"] = ["*"]
+    return options

@@ -1,4 +1,4 @@
-"""``session/prompt`` and ``session/cancel``: a prompt is answered when its turn has ended."""
+"""``session/prompt`` and ``session/cancel``. A prompt gets its response when its turn has ended."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from jumpseat_protocol.events import SessionError
 STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
 
 
-def prompt(door: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
-    """Send a prompt at once, in the order of arrival, and answer when its run has ended.
+def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
+    """Queue a prompt at once, in the order of arrival, and return a response when its run has ended.
 
-    A text that begins with the name of a slash command is that command; that of a skill is a prompt.
+    A prompt that begins with the name of a slash command runs that command. Skills are prompts.
     """
-    view = door.view(params.session_id)
+    view = ctx.view(params.session_id)
     session = view.session
     text, attachments = prompt_of(params.prompt)
     name, _, args = text.strip().partition(" ")
@@ -37,9 +37,9 @@ def prompt(door: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
     return _answer(view, sent)
 
 
-def cancel(door: AcpContext, params: SessionParams) -> None:
-    """Stop what runs; the prompt is answered when all is quiet. Fine when idle."""
-    door.connection.tasks.start_soon(_settle, door.view(params.session_id).cancel())
+def cancel(ctx: AcpContext, params: SessionParams) -> None:
+    """Abort the turn. The prompt gets its response when the turn has ended. An idle session is left alone."""
+    ctx.editor.connection.tasks.start_soon(_settle, ctx.view(params.session_id).cancel())
 
 
 async def _settle(stopped: Awaitable[None]) -> None:
@@ -47,21 +47,22 @@ async def _settle(stopped: Awaitable[None]) -> None:
 
 
 async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
-    """What became of a prompt.
+    """Wait for the end of a prompt's run and return the response.
 
     Raises:
-        TurnFailedError: its run ended in an error.
+        ProviderAuthError: the provider refused the credentials.
+        TurnFailedError: the run ended in another error.
     """
     run = prompt.run
     try:
         await run.done.wait()
     except anyio.get_cancelled_exc_class():
-        # The request was taken back, and with it what it has set going; what others have asked for goes on.
+        # The cancelled request takes its own prompt with it. Other prompts go on.
         with anyio.CancelScope(shield=True):
             await view.session.queue.withdraw(prompt)
         raise
-    # An answer is the last word of its turn.
-    await view.tell_plan()
+    # The response is the last message of the turn.
+    await view.send_plan()
     if run.aborted:
         return {"stopReason": "cancelled", "usage": view.translator.spent.wire()}
     if run.error is not None and isinstance(run.error.payload, SessionError):
@@ -76,9 +77,9 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
 
 async def _command(view: SessionView, name: str, args: str) -> dict[str, Any]:
     async def run() -> None:
-        shown = await invoke(view.session, name, args)
-        if isinstance(shown, str) and shown:
-            view.tell({"sessionUpdate": "agent_message_chunk", "content": text_block(shown)})
+        text = await invoke(view.session, name, args)
+        if isinstance(text, str) and text:
+            view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(text)})
 
-    done = await view.run_command(run())
-    return {"stopReason": "end_turn" if done else "cancelled"}
+    finished = await view.run_command(run())
+    return {"stopReason": "end_turn" if finished else "cancelled"}
