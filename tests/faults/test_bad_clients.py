@@ -239,7 +239,7 @@ def test_server_that_has_nobody_to_listen_to_ends_at_once(tmp_path: Path, mode: 
         timeout=30,
         check=False,
     )
-    said = "" if code == 0 else "error: stdin and stdout must be open, because the protocol is spoken there\n"
+    said = "" if code == 0 else "error: stdin and stdout must be open: the protocol uses them\n"
     assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
 
 

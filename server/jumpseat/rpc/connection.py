@@ -1,4 +1,4 @@
-"""One connection: its wire, its JSON-RPC, and what sessions see of it."""
+"""The connection of one client: its transport, its JSON-RPC, and the client that its sessions see."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
 
-# What a client that has stopped reading can do without: the whole follows in a persisted event.
+# Left out for a client that has stopped reading: the complete content follows in a persisted event.
 DELTAS: Final = frozenset(
     {
         "assistant.message_delta",
@@ -52,16 +52,17 @@ DELTAS: Final = frozenset(
         "tool.execution_progress",
     }
 )
-# How long a turn waits for a client that does not read, once, before it goes on without waiting.
-PATIENCE_S: Final = 10.0
+# A turn waits once this long for a client that does not read, and afterwards goes on without waiting.
+DRAIN_TIMEOUT_S: Final = 10.0
 
 R = TypeVar("R", bound=WireModel)
 
 
 class Connection:
-    """``on_close`` hears of its end once; ``mask`` takes secrets out of errors.
+    """A client of sessions, as :class:`jumpseat.agent.client.Client`, on the other end of a transport.
 
-    Nothing is served before :meth:`serve` says how.
+    ``on_close`` is called once, when the connection has ended. ``mask`` removes secrets from error messages.
+    Before :meth:`serve`, every method is unknown.
     """
 
     def __init__(
@@ -85,46 +86,46 @@ class Connection:
     def serve(
         self, find: Callable[[str], Callable[[Any], Any] | None], concerns: Callable[[str, Question], bool]
     ) -> None:
-        """Serve the methods that ``find`` knows; ``concerns`` tells which questions are for this client."""
+        """Serve the methods that ``find`` returns. ``concerns`` decides whether a question is for this client."""
         self.peer.find = find
         self._protocol2 = Protocol2(self.peer, self._tasks, concerns)
 
     def deliver(self, session_id: str, event: Event) -> None:
-        """Send a session event. To a client that is far behind, deltas are not sent."""
+        """Send a session event. Deltas are not sent to a client that is far behind."""
         if event.type in DELTAS and self.wire.lossy:
             return
-        shown: Any = orjson.Fragment(event.encode())
+        encoded: Any = orjson.Fragment(event.encode())
         if self.protocol == 2 and self._protocol2 is not None:
-            if self._protocol2.takes(session_id, event):
+            if self._protocol2.intercept(session_id, event):
                 return
-            shown = self._protocol2.wire(event)
-        self.peer.notify("session.event", {"sessionId": session_id, "event": shown})
+            encoded = self._protocol2.wire(event)
+        self.peer.notify("session.event", {"sessionId": session_id, "event": encoded})
 
     def announce(self, params: dict[str, Any]) -> None:
-        """Tell of the life of a session; only to a client that may know of it."""
+        """Send a session's lifecycle notification, to an authenticated client only."""
         if self.authenticated:
             self.peer.notify("session.lifecycle", params)
 
     def catch_up(self, session_id: str, questions: Iterable[Question]) -> None:
-        """Ask what a session had asked before this client came; clients of protocol 3 look for themselves."""
+        """Ask a client of protocol 2 the questions that were open before; clients of protocol 3 list them."""
         if self.protocol == 2 and self._protocol2 is not None:
             for question in questions:
                 self._protocol2.ask(session_id, question)
 
     async def drained(self) -> None:
-        """Wait until the client has caught up; one that reads nothing at all is waited for only once."""
+        """Wait until the client has read what it was sent. A client that has stopped reading is waited for once."""
         if self._slow and self.wire.busy:
             return
-        with anyio.move_on_after(PATIENCE_S) as patience:
+        with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
             await self.wire.drained()
-        self._slow = patience.cancelled_caught
+        self._slow = scope.cancelled_caught
         if self._slow:
             log.warning("a client has stopped reading; its deltas may be left out")
 
     async def invoke_hook(
         self, session_id: str, hook_type: str, hook_input: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """See :class:`jumpseat.agent.client.Client`, as for the questions that follow."""
+        """See :class:`jumpseat.agent.client.Client`, also for the methods that follow."""
         params = HooksInvokeParams(session_id=session_id, hook_type=hook_type, input=hook_input)
         return (await self._ask("hooks.invoke", params, HooksInvokeResult)).output
 
@@ -168,10 +169,10 @@ class Connection:
         try:
             return result.model_validate({} if answer is None else answer)
         except ValidationError:
-            raise ClientCallError(f"the client's answer to {method!r} could not be read") from None
+            raise ClientCallError(f"the client's response to {method!r} could not be read") from None
 
     def close(self) -> None:
-        """Send what is queued and end the connection."""
+        """Send the queued messages and end the connection."""
         self.wire.close()
 
     def _body(self, body: bytes) -> None:

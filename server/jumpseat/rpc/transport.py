@@ -1,9 +1,9 @@
-"""Bytes in and out of one connection: stdio pipes and TCP sockets look the same from here on.
+"""The bytes of one connection, over stdio pipes or a TCP socket.
 
-Outgoing messages are written together once per turn of the event loop; what the peer does not take is buffered
-by asyncio's transport. Three limits keep a peer that stops reading from costing more than its own connection:
-above ``BUSY_BYTES`` producers are asked to wait, above ``LOSSY_BYTES`` deltas are no longer queued, above
-``BROKEN_BYTES`` the connection is given up.
+Messages are written once per turn of the event loop, all together. asyncio's transport buffers the bytes that the
+peer has not read. Three limits on this buffer keep a peer that stops reading from harming others: above
+``BUSY_BYTES`` producers are asked to wait, above ``LOSSY_BYTES`` deltas are left out, above ``BROKEN_BYTES`` the
+connection is closed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ BROKEN_BYTES: Final = 256 << 20
 
 
 class Decoder(Protocol):
-    """Cuts what comes in into messages."""
+    """Splits a stream of bytes into messages."""
 
     def feed(self, data: bytes) -> list[bytes | FramingError]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How messages are told apart."""
+    """How messages are separated: by headers, or by line ends."""
 
     decoder: Callable[[], Decoder]
     encode: Callable[[bytes], bytes]
@@ -49,7 +49,7 @@ LINES: Final = Framing(LineDecoder, encode_line)
 
 
 class Wire(asyncio.Protocol):
-    """One peer. ``on_body`` and ``on_framing_error`` take what comes in, ``on_close`` hears the end, once."""
+    """The transport of one peer. ``on_body`` takes each message; ``on_close`` is called once, at the end."""
 
     def __init__(
         self,
@@ -99,10 +99,10 @@ class Wire(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._drained.set()
 
-    # --- ours ---------------------------------------------------------------------------------------------------
+    # --- the connection calls these -----------------------------------------------------------------------------
 
     def send(self, body: bytes) -> None:
-        """Queue one message; never blocks and never fails. After the end of the connection it is dropped."""
+        """Queue a message, without blocking. After the end of the connection it is dropped; nothing is raised."""
         if self._closed or self._out is None:
             return
         if not self._frames:
@@ -115,22 +115,22 @@ class Wire(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether the peer has not taken what it was sent."""
+        """Whether more than ``BUSY_BYTES`` are waiting for the peer to read."""
         return not self._drained.is_set()
 
     @property
     def lossy(self) -> bool:
-        """Whether the peer is so far behind that deltas should be left out."""
+        """Whether more than ``LOSSY_BYTES`` are waiting, so that deltas should be left out."""
         return self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
 
     async def drained(self) -> None:
-        """Wait until the peer has taken most of what is queued. Returns at once on a closed connection."""
+        """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""
         if self._frames:
             self._flush()
         await self._drained.wait()
 
     def close(self) -> None:
-        """Send what is queued and close our side."""
+        """Send the queued messages and close this side."""
         self._flush()
         if self._out is not None:
             self._out.close()
@@ -144,7 +144,7 @@ class Wire(asyncio.Protocol):
         self._queued_bytes = 0
         self._out.write(data)
         if self._out.get_write_buffer_size() > BROKEN_BYTES:
-            log.error("a client has stopped reading: connection given up")
+            log.error("a client has stopped reading: closing its connection")
             self._out.abort()
             self._lost()
 
@@ -156,18 +156,18 @@ class Wire(asyncio.Protocol):
 
 
 def take_stdio() -> tuple[int, int]:
-    """Keep the real stdin and stdout for the protocol: from here on fd 1 is stderr, and stray prints are harmless.
+    """Reserve stdin and stdout for the protocol. From here on fd 1 is stderr, so that stray prints are harmless.
 
     Returns:
-        The file descriptors to read from and to write to.
+        The file descriptors for reading and for writing.
 
     Raises:
-        JumpseatError: there is nothing to read from, or to write to.
+        JumpseatError: stdin or stdout is closed.
     """
     try:
         stdin, stdout = os.dup(0), os.dup(1)
     except OSError:
-        raise JumpseatError("stdin and stdout must be open, because the protocol is spoken there") from None
+        raise JumpseatError("stdin and stdout must be open: the protocol uses them") from None
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -177,13 +177,13 @@ def take_stdio() -> tuple[int, int]:
 
 
 async def open_stdio(wire: Wire, stdin: int, stdout: int) -> None:
-    """Connect ``wire`` to two file descriptors: pipes, sockets, terminals, and also files and the null device."""
+    """Connect ``wire`` to two file descriptors: pipes, sockets, terminals, files or the null device."""
     loop = asyncio.get_running_loop()
     try:
         await loop.connect_write_pipe(lambda: wire, os.fdopen(stdout, "wb", buffering=0))
     except (ValueError, OSError):
         wire.connection_made(_FileWriter(stdout))
-    # asyncio takes every device for a pipe, and fails where nobody hears it when the device cannot be waited for.
+    # asyncio takes every device for a pipe, and fails in a callback when the device cannot be polled.
     if stat.S_ISCHR(os.fstat(stdin).st_mode) and not os.isatty(stdin):
         await _read_file(wire, stdin)
         return
@@ -200,7 +200,7 @@ async def _read_file(wire: Wire, fd: int) -> None:
 
 
 class _FileWriter(asyncio.WriteTransport):
-    """A plain file as a transport: writing to it does not block, so there is nothing to queue."""
+    """A plain file as a transport. Writing does not block, so nothing is queued."""
 
     def __init__(self, fd: int) -> None:
         super().__init__()
@@ -212,13 +212,13 @@ class _FileWriter(asyncio.WriteTransport):
             view = view[os.write(self._fd, view) :]
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Nothing is buffered."""
+        """Do nothing: nothing is buffered."""
 
     def get_write_buffer_size(self) -> int:
         return 0
 
     def close(self) -> None:
-        """The descriptor goes with the process."""
+        """Do nothing: the descriptor is closed with the process."""
 
     def abort(self) -> None:
-        """The descriptor goes with the process."""
+        """Do nothing: the descriptor is closed with the process."""

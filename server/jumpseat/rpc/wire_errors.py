@@ -1,7 +1,7 @@
-"""The one place where an exception becomes a JSON-RPC error.
+"""Convert exceptions into JSON-RPC errors.
 
-Errors raised on purpose keep their message; anything else is logged with its traceback on stderr and answered
-without any detail, because details may hold paths, prompts or keys.
+The errors of :mod:`jumpseat.errors` keep their messages. Any other exception is logged with its traceback and
+reported as "Internal error", because its details may contain paths, prompts or keys.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
 
 
 class InvalidParamsError(Exception):
-    """The params of ``method`` do not fit its model. The text names fields and expectations, never values."""
+    """The params of ``method`` are not valid. The message names fields and expectations, never values."""
 
     def __init__(self, method: str, error: ValidationError) -> None:
         problems = errors.validation_problems(error, "params")
@@ -41,7 +41,7 @@ class InvalidParamsError(Exception):
 
 
 def error_of(exc: Exception) -> ErrorObject:
-    """What the client is told of ``exc``."""
+    """Return the error of the response for ``exc``."""
     if isinstance(exc, InvalidParamsError):
         return ErrorObject(code=envelope.INVALID_PARAMS, message=str(exc))
     for cls in type(exc).__mro__:
