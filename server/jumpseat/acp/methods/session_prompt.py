@@ -32,7 +32,7 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
         return _command(view, name[1:], args.strip())
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.queue.running:
-        view.translator.spent.begin()
+        view.translator.usage.begin()
     session.send(sent)
     return _answer(view, sent)
 
@@ -64,15 +64,15 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     # The response is the last message of the turn.
     await view.send_plan()
     if run.aborted:
-        return {"stopReason": "cancelled", "usage": view.translator.spent.wire()}
+        return {"stopReason": "cancelled", "usage": view.translator.usage.wire()}
     if run.error is not None and isinstance(run.error.payload, SessionError):
         failed = run.error.payload
         if failed.error_type == ProviderAuthError.error_type:
             raise ProviderAuthError(failed.message)
         raise TurnFailedError(failed.message)
-    spent = view.translator.spent
-    reason = STOP_REASONS.get(spent.finish_reason or "", "end_turn")
-    return {"stopReason": reason, "usage": spent.wire()}
+    usage = view.translator.usage
+    reason = STOP_REASONS.get(usage.finish_reason or "", "end_turn")
+    return {"stopReason": reason, "usage": usage.wire()}
 
 
 async def _command(view: SessionView, name: str, args: str) -> dict[str, Any]:

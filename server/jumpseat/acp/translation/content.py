@@ -1,4 +1,4 @@
-"""The content of a prompt as editors write it, and as a session keeps it: a text with attachments. Pure."""
+"""Convert prompts between ACP's content blocks and a session's text with attachments. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from jumpseat_protocol.attachments import problem_of
 
 
 def prompt_of(blocks: list[ContentBlock]) -> tuple[str, list[dict[str, Any]]]:
-    """The text of a prompt and what is attached to it.
+    """Return the text and the attachments of a prompt.
 
-    Links to files become attachments, so that the model is told which files are meant and reads them where it wants
-    to; embedded files go into the text, because nobody else has them as they are.
+    Links to files become attachments, which the model reads if it needs them. Embedded files become text, because
+    they may differ from the files on the disk.
 
     Raises:
-        InvalidRequestError: a block is of a kind that was not offered, or broken.
+        InvalidRequestError: a block is audio, or an attachment is invalid.
     """
     texts: list[str] = []
     attachments: list[dict[str, Any]] = []
@@ -54,12 +54,12 @@ def prompt_of(blocks: list[ContentBlock]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def text_of(blocks: list[ContentBlock]) -> str:
-    """The text of blocks that are only to be read."""
+    """Return the text of content blocks, without attachments."""
     return prompt_of(blocks)[0]
 
 
 def blocks_of(text: str, attachments: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """A prompt of a session as content blocks, for editors that show the history."""
+    """Return a prompt as content blocks, for editors that show the history."""
     blocks: list[dict[str, Any]] = [text_block(text)] if text else []
     for item in attachments or ():
         match item.get("type"):
@@ -75,11 +75,12 @@ def blocks_of(text: str, attachments: list[dict[str, Any]] | None) -> list[dict[
 
 
 def text_block(text: str) -> dict[str, Any]:
+    """Return a content block of text."""
     return {"type": "text", "text": text}
 
 
 def path_of(uri: str) -> str | None:
-    """The path of a ``file:`` address or of a bare absolute path; ``None`` for all others."""
+    """Return the path of a ``file:`` URI or of a plain absolute path, or ``None`` for other URIs."""
     if uri.startswith("/"):
         return uri
     parts = urlsplit(uri)
@@ -87,13 +88,14 @@ def path_of(uri: str) -> str | None:
 
 
 def uri_of(path: str) -> str:
+    """Return the ``file:`` URI of an absolute path; a relative path is only quoted."""
     return f"file://{quote(path)}" if path.startswith("/") else quote(path)
 
 
 def _embed(resource: Resource, texts: list[str], attachments: list[dict[str, Any]]) -> None:
     if resource.text is not None:
-        where = path_of(resource.uri) or resource.uri
-        texts.append(f'\n<file path="{where}">\n{resource.text}\n</file>')
+        path = path_of(resource.uri) or resource.uri
+        texts.append(f'\n<file path="{path}">\n{resource.text}\n</file>')
     elif resource.blob is not None:
         kind = resource.mime_type or "application/octet-stream"
         attachments.append(_blob(resource.blob, kind, _name_of(resource.uri)))

@@ -1,7 +1,7 @@
-"""Unified diffs, as our tools make them, into the pairs of texts that editors show side by side. Pure.
+"""Convert unified diffs of the tools into the pairs of texts that editors show side by side. Pure.
 
-Editors want the whole of a file before and after: some show the first pair only, and a person is to see all that
-they approve. A diff tells its hunks; the rest is what the file holds now, where that is what the diff is about.
+A pair holds a whole file before and after the change: some editors show only the first pair, and users must see all
+that they approve. A diff contains only its hunks; the rest comes from the file, if its content matches the diff.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 Reader: TypeAlias = Callable[[str], str | None]
-"""What a file holds now, by its path; ``None`` where that is not known."""
+"""Returns the current text of a file by its path, or ``None`` where it is unknown."""
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(slots=True)
 class _Hunk:
-    """One hunk: where it begins on both sides, the lines that are still to come, and those that have."""
+    """One hunk: its first line on both sides, the numbers of lines still to read, and the lines read."""
 
     name: str
     created: bool
@@ -33,10 +33,10 @@ class _Hunk:
     _last: tuple[list[str], ...] = ()
 
     def take(self, text: str) -> bool:
-        """Take a line of the hunk; ``False`` where it is not one any more."""
+        """Add a line to the hunk, or return ``False`` if the line does not belong to it."""
         mark, line = text[:1], text[1:] + "\n"
         if mark == "\\":
-            # Said of the line before, on whichever side it is.
+            # "No newline at end of file" is about the line before, on each of its sides.
             for side in self._last:
                 side[-1] = side[-1].removesuffix("\n")
             return bool(self._last)
@@ -50,22 +50,23 @@ class _Hunk:
         return True
 
     def content(self) -> dict[str, Any]:
+        """Return the hunk as a content block."""
         return _content(self.name, None if self.created else "".join(self.old), "".join(self.new))
 
 
 @dataclass(frozen=True, slots=True)
 class Diffs:
-    """What is shown of a change: the pairs of texts, and for each hunk where it is."""
+    """A change for editors: the pairs of texts, and the location of each hunk."""
 
     contents: list[dict[str, Any]]
     locations: list[dict[str, Any]]
 
 
 def diffs_of(unified: str, path: str | None = None, *, read: Reader | None = None, applied: bool = False) -> Diffs:
-    """One pair for each file that can be read and is as the diff has it, ``applied`` or not yet; else one for each
-    hunk.
+    """Return one pair per file whose content matches the diff, and else one pair per hunk.
 
-    ``path`` is the file's where the caller knows it, for a diff of one file. Nothing where the text is no diff.
+    ``applied`` means that the files already contain the change. ``path`` overrides the file name of a diff of one
+    file. The result is empty if ``unified`` is not a diff.
     """
     hunks = _hunks(unified, path)
     contents: list[dict[str, Any]] = []
@@ -100,20 +101,20 @@ def _hunks(unified: str, path: str | None) -> list[_Hunk]:
 
 
 def _other_side(text: str, hunks: list[_Hunk], *, applied: bool) -> str | None:
-    """The other text that ``hunks`` make of one; ``None`` where it is not what they are about."""
-    # Not splitlines, which knows more ends of lines than diffs do.
+    """Apply or revert ``hunks`` and return the result, or ``None`` if they do not match ``text``."""
+    # splitlines would also split at line ends that diffs do not know.
     lines = [line for line in re.split(r"(?<=\n)", text) if line]
-    made: list[str] = []
+    result: list[str] = []
     position = 0
     for hunk in hunks:
         here, there = (hunk.new, hunk.old) if applied else (hunk.old, hunk.new)
-        # Of no lines, the line before them is told.
+        # A hunk without lines on this side has the number of the line before it.
         start = (hunk.line if applied else hunk.old_line) - bool(here)
         if start < position or lines[start : start + len(here)] != here:
             return None
-        made += [*lines[position:start], *there]
+        result += [*lines[position:start], *there]
         position = start + len(here)
-    return "".join([*made, *lines[position:]])
+    return "".join([*result, *lines[position:]])
 
 
 def _content(path: str, old: str | None, new: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an editor is told of an exception: the codes of ACP."""
+"""Convert exceptions into errors with ACP's codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
 
 
 def error_of(exc: Exception) -> ErrorObject:
-    """The code of ACP, and no ``data``: some editors take ``null`` there for a text."""
+    """Return the error of the response for ``exc``, without ``data``: some editors expect a string there."""
     if isinstance(exc, errors.JumpseatError):
         code = next((CODES[cls] for cls in type(exc).__mro__ if cls in CODES), INTERNAL_ERROR)
         return ErrorObject(code=code, message=str(exc))

@@ -1,6 +1,6 @@
-"""The modes of a session and the options that editors show as pickers. Pure.
+"""A session's modes and configuration options, which editors show as pickers. Pure.
 
-Both say the mode, because editors are on their way from one to the other.
+Both contain the mode, because editors are moving from modes to options.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ MODES: Final[tuple[tuple[str, SessionMode, str, str], ...]] = (
     (f"{_MODES}plan", "plan", "Plan", "Makes a plan before anything is changed"),
     (f"{_MODES}autopilot", "autopilot", "Autopilot", "Works on by itself until the task is done"),
 )
-"""Id, our word for it, name, description. Editors know these ids from another agent, and some know no others."""
+"""Id, mode of the session, name, description. Some editors know only these ids, which another agent uses."""
 
 MODE, MODEL, EFFORT, PERMISSIONS = "mode", "model", "reasoning_effort", "allow_all"
 DEFAULT: Final = "default"
 EFFORTS: Final = ("low", "medium", "high")
-"""What is offered where it is not known what the model has."""
+"""The levels offered where those of the model are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the options are made of. ``model`` is the one that is called next, ``None`` where that is not known."""
+    """The state that the options show. ``model`` is the model of the next turn, ``None`` where it is unknown."""
 
     mode: SessionMode
     model: str | None
@@ -36,15 +36,16 @@ class State:
     allow_all: bool
     models: Sequence[ModelInfo]
     booleans: bool = False
-    """Whether the editor knows options that are on or off."""
+    """Whether the editor supports boolean options."""
 
 
 def mode_id(mode: SessionMode) -> str:
+    """Return ACP's id of a mode."""
     return next(one_id for one_id, name, *_ in MODES if name == mode)
 
 
 def mode_of(text: str) -> SessionMode | None:
-    """The mode that an id means, or a plain word for it."""
+    """Return the mode for an id, or for the id's last part, or for the name of the mode; else ``None``."""
     found: Iterator[SessionMode] = (
         name for one_id, name, *_ in MODES if text in (one_id, name, one_id.removeprefix(_MODES))
     )
@@ -52,6 +53,7 @@ def mode_of(text: str) -> SessionMode | None:
 
 
 def modes_of(mode: SessionMode) -> dict[str, Any]:
+    """Return ACP's ``SessionModeState``."""
     return {
         "currentModeId": mode_id(mode),
         "availableModes": [
@@ -61,7 +63,7 @@ def modes_of(mode: SessionMode) -> dict[str, Any]:
 
 
 def options_of(state: State) -> list[dict[str, Any]]:
-    """All of them, in the order that editors show. No model can be chosen where none is known."""
+    """Return all options, in the order that editors show. Without known models there is no option for them."""
     options = [
         _select(
             MODE,
@@ -89,23 +91,23 @@ def options_of(state: State) -> list[dict[str, Any]]:
 
 
 def values_of(options: list[dict[str, Any]], config_id: str) -> list[str] | None:
-    """What an option can be set to; ``None`` where there is no such option or it is on or off."""
+    """Return the values of a select option, or ``None`` if there is no such option or it is a boolean."""
     option = next((one for one in options if one["id"] == config_id and one["type"] == "select"), None)
     return [one["value"] for one in option["options"]] if option is not None else None
 
 
 def _permissions(state: State) -> dict[str, Any]:
-    name, about = "Allow everything", "Run every tool call without asking"
+    name, description = "Allow everything", "Run every tool call without asking"
     if state.booleans:
         return {
             "id": PERMISSIONS,
             "name": name,
-            "description": about,
+            "description": description,
             "category": "_permissions",
             "type": "boolean",
             "currentValue": state.allow_all,
         }
-    values = [_value("off", "Ask"), _value("on", name, about)]
+    values = [_value("off", "Ask"), _value("on", name, description)]
     return _select(PERMISSIONS, "Permissions", "_permissions", "on" if state.allow_all else "off", values)
 
 
@@ -121,5 +123,5 @@ def _select(config_id: str, name: str, category: str, current: str, values: list
 
 
 def _value(value: str, name: str, description: str | None = None) -> dict[str, Any]:
-    shown = {"value": value, "name": name}
-    return {**shown, "description": description} if description else shown
+    option = {"value": value, "name": name}
+    return {**option, "description": description} if description else option

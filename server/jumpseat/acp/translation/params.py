@@ -1,6 +1,6 @@
-"""What editors send, checked. Unknown fields are ignored.
+"""The params and results that editors send. Unknown fields are ignored.
 
-Source: the JSON Schemas of ACP v1, stable and unstable.
+Source: the JSON Schemas of ACP v1, stable and unstable (https://agentclientprotocol.com).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from jumpseat_protocol.wire import WireModel
 
 
 class Nothing(WireModel):
-    """A request or notification whose params say nothing."""
+    """Params or a result without fields."""
 
 
-def _or_unsaid(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
-    """What cannot be understood of what an editor says of itself was not said; the protocol wants it so.
+def _or_default(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Use the default of an invalid field, as the protocol demands for capabilities.
 
-    An empty list is an empty object: Lua has one word for both.
+    An empty array counts as an empty object: Lua has one value for both.
     """
     try:
         return check({} if value == [] else value)
@@ -28,40 +28,40 @@ def _or_unsaid(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
         raise PydanticUseDefault from None
 
 
-class Said(WireModel):
-    """Base of what an editor says of itself."""
+class Lenient(WireModel):
+    """Base of an editor's description of itself: an invalid field has its default."""
 
-    _or_unsaid = field_validator("*", mode="wrap")(_or_unsaid)
+    _or_default = field_validator("*", mode="wrap")(_or_default)
 
 
-class Implementation(Said):
+class Implementation(Lenient):
     name: str = ""
     title: str | None = None
     version: str = ""
 
 
-class FileSystemCapabilities(Said):
+class FileSystemCapabilities(Lenient):
     read_text_file: StrictBool = False
     write_text_file: StrictBool = False
 
 
-class ConfigOptionCapabilities(Said):
+class ConfigOptionCapabilities(Lenient):
     boolean: dict[str, Any] | None = None
 
 
-class ClientSessionCapabilities(Said):
+class ClientSessionCapabilities(Lenient):
     compaction: dict[str, Any] | None = None
     config_options: ConfigOptionCapabilities = Field(default_factory=ConfigOptionCapabilities)
     notices: dict[str, Any] | None = None
 
 
-class ElicitationCapabilities(Said):
+class ElicitationCapabilities(Lenient):
     form: dict[str, Any] | None = None
     url: dict[str, Any] | None = None
 
 
-class ClientCapabilities(Said):
-    """What the editor can do; what it does not say, it cannot. A capability that is an object may be empty."""
+class ClientCapabilities(Lenient):
+    """The editor's capabilities; missing ones are not supported. An empty object means that one is supported."""
 
     fs: FileSystemCapabilities = Field(default_factory=FileSystemCapabilities)
     terminal: StrictBool = False
@@ -74,7 +74,7 @@ class InitializeParams(WireModel):
     client_capabilities: ClientCapabilities = Field(default_factory=ClientCapabilities)
     client_info: Implementation | None = None
 
-    _or_unsaid = field_validator("client_capabilities", "client_info", mode="wrap")(_or_unsaid)
+    _or_default = field_validator("client_capabilities", "client_info", mode="wrap")(_or_default)
 
 
 class AuthenticateParams(WireModel):
@@ -87,14 +87,14 @@ class Pair(WireModel):
 
 
 def _pairs(value: Any) -> Any:
-    # Some editors send an object where the protocol has a list of pairs.
+    # Some editors send an object instead of an array of pairs.
     if isinstance(value, dict):
         return [{"name": name, "value": one} for name, one in value.items()]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
 class McpServer(WireModel):
-    """A server that the session is to have tools from: a command (without ``type``), or an address."""
+    """An MCP server for the session: a command (without ``type``), or a URL."""
 
     name: str = Field(min_length=1)
     type: Literal["stdio", "http", "sse"] = "stdio"
@@ -135,7 +135,7 @@ class ResourceLinkBlock(WireModel):
 
 
 class Resource(WireModel):
-    """``text`` or ``blob`` (base64)."""
+    """An embedded file: ``text``, or ``blob`` in base64."""
 
     uri: str
     text: str | None = None
@@ -159,7 +159,7 @@ class SystemPrompt(WireModel):
 
 
 class SessionSetup(WireModel):
-    """What new, load, resume and fork have in common."""
+    """The common params of ``session/new``, ``load``, ``resume`` and ``fork``."""
 
     cwd: str = Field(min_length=1)
     mcp_servers: list[McpServer] = Field(default_factory=list[McpServer])
@@ -213,7 +213,7 @@ class SetTitleParams(WireModel):
 
 
 class SetProviderParams(WireModel):
-    """``headers`` are all there are, credentials included."""
+    """``headers`` are all headers of the provider, credentials included."""
 
     provider_id: str
     api_type: str
@@ -225,7 +225,7 @@ class ProviderParams(WireModel):
     provider_id: str
 
 
-# --- answers to what we ask -------------------------------------------------------------------------------------
+# --- results of requests to the editor --------------------------------------------------------------------------
 
 
 class PermissionOutcome(WireModel):

@@ -1,4 +1,4 @@
-"""Permission questions in the words of ACP, and the answers to them. Pure."""
+"""Convert permission questions and their answers between events and ACP. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEVER: Final = {"optionId": "reject_once", "name": "Reject", "kind": "reject_onc
 
 
 def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
-    """What a person may choose from. What cannot be remembered safely is not offered to be."""
+    """Return the options for the user. Approval for the session is offered only where it is safe."""
     match request:
         case ShellPermission() | WritePermission():
             remember = request.can_offer_session_approval
@@ -23,7 +23,7 @@ def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
 
 
 def decision_of(outcome: PermissionOutcome) -> PermissionDecision:
-    """What was chosen; anything we did not offer allows nothing."""
+    """Return the decision for the user's choice. An unknown option denies."""
     match outcome.outcome, outcome.option_id:
         case "selected", "allow_once":
             return PermissionDecision(kind="approve-once")

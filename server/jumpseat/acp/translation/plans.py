@@ -1,4 +1,4 @@
-"""The plan of a session, its todos or a page of Markdown, as the list of entries that editors show. Pure."""
+"""A session's plan as the entries that editors show, from its todos or its Markdown page. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TODO_STATUS: Final = {"in_progress": "in_progress", "done": "completed", "compl
 
 
 def entries_of(markdown: str) -> list[dict[str, Any]]:
-    """An entry for each item of a list; ``[x]`` is done, ``[~]`` is being done, and all others are to be."""
+    """Return an entry per list item: ``[x]`` is completed, ``[~]`` in progress, all others are pending."""
     found = (_ENTRY.match(line) for line in markdown.splitlines())
     return [
         {"content": one[2].strip(), "priority": "medium", "status": _STATUS.get(one[1] or "", "pending")}
@@ -22,11 +22,11 @@ def entries_of(markdown: str) -> list[dict[str, Any]]:
 
 
 def entries_of_todos(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """An entry for each todo, by its title; what is not being done and not done is to be, blocked or not."""
+    """Return an entry per todo. Other states than in progress and done, such as blocked, are pending."""
     found = ((row.get("title") or row.get("id"), row.get("status")) for row in rows)
     return [
         {"content": str(title), "priority": "medium", "status": _TODO_STATUS.get(str(status), "pending")}
         for title, status in found
-        # A column holds whatever the model has put there.
+        # Models write the rows, so that columns may be null.
         if title is not None
     ]

@@ -1,4 +1,4 @@
-"""How editors are shown a tool call: its kind, a title, the files it is about, what it would change. Pure."""
+"""Convert tool calls for editors: their kind, title, files and changes. Pure."""
 
 from __future__ import annotations
 
@@ -50,18 +50,19 @@ KINDS: Final[Mapping[str, ToolKind]] = {
     "think": "think",
     "exit_plan_mode": "switch_mode",
 }
-"""Of the server's own tools. What is not here is ``other``: a name of somebody else's tool promises nothing."""
+"""The kinds of the built-in tools. All others are ``other``, because their names promise nothing."""
 
 TITLE_CHARS: Final = 200
 LANGUAGE: Final = "console"
 
 
 def kind_of(tool: str) -> ToolKind:
+    """Return ACP's kind of a tool."""
     return KINDS.get(tool, "other")
 
 
 def title_of(tool: str, arguments: Any, intention: str | None) -> str:
-    """One line; a command is shown as it is, because that is what a person has to judge."""
+    """Return a title of one line: the command of a shell tool, which the user has to judge, else the intention."""
     command = _argument(arguments, "command") if kind_of(tool) == "execute" else None
     title = f"`{command}`" if command else intention or tool
     line = " ".join(title.split())
@@ -69,8 +70,8 @@ def title_of(tool: str, arguments: Any, intention: str | None) -> str:
 
 
 def started(call: events.ToolExecutionStart, cwd: str, intention: str | None) -> dict[str, Any]:
-    """The ``tool_call`` of a call that begins."""
-    shown: dict[str, Any] = {
+    """Return the ``tool_call`` update of a call that starts."""
+    body: dict[str, Any] = {
         "toolCallId": call.tool_call_id,
         "title": title_of(call.tool_name, call.arguments, intention),
         "name": call.tool_name,
@@ -80,16 +81,16 @@ def started(call: events.ToolExecutionStart, cwd: str, intention: str | None) ->
     }
     path = _argument(call.arguments, "path")
     if path is not None and kind_of(call.tool_name) in ("read", "edit", "delete", "move"):
-        # Not Path.expanduser, which raises for an unknown user.
+        # Path.expanduser raises for an unknown user.
         location: dict[str, Any] = {"path": os.path.join(cwd, os.path.expanduser(path))}
         if (line := _first_line(call.arguments)) is not None:
             location["line"] = line
-        shown["locations"] = [location]
-    return shown
+        body["locations"] = [location]
+    return body
 
 
 def output(text: str, tool: str) -> list[dict[str, Any]]:
-    """What a tool said, as content. Output of commands is set apart, so that nothing in it is taken for markup."""
+    """Return a tool's output as content. Output of commands is fenced, so that it is not read as Markdown."""
     if kind_of(tool) == "execute":
         fence = "```"
         while fence in text:
@@ -101,8 +102,8 @@ def output(text: str, tool: str) -> list[dict[str, Any]]:
 def completed(
     call: events.ToolExecutionComplete, tool: str, path: str | None, read: Reader | None = None
 ) -> dict[str, Any]:
-    """The ``tool_call_update`` of a call that has ended. ``path`` is the one file it was about, if it was."""
-    shown: dict[str, Any] = {
+    """Return the ``tool_call_update`` of a call that has ended. ``path`` is its file, if it has one."""
+    body: dict[str, Any] = {
         "toolCallId": call.tool_call_id,
         "status": "completed" if call.success else "failed",
     }
@@ -111,19 +112,19 @@ def completed(
     detail = result.detailed_content if result is not None else None
     diffs = diffs_of(detail, path, read=read, applied=True) if detail else Diffs([], [])
     if diffs.contents:
-        shown["content"], shown["locations"] = diffs.contents, diffs.locations
+        body["content"], body["locations"] = diffs.contents, diffs.locations
     else:
-        shown["content"] = output(text, tool) if text else []
-        given = map(_given, (result.binary_results_for_llm if result is not None else None) or ())
-        shown["content"] += [{"type": "content", "content": block} for block in given if block is not None]
+        body["content"] = output(text, tool) if text else []
+        blocks = map(_binary_block, (result.binary_results_for_llm if result is not None else None) or ())
+        body["content"] += [{"type": "content", "content": block} for block in blocks if block is not None]
     if call.effective_arguments is not None:
-        shown["rawInput"] = call.effective_arguments
-    shown["rawOutput"] = {"output": text} if error is None else {"error": error.message}
-    return shown
+        body["rawInput"] = call.effective_arguments
+    body["rawOutput"] = {"output": text} if error is None else {"error": error.message}
+    return body
 
 
-def _given(result: events.BinaryResult) -> dict[str, Any] | None:
-    """What is no text as a content block; ``None`` where there is none for it."""
+def _binary_block(result: events.BinaryResult) -> dict[str, Any] | None:
+    """Return binary output as a content block, or ``None`` if ACP has no block for it."""
     kind = result.mime_type.partition("/")[0].lower()
     if result.type == "image" or kind in ("image", "audio"):
         block = "audio" if kind == "audio" else "image"
@@ -134,39 +135,39 @@ def _given(result: events.BinaryResult) -> dict[str, Any] | None:
     return None
 
 
-def asked(
+def permission_call(
     request: PermissionRequest, call_id: str, title: str | None, read: Reader | None = None
 ) -> dict[str, Any]:
-    """The call as a permission question shows it: what would be done, and where."""
-    shown: dict[str, Any] = {"toolCallId": call_id, "status": "pending"}
+    """Return the tool call of a permission question, with its changes and locations."""
+    body: dict[str, Any] = {"toolCallId": call_id, "status": "pending"}
     match request:
         case ShellPermission():
-            shown |= {"kind": "execute", "title": title_of("bash", {"command": request.full_command_text}, None)}
-            shown["content"] = output(request.full_command_text, "bash")
-            shown["rawInput"] = {"command": request.full_command_text}
+            body |= {"kind": "execute", "title": title_of("bash", {"command": request.full_command_text}, None)}
+            body["content"] = output(request.full_command_text, "bash")
+            body["rawInput"] = {"command": request.full_command_text}
         case WritePermission():
             diffs = diffs_of(request.diff, request.file_name, read=read)
-            shown |= {"kind": "edit", "title": request.intention}
-            shown["content"] = diffs.contents or output(request.diff, "edit")
-            shown["locations"] = diffs.locations or [{"path": request.file_name}]
+            body |= {"kind": "edit", "title": request.intention}
+            body["content"] = diffs.contents or output(request.diff, "edit")
+            body["locations"] = diffs.locations or [{"path": request.file_name}]
         case ReadPermission():
-            shown |= {"kind": "read", "title": request.intention, "locations": [{"path": request.path}]}
+            body |= {"kind": "read", "title": request.intention, "locations": [{"path": request.path}]}
         case McpPermission():
-            shown |= {"kind": "other", "title": title or request.tool_title, "rawInput": request.args}
+            body |= {"kind": "other", "title": title or request.tool_title, "rawInput": request.args}
         case UrlPermission():
-            shown |= {"kind": "fetch", "title": f"{request.intention}: {request.url}"}
-            shown["rawInput"] = {"url": request.url}
+            body |= {"kind": "fetch", "title": f"{request.intention}: {request.url}"}
+            body["rawInput"] = {"url": request.url}
         case MemoryPermission():
-            shown |= {"kind": "other", "title": title or f"{request.action or 'store'} a memory"}
-            shown["content"] = output(request.fact, "")
+            body |= {"kind": "other", "title": title or f"{request.action or 'store'} a memory"}
+            body["content"] = output(request.fact, "")
         case CustomToolPermission():
-            shown |= {"kind": "other", "title": title or request.tool_name, "rawInput": request.args}
+            body |= {"kind": "other", "title": title or request.tool_name, "rawInput": request.args}
         case HookPermission():
-            shown |= {"kind": kind_of(request.tool_name), "title": title or request.tool_name}
-            shown["rawInput"] = request.tool_args
+            body |= {"kind": kind_of(request.tool_name), "title": title or request.tool_name}
+            body["rawInput"] = request.tool_args
             if request.hook_message:
-                shown["content"] = output(request.hook_message, "")
-    return {name: value for name, value in shown.items() if value is not None}
+                body["content"] = output(request.hook_message, "")
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _argument(arguments: Any, name: str) -> str | None:

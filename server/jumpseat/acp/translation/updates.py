@@ -1,7 +1,8 @@
-"""What happens in a session, in the words of ACP. Pure: events in, steps out, and nothing is sent from here.
+"""Translate the events of a session into steps of ACP. Pure: events in, steps out; nothing is sent from here.
 
-One :class:`Translator` follows one session for one editor. It remembers what the editor has been shown, because a
-message comes in pieces and then as a whole, and what a tool call was about, because its end does not say.
+One :class:`Translator` follows one session for one editor. It remembers how much of a message the editor has,
+because messages come in deltas and then complete, and the tool calls, because their last events do not repeat the
+tool and its file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Tell the person something, where the editor shows notices."""
+    """Show a notice to the user, if the editor supports notices."""
 
     severity: str
     title: str
@@ -37,29 +38,29 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Send a ``session/update`` about a compaction, where the editor shows those."""
+    """Send a ``session/update`` about a compaction, if the editor supports them."""
 
     body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class OptionsChanged:
-    """The mode, the model or another option is not what it was."""
+    """Send the mode and the options again: one of them has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandsChanged:
-    """There are other slash commands now."""
+    """Send the slash commands again."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChanged:
-    """The plan is to be shown anew."""
+    """Send the plan again."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskPermission:
-    """Ask whether a call may run; ``call`` is how it is shown."""
+    """Ask whether a tool call may run. ``call`` is its ACP form."""
 
     request_id: str
     request: PermissionRequest
@@ -77,7 +78,7 @@ class AskForm:
 
 @dataclass(frozen=True, slots=True)
 class AskToOpen:
-    """Have the person open an address and do there what is to be done."""
+    """Ask the user to open a URL."""
 
     request_id: str
     message: str
@@ -86,7 +87,7 @@ class AskToOpen:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """A question is settled, by whomever: take it back if it is still shown."""
+    """Withdraw a question, if it is still shown: it is settled."""
 
     request_id: str
 
@@ -107,7 +108,7 @@ Step: TypeAlias = (
 
 @dataclass(slots=True)
 class Call:
-    """A tool call that runs. ``in_terminal`` where the editor shows its output by itself."""
+    """A running tool call. ``in_terminal``: the editor shows its output in a terminal of its own."""
 
     tool: str
     title: str
@@ -116,8 +117,8 @@ class Call:
 
 
 @dataclass(slots=True)
-class Spent:
-    """What a prompt has used so far, in tokens, and what all of the session has cost."""
+class Usage:
+    """The tokens that the current prompt has used, and the cost of the session in US dollars."""
 
     input: int = 0
     output: int = 0
@@ -128,6 +129,7 @@ class Spent:
     finish_reason: str | None = None
 
     def add(self, usage: events.AssistantUsage) -> None:
+        """Add the usage of one model call."""
         self.input += usage.input_tokens
         self.output += usage.output_tokens
         self.reasoning += usage.reasoning_tokens or 0
@@ -138,11 +140,12 @@ class Spent:
         self.finish_reason = usage.finish_reason
 
     def begin(self) -> None:
-        """A prompt begins: count anew, but for the cost."""
+        """Reset the tokens for a new prompt, but not the cost."""
         self.input = self.output = self.reasoning = self.cache_read = self.cache_write = 0
         self.finish_reason = None
 
     def wire(self) -> JsonObject:
+        """Return ACP's ``Usage``."""
         return {
             "totalTokens": self.input + self.output,
             "inputTokens": self.input,
@@ -155,28 +158,29 @@ class Spent:
 
 @dataclass(slots=True)
 class Translator:
-    """``cwd`` is where the session works, for paths that are relative; ``read`` tells what files hold now."""
+    """``cwd`` resolves relative paths; ``read`` returns a file's current text; ``titled``: a title was sent."""
 
     cwd: str
     read: Reader | None = None
     titled: bool = False
     calls: dict[str, Call] = field(default_factory=dict[str, Call])
-    spent: Spent = field(default_factory=Spent)
-    _shown: dict[str, int] = field(default_factory=dict[str, int])
+    usage: Usage = field(default_factory=Usage)
+    _sent_chars: dict[str, int] = field(default_factory=dict[str, int])
     _held: set[str] = field(default_factory=set[str])
     _intentions: dict[str, str] = field(default_factory=dict[str, str])
     _compaction: str | None = None
 
     def steps(self, event: events.Event, *, lossy: bool = False) -> Iterator[Step]:
-        """What is to be done about ``event``. To a ``lossy`` client pieces of messages are not sent: the rest of a
-        message follows with its end.
+        """Return the steps for ``event``.
+
+        A ``lossy`` client gets no deltas: the rest of a message follows when the message is complete.
         """
         payload = event.payload
         match payload:
             case events.MessageDelta():
-                yield from self._piece("agent_message_chunk", payload.message_id, payload.delta_content, lossy)
+                yield from self._delta("agent_message_chunk", payload.message_id, payload.delta_content, lossy)
             case events.ReasoningDelta():
-                yield from self._piece("agent_thought_chunk", payload.reasoning_id, payload.delta_content, lossy)
+                yield from self._delta("agent_thought_chunk", payload.reasoning_id, payload.delta_content, lossy)
             case events.Reasoning():
                 yield from self._rest("agent_thought_chunk", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
@@ -218,7 +222,7 @@ class Translator:
             case events.ElicitationCompleted():
                 yield Withdraw(payload.request_id)
             case events.AssistantUsage():
-                self.spent.add(payload)
+                self.usage.add(payload)
             case events.SessionUsageInfo():
                 yield Update(self._usage(payload))
             case events.SessionCompactionStart():
@@ -242,12 +246,12 @@ class Translator:
             case events.SessionContextChanged():
                 self.cwd = payload.cwd
             case (
-                # The answer to the prompt tells of these.
+                # The response to the prompt reports these.
                 events.SessionError()
                 | events.SessionIdle()
                 | events.Abort()
                 | events.AssistantIdle()
-                # The editor asked for these, or has asked for nothing that they tell of.
+                # The editor requested these itself, or does not use the feature.
                 | events.SessionStart()
                 | events.SessionResume()
                 | events.SessionShutdown()
@@ -256,7 +260,7 @@ class Translator:
                 | events.SessionWorkspaceFileChanged()
                 | events.PendingMessagesModified()
                 | events.CapabilitiesChanged()
-                # ACP has no word for these.
+                # ACP has no update for these.
                 | events.TurnStart()
                 | events.TurnEnd()
                 | events.MessageStart()
@@ -279,7 +283,7 @@ class Translator:
                 | events.McpHeadersRefreshCompleted()
                 | events.SamplingRequested()
                 | events.SamplingCompleted()
-                # An editor brings no tools, and asks its person by requests of its own.
+                # Editors bring no tools, and are asked these questions by requests.
                 | events.ExternalToolRequested()
                 | events.ExternalToolCompleted()
                 | events.UserInputRequested()
@@ -297,7 +301,7 @@ class Translator:
                 assert_never(payload)
 
     def replay(self, payload: events.EventPayload | events.UnknownPayload) -> Iterator[Update | Compaction]:
-        """What an editor that loads a session is shown of an event of its log."""
+        """Return the updates for an event of the log, for an editor that loads the session."""
         match payload:
             case events.UserMessage():
                 if payload.source is None:
@@ -323,56 +327,56 @@ class Translator:
 
     # --- messages -----------------------------------------------------------------------------------------------
 
-    def _piece(self, kind: str, message_id: str, text: str, lossy: bool) -> Iterator[Update]:
+    def _delta(self, kind: str, message_id: str, text: str, lossy: bool) -> Iterator[Update]:
         if lossy or message_id in self._held:
-            # From here on the message waits for its end: a piece that is left out leaves no gap.
+            # The message is held back until it is complete, so that a missing delta leaves no gap.
             self._held.add(message_id)
         elif text:
-            self._shown[message_id] = self._shown.get(message_id, 0) + len(text)
+            self._sent_chars[message_id] = self._sent_chars.get(message_id, 0) + len(text)
             yield _chunk(kind, text_block(text), message_id)
 
     def _rest(self, kind: str, message_id: str, content: str) -> Iterator[Update]:
-        """What of a whole message has not been shown yet."""
+        """Return the part of a complete message that was not sent as deltas."""
         self._held.discard(message_id)
-        if rest := content[self._shown.pop(message_id, 0) :]:
+        if rest := content[self._sent_chars.pop(message_id, 0) :]:
             yield _chunk(kind, text_block(rest), message_id)
 
     # --- tool calls ---------------------------------------------------------------------------------------------
 
     def _start(self, start: events.ToolExecutionStart) -> JsonObject:
-        shown = tool_calls.started(start, self.cwd, self._intentions.pop(start.tool_call_id, None))
-        locations = shown.get("locations")
+        body = tool_calls.started(start, self.cwd, self._intentions.pop(start.tool_call_id, None))
+        locations = body.get("locations")
         path = locations[0]["path"] if locations else None
-        self.calls[start.tool_call_id] = Call(start.tool_name, shown["title"], path)
-        return shown
+        self.calls[start.tool_call_id] = Call(start.tool_name, body["title"], path)
+        return body
 
     def _end(self, end: events.ToolExecutionComplete, read: Reader | None = None) -> JsonObject:
         call = self.calls.pop(end.tool_call_id, None)
-        shown = tool_calls.completed(end, call.tool if call else "", call.path if call else None, read)
+        body = tool_calls.completed(end, call.tool if call else "", call.path if call else None, read)
         if call is not None and call.in_terminal:
-            # The terminal stays, and shows what was said.
-            shown.pop("content", None)
-        return shown
+            # The terminal goes on showing the output.
+            body.pop("content", None)
+        return body
 
     def _permission(self, asked: events.PermissionRequested) -> Iterator[Step]:
         request = asked.permission_request
         call = self.calls.get(request.tool_call_id) if request.tool_call_id is not None else None
-        shown = tool_calls.asked(
+        body = tool_calls.permission_call(
             request, request.tool_call_id or asked.request_id, call.title if call is not None else None, self.read
         )
         if call is not None:
-            yield _call_update({"toolCallId": shown["toolCallId"], "status": "pending"})
-        yield AskPermission(asked.request_id, request, shown)
+            yield _call_update({"toolCallId": body["toolCallId"], "status": "pending"})
+        yield AskPermission(asked.request_id, request, body)
 
     def _usage(self, info: events.SessionUsageInfo) -> JsonObject:
-        shown: JsonObject = {
+        body: JsonObject = {
             "sessionUpdate": "usage_update",
             "used": info.current_tokens,
             "size": info.token_limit,
         }
-        if self.spent.cost is not None:
-            shown["cost"] = {"amount": self.spent.cost, "currency": "USD"}
-        return shown
+        if self.usage.cost is not None:
+            body["cost"] = {"amount": self.usage.cost, "currency": "USD"}
+        return body
 
 
 def _chunk(kind: str, content: JsonObject, message_id: str) -> Update:
