@@ -1,4 +1,4 @@
-"""As much of JSON Schema as the protocol's own document uses; any other keyword fails the test that meets it."""
+"""A validator for the part of JSON Schema that the protocol's document uses. Other keywords fail the test."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "number": (int, float),
     "null": type(None),
 }
-# Names and texts, which say nothing about the value, and what is looked at together with another keyword.
+# Keywords without a rule for the value, and those that are handled together with another one.
 _NO_RULE: Final = {"$defs", "$schema", "default", "description", "format", "properties", "title"}
 
 
 class Document:
-    """A schema with its definitions. ``strict`` complains about fields that it does not name, too."""
+    """A schema with its definitions. With ``strict``, unknown fields are problems, too."""
 
     def __init__(self, root: JsonSchema, *, strict: bool = False) -> None:
         self.root = root
         self._strict = strict
 
     def at(self, *path: str) -> JsonSchema:
-        """The schema of a property of a property, and so on, of the root."""
+        """Return the schema of the property at ``path``, from the root."""
         schema = self.root
         for name in path:
             schema = self.resolved(schema)["properties"][name]
@@ -43,7 +43,7 @@ class Document:
         return schema
 
     def problems(self, schema: JsonSchema, value: Any, where: str = "") -> list[str]:
-        """What is wrong with ``value``; nothing where it fits."""
+        """Return the problems of ``value``; none if it matches the schema."""
         return list(self._problems(schema, value, where))
 
     def _problems(self, schema: JsonSchema, value: Any, where: str) -> Iterator[str]:
@@ -52,14 +52,14 @@ class Document:
             match keyword:
                 case "type":
                     if not _is(value, rule):
-                        yield f"{where}: {value!r} is no {rule}"
+                        yield f"{where}: {value!r} is not of type {rule}"
                         return
                 case "const":
                     if value != rule:
                         yield f"{where}: {value!r} is not {rule!r}"
                 case "enum":
                     if value not in rule:
-                        yield f"{where}: {value!r} is none of {rule}"
+                        yield f"{where}: {value!r} is not one of {rule}"
                 case "anyOf":
                     each = [self.problems(one, value, where) for one in rule]
                     if all(each):
@@ -75,23 +75,23 @@ class Document:
                         yield from self._problems(cast("JsonSchema", rule), value[name], f"{where}.{name}")
                 case "pattern":
                     if not re.search(rule, value):
-                        yield f"{where}: {value!r} does not fit {rule!r}"
+                        yield f"{where}: {value!r} does not match {rule!r}"
                 case "minLength" | "maxLength" | "minimum" | "maximum":
                     size = len(value) if keyword.endswith("Length") else value
                     if size < rule if keyword.startswith("min") else size > rule:
-                        yield f"{where}: {value!r} breaks {keyword} {rule}"
+                        yield f"{where}: {value!r} violates {keyword} {rule}"
                 case _:
-                    assert keyword in _NO_RULE, f"{where}: the keyword {keyword!r} is not checked here"
+                    assert keyword in _NO_RULE, f"{where}: the keyword {keyword!r} is not supported"
         if "properties" in schema:
             named = schema["properties"]
             for name, one in value.items():
                 if name in named:
                     yield from self._problems(named[name], one, f"{where}.{name}")
                 elif self._strict and "additionalProperties" not in schema:
-                    yield f"{where}: {name!r} is not named in the schema"
+                    yield f"{where}: unknown property {name!r}"
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether ``value`` is of a type of JSON; true and false are no numbers there."""
-    wanted = _TYPES[kind]
-    return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    """Return whether ``value`` is of a JSON type. Booleans are not numbers."""
+    python_type = _TYPES[kind]
+    return isinstance(value, python_type) and (python_type is bool or not isinstance(value, bool))

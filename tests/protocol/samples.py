@@ -1,4 +1,4 @@
-"""Values made from type hints, so that a field that is added tomorrow is tested tomorrow."""
+"""Sample values, generated from type hints, so that new fields are tested without a change here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 from pydantic import BaseModel
 
 VARIANTS = 6
-"""With so many variants, every member of every union has its turn."""
+"""The number of variants that covers every member of every union."""
 
 _JSON: list[Any] = [{"a": [1, None, {"b": 2.5}], "é🙂": ""}, "text", [True, None], 7]
 
 
 def sample(cls: type[Any], variant: int = 0, *, optional: bool = True) -> Any:
-    """An instance of a dataclass or a model with all its fields set; without ``optional``, the required."""
+    """Return an instance of a dataclass or a model with all fields set; only required ones without ``optional``."""
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for name, required in _fields(cls).items():
@@ -27,7 +27,7 @@ def sample(cls: type[Any], variant: int = 0, *, optional: bool = True) -> Any:
 
 
 def _fields(cls: type[Any]) -> dict[str, bool]:
-    """The names of the fields, and whether each is required."""
+    """Return whether each field is required, by name."""
     if issubclass(cls, BaseModel):
         return {name: field.is_required() for name, field in cls.model_fields.items()}
     return {

@@ -1,4 +1,4 @@
-"""Events: what goes into a log comes out of it again, for every type there is."""
+"""Events of every type survive the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAYLOADS = get_args(events.EventPayload)
 
 
 def encoded(payload: events.EventPayload) -> dict[str, Any]:
-    """The event around ``payload`` as a reader of the log finds it."""
+    """Return the payload as it is read from a log."""
     return orjson.loads(events.Event(ID, NOW, PARENT, payload).encode())
 
 
@@ -48,7 +48,7 @@ def test_fields_of_another_version_are_ignored(cls: type[events.Payload]) -> Non
 
 
 @pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)
-def test_no_name_on_the_wire_is_snake_case_and_no_value_is_null_that_may_be_left_out(
+def test_wire_names_are_camel_case_and_unset_fields_are_left_out(
     cls: type[events.Payload],
 ) -> None:
     record = encoded(sample(cls, optional=False))
@@ -57,11 +57,11 @@ def test_no_name_on_the_wire_is_snake_case_and_no_value_is_null_that_may_be_left
     assert [name for name, value in record["data"].items() if value is None] == list(cls.sent_as_null)
 
 
-def test_types_are_known_by_one_name_each() -> None:
+def test_every_type_of_event_has_its_own_name() -> None:
     assert list(events.EVENT_TYPES.values()) == list(PAYLOADS)
 
 
-def test_the_envelope_tells_ephemeral_events_from_persisted_ones() -> None:
+def test_the_envelope_marks_ephemeral_events() -> None:
     persisted = events.Event(ID, NOW, None, events.TurnEnd(turn_id="0"))
     ephemeral = events.Event(ID, NOW, PARENT, events.MessageStart(message_id="m"), agent_id="agent")
 
@@ -92,7 +92,7 @@ def test_an_event_is_encoded_once_as_compact_json() -> None:
     assert event.encode() is event.encode()
 
 
-def test_what_a_conversation_is_made_of_is_persisted_and_what_repeats_it_is_not() -> None:
+def test_events_of_the_conversation_are_persisted_and_their_deltas_are_not() -> None:
     made_of = {events.UserMessage, events.AssistantMessage, events.ToolExecutionComplete, events.Abort}
     repeats = {events.MessageStart, events.MessageDelta, events.ReasoningDelta, events.ToolCallDelta}
     repeats |= {events.ToolExecutionPartialResult, events.ToolExecutionProgress}
@@ -122,12 +122,12 @@ def test_what_a_conversation_is_made_of_is_persisted_and_what_repeats_it_is_not(
         ),
     ],
 )
-def test_what_is_unknown_or_misshapen_is_kept_as_it_is(kind: str, data: Any, kept: dict[str, Any]) -> None:
+def test_an_unknown_or_invalid_payload_is_kept_unchanged(kind: str, data: Any, kept: dict[str, Any]) -> None:
     assert events.decode_payload(kind, data) == events.UnknownPayload(type=kind, data=kept)
 
 
 @pytest.mark.parametrize("cls", get_args(PermissionRequest))
-def test_every_kind_of_permission_request_is_read_as_what_it_was(cls: type[PermissionRequest]) -> None:
+def test_every_kind_of_permission_request_survives_the_log(cls: type[PermissionRequest]) -> None:
     payload = events.PermissionRequested(request_id="1", permission_request=sample(cls, 1))
     record = encoded(payload)
     read = events.decode_payload(record["type"], record["data"])

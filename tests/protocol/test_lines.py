@@ -5,7 +5,7 @@ from __future__ import annotations
 from jumpseat_protocol.framing import FramingError, LineDecoder
 
 
-def test_lines_are_cut_wherever_the_chunks_end() -> None:
+def test_lines_are_split_wherever_the_chunks_end() -> None:
     data = b'{"a": 1}\r\n\n  \n{"b": 2}\n{"c": 3'
     for size in (1, 3, len(data)):
         decoder = LineDecoder()
@@ -14,7 +14,7 @@ def test_lines_are_cut_wherever_the_chunks_end() -> None:
         assert decoder.feed(b"}\n") == [b'{"c": 3}']
 
 
-def test_a_line_that_is_too_long_costs_that_line_and_is_told_once() -> None:
+def test_a_line_that_is_too_long_is_dropped_with_one_error() -> None:
     decoder = LineDecoder(max_body_bytes=10)
     found = decoder.feed(b"x" * 8) + decoder.feed(b"x" * 8) + decoder.feed(b"x" * 8) + decoder.feed(b"\nok\n")
     assert found == [FramingError("line longer than the limit of 10 bytes"), b"ok"]

@@ -1,4 +1,4 @@
-"""The table of methods: every type in it can be written and read, and none shows a secret."""
+"""The table of methods: every type survives the wire, and none shows a secret."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import Method, WireModel
 from tests.protocol.samples import VARIANTS, sample
 
-# Without those of `session.create`, whose id has a pattern that its type does not tell.
+# Without the params of `session.create`, whose id must match a pattern that samples do not know.
 MODELS = {
     f"{name} {part}": model
     for name, method in CLIENT_REQUESTS.items()
@@ -39,15 +39,15 @@ def create(**params: Any) -> SessionCreateParams:
     return SessionCreateParams.model_validate(params)
 
 
-def test_the_protocol_is_the_third() -> None:
+def test_the_protocol_version_is_3() -> None:
     assert PROTOCOL_VERSION == 3
 
 
-def test_a_method_is_either_served_or_not() -> None:
+def test_no_served_method_is_unsupported() -> None:
     assert CLIENT_REQUESTS.keys().isdisjoint(UNSUPPORTED_REQUESTS)
 
 
-def test_every_table_of_methods_is_part_of_the_whole() -> None:
+def test_every_module_with_a_table_is_listed() -> None:
     modules = Path(jumpseat_protocol.__file__).parent.glob("*.py")
     tables = {path.stem for path in modules if "\nMETHODS: " in path.read_text()}
     assert tables == set(MODULES)
@@ -75,12 +75,12 @@ def test_every_type_of_the_table_survives_the_wire(model: type[WireModel], varia
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_every_type_of_the_table_takes_null_for_absent_and_ignores_what_is_new(model: type[WireModel]) -> None:
+def test_every_type_of_the_table_treats_null_as_absent_and_ignores_unknown_fields(model: type[WireModel]) -> None:
     bare = sample(model, optional=False)
     aliases = [field.alias or name for name, field in model.model_fields.items() if not field.is_required()]
 
-    said = model.model_validate({**dict.fromkeys(aliases), **bare.wire(), "ofTomorrow": 1})
-    assert said == model.model_validate({**bare.wire(), **model.taken_back})
+    validated = model.model_validate({**dict.fromkeys(aliases), **bare.wire(), "ofTomorrow": 1})
+    assert validated == model.model_validate({**bare.wire(), **model.taken_back})
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
@@ -89,14 +89,14 @@ def test_every_type_of_the_table_has_a_schema(model: type[WireModel]) -> None:
 
 
 @pytest.mark.parametrize("session_id", ["a", "7", "0f8e-1", "a.b_c-D", "x" * 128])
-def test_ids_of_new_sessions_are_names(session_id: str) -> None:
+def test_an_id_of_a_new_session_may_have_letters_digits_dots_and_dashes(session_id: str) -> None:
     assert create(sessionId=session_id).session_id == session_id
 
 
 @pytest.mark.parametrize(
     "session_id", ["", ".", "..", "../x", "a/b", "-a", "_a", ".a", "a b", "a\n", "a\0", "é", "x" * 129, 7]
 )
-def test_ids_that_could_be_paths_or_lines_are_refused(session_id: Any) -> None:
+def test_an_id_that_could_be_a_path_or_a_line_is_rejected(session_id: Any) -> None:
     with pytest.raises(ValidationError, match="sessionId"):
         create(sessionId=session_id)
 
@@ -114,14 +114,14 @@ def test_ids_that_could_be_paths_or_lines_are_refused(session_id: Any) -> None:
         ({"provider": {"wireApi": "telepathy"}}, "provider.wireApi"),
     ],
 )
-def test_a_wrong_type_names_its_field(params: dict[str, Any], field: str) -> None:
+def test_the_error_about_a_wrong_type_names_the_field(params: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationError) as caught:
         create(**params)
 
     assert [".".join(str(part) for part in error["loc"]) for error in caught.value.errors()] == [field]
 
 
-def test_limits_of_models_keep_the_names_of_the_model_list() -> None:
+def test_limits_of_models_have_the_snake_case_names_of_the_model_list() -> None:
     capabilities = {
         "supports": {"vision": False, "reasoningEffort": True},
         "limits": {"max_prompt_tokens": 1, "max_output_tokens": 2, "max_context_window_tokens": 3},
@@ -134,7 +134,7 @@ def test_limits_of_models_keep_the_names_of_the_model_list() -> None:
     assert ModelCapabilities.model_validate(capabilities).wire() == capabilities
 
 
-def test_attribution_beside_a_decision_is_ignored() -> None:
+def test_the_attribution_of_a_decision_is_ignored() -> None:
     params = HandlePendingPermissionRequestParams.model_validate(
         {
             "sessionId": "s",
@@ -150,13 +150,13 @@ def test_attribution_beside_a_decision_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_fields_for_secrets_are_not_shown(model: type[WireModel]) -> None:
+def test_fields_with_secrets_are_not_in_the_repr(model: type[WireModel]) -> None:
     for name, field in model.model_fields.items():
         if name.endswith(("token", "api_key", "headers")):
             assert not field.repr, name
 
 
-def test_no_secret_is_shown_where_params_are() -> None:
+def test_no_secret_is_in_the_repr_of_params() -> None:
     provider = {"apiKey": SECRET, "bearerToken": SECRET, "headers": {"Authorization": SECRET}}
     created = create(provider=provider, gitHubToken=SECRET)
     sent = SessionSendParams.model_validate({"sessionId": "s", "prompt": "p", "requestHeaders": {"X": SECRET}})

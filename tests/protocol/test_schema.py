@@ -1,4 +1,4 @@
-"""The machine-readable protocol: it is complete, it is up to date, and it says what the types say."""
+"""The schema of the protocol: it is complete, up to date, and agrees with the types."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FROM_THE_SERVER: Final = [
 
 
 def inner_schemas(value: Any) -> Iterator[dict[str, Any]]:
-    """``value`` and all schemas in it."""
+    """Yield ``value`` and all schemas in it."""
     if isinstance(value, dict):
         values = cast("dict[str, Any]", value)
         yield values
@@ -64,7 +64,7 @@ def inner_schemas(value: Any) -> Iterator[dict[str, Any]]:
             yield from inner_schemas(one)
 
 
-def test_the_schema_in_the_repository_is_what_the_tables_say() -> None:
+def test_the_schema_in_the_repository_is_up_to_date() -> None:
     if os.environ.get("UPDATE_SCHEMA"):
         FILE.parent.mkdir(exist_ok=True)
         FILE.write_bytes(encoded())
@@ -72,7 +72,7 @@ def test_the_schema_in_the_repository_is_what_the_tables_say() -> None:
     assert fresh, f"{FILE.name} is out of date: run UPDATE_SCHEMA=1 make test ARGS=tests/protocol/test_schema.py"
 
 
-def test_every_method_event_and_notification_is_in_it() -> None:
+def test_the_schema_has_every_method_event_and_notification() -> None:
     assert DOCUMENT.root["$schema"] == DIALECT
     assert DOCUMENT.at("clientRequests")["properties"].keys() == CLIENT_REQUESTS.keys()
     assert DOCUMENT.at("serverRequests")["properties"].keys() == SERVER_REQUESTS.keys()
@@ -84,7 +84,7 @@ def test_every_method_event_and_notification_is_in_it() -> None:
     }
 
 
-def test_types_are_defined_once_under_plain_names_and_all_are_used() -> None:
+def test_every_definition_has_a_plain_name_and_is_used() -> None:
     named = {one["$ref"].rpartition("/")[2] for one in inner_schemas(DOCUMENT.root) if "$ref" in one}
     assert named == DOCUMENT.root["$defs"].keys()
     assert [name for name in named if not re.fullmatch("[A-Z][A-Za-z0-9]*", name)] == []
@@ -103,7 +103,7 @@ def test_descriptions_are_the_docstrings_with_wire_names() -> None:
 
 @pytest.mark.parametrize("variant", range(VARIANTS))
 @pytest.mark.parametrize("spot", FROM_CLIENTS, ids=" ".join)
-def test_what_the_server_accepts_fits_with_null_for_absent(spot: Spot, variant: int) -> None:
+def test_params_that_the_server_accepts_match_the_schema_with_null_for_absent(spot: Spot, variant: int) -> None:
     model = MODELS[spot]
     optional = [field.alias or name for name, field in model.model_fields.items() if not field.is_required()]
     bare = sample(model, variant, optional=False).model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -112,7 +112,7 @@ def test_what_the_server_accepts_fits_with_null_for_absent(spot: Spot, variant: 
 
 
 @pytest.mark.parametrize("spot", FROM_CLIENTS, ids=" ".join)
-def test_what_the_server_refuses_does_not_fit(spot: Spot) -> None:
+def test_params_that_the_server_rejects_do_not_match_the_schema(spot: Spot) -> None:
     fields = MODELS[spot].model_fields.items()
     required = [
         field.alias or name for name, field in fields if field.is_required() and field.annotation is not Any
@@ -125,20 +125,20 @@ def test_what_the_server_refuses_does_not_fit(spot: Spot) -> None:
 
 @pytest.mark.parametrize("variant", range(VARIANTS))
 @pytest.mark.parametrize("spot", FROM_THE_SERVER, ids=" ".join)
-def test_what_the_server_sends_fits_and_holds_nothing_else(spot: Spot, variant: int) -> None:
+def test_messages_of_the_server_match_the_schema_without_unknown_fields(spot: Spot, variant: int) -> None:
     for optional in (True, False):
         assert STRICT.problems(STRICT.at(*spot), sample(MODELS[spot], variant, optional=optional).wire()) == []
 
 
 @pytest.mark.parametrize("payload", EVENT_TYPES.values(), ids=EVENT_TYPES.keys())
-def test_every_event_fits_and_holds_nothing_else(payload: type[Payload]) -> None:
+def test_every_event_matches_the_schema_without_unknown_fields(payload: type[Payload]) -> None:
     for variant in range(VARIANTS):
         for optional in (True, False):
             event = Event("id", "time", None, sample(payload, variant, optional=optional)).wire()
             assert STRICT.problems(STRICT.at("events", payload.type), event) == []
 
 
-def test_events_are_marked_as_ephemeral_where_they_are_not_kept() -> None:
+def test_the_schema_marks_ephemeral_events() -> None:
     kept = {"id": "1", "timestamp": "t", "parentId": None, "type": "assistant.turn_end", "data": {"turnId": "0"}}
     lost = {**kept, "type": "assistant.idle", "data": {}}
     assert DOCUMENT.problems(DOCUMENT.at("events", "assistant.turn_end"), kept) == []
@@ -147,7 +147,7 @@ def test_events_are_marked_as_ephemeral_where_they_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
-def test_every_recorded_message_fits_and_holds_nothing_else(path: Path) -> None:
+def test_every_recorded_message_matches_the_schema_without_unknown_fields(path: Path) -> None:
     def problems(one: Typed) -> list[str]:
         return STRICT.problems(STRICT.at(*one.spot), one.value, " ".join(one.spot))
 
@@ -155,7 +155,7 @@ def test_every_recorded_message_fits_and_holds_nothing_else(path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_answers_that_hold_events_fit_and_hold_nothing_else(tmp_path: Path) -> None:
+async def test_results_with_events_match_the_schema_without_unknown_fields(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted(calls("view", path="."), {"text": "Hello"}), streaming=True)
         for method in ("session.sendAndWait", "session.getMessages", "session.eventLog.read"):
@@ -168,7 +168,7 @@ async def test_answers_that_hold_events_fit_and_hold_nothing_else(tmp_path: Path
             assert STRICT.problems(STRICT.at("clientRequests", method, "result"), answer) == []
 
 
-def test_the_command_prints_it_and_nothing_else() -> None:
+def test_the_command_prints_the_schema_only() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "jumpseat", "schema"], capture_output=True, timeout=30, check=True, text=True
     )
@@ -176,7 +176,7 @@ def test_the_command_prints_it_and_nothing_else() -> None:
     assert json.loads(done.stdout) == schema()
 
 
-def test_the_command_takes_no_options_and_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_has_no_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert wants_schema(["schema"])
     assert not wants_schema([])
     assert not wants_schema(["--stdio", "schema"])
@@ -186,7 +186,7 @@ def test_the_command_takes_no_options_and_comes_first(capsys: pytest.CaptureFixt
         assert capsys.readouterr().err == f"error: unknown option {argument!r}\n"
 
 
-def test_a_server_does_not_load_what_makes_the_schema() -> None:
+def test_a_server_does_not_import_the_schema_generator() -> None:
     code = "import jumpseat.app, jumpseat.rpc.routes, sys; print('jumpseat_protocol.schema' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""The two ways to describe what goes over the wire."""
+"""The two bases of wire types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Colour(Enum):
     RED = "red"
 
 
-def test_models_are_camel_case_outside() -> None:
+def test_models_are_camel_case_on_the_wire() -> None:
     outer = Outer(first_id="1", inner_value=Inner(some_name="x"), is_set=True)
 
     assert outer.wire() == {
@@ -57,7 +57,7 @@ def test_models_are_camel_case_outside() -> None:
     assert Outer.model_validate(outer.wire()) == outer
 
 
-def test_models_ignore_what_they_do_not_know_at_every_level() -> None:
+def test_models_ignore_unknown_fields_at_every_level() -> None:
     values: dict[str, Any] = {
         "firstId": "1",
         "new": 1,
@@ -82,12 +82,12 @@ def test_null_means_absent_at_every_level() -> None:
     assert Outer.model_validate(nulls) == Outer(first_id="1", inner_value=Inner())
 
 
-def test_a_required_field_that_is_null_is_missing() -> None:
+def test_null_in_a_required_field_counts_as_missing() -> None:
     with pytest.raises(ValidationError, match=r"firstId\n  Field required"):
         Outer.model_validate({"firstId": None})
 
 
-def test_nulls_inside_free_json_are_kept() -> None:
+def test_nulls_inside_free_form_json_are_kept() -> None:
     values = {"firstId": "1", "freeForm": {"a": None, "b": [None]}, "innerValue": {"anyValue": {"c": None}}}
     outer = Outer.model_validate(values)
 
@@ -99,7 +99,7 @@ def test_nulls_inside_free_json_are_kept() -> None:
 
 
 @pytest.mark.parametrize("value", [[], "text", 1])
-def test_what_is_no_object_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_an_object_is_rejected(value: Any) -> None:
     with pytest.raises(ValidationError):
         Outer.model_validate(value)
 
@@ -113,7 +113,7 @@ def test_models_are_built_at_first_use() -> None:
     assert Late.__pydantic_complete__
 
 
-def test_dataclasses_are_camel_case_without_their_empty_fields() -> None:
+def test_dataclasses_are_camel_case_without_unset_fields() -> None:
     whole = Whole(
         first_part=Part(part_name="a", part_size=0),
         more_parts=[Part(part_name="b")],
@@ -128,22 +128,22 @@ def test_dataclasses_are_camel_case_without_their_empty_fields() -> None:
 
 
 @pytest.mark.parametrize("value", ["text", 1, 1.5, True, None, [], {}])
-def test_json_values_are_their_own_wire_form(value: Any) -> None:
+def test_json_values_are_encoded_unchanged(value: Any) -> None:
     assert to_wire(value) == value
 
 
-def test_an_enum_is_its_value() -> None:
+def test_an_enum_is_encoded_as_its_value() -> None:
     assert to_wire([Colour.RED]) == ["red"]
 
 
 @pytest.mark.parametrize("value", [object(), {1}, b"bytes", Part])
-def test_what_has_no_wire_form_is_refused(value: Any) -> None:
+def test_a_value_without_a_wire_form_is_rejected(value: Any) -> None:
     with pytest.raises(TypeError, match="has no wire form"):
         to_wire(value)
 
 
 def models() -> list[type[WireModel]]:
-    """Every model of the package."""
+    """Yield every model of the package."""
     for module in pkgutil.iter_modules(jumpseat_protocol.__path__):
         importlib.import_module(f"jumpseat_protocol.{module.name}")
     found: list[type[WireModel]] = []
@@ -156,7 +156,7 @@ def models() -> list[type[WireModel]]:
     return found
 
 
-def test_no_model_takes_anything_but_true_and_false_for_a_truth() -> None:
+def test_boolean_fields_accept_booleans_only() -> None:
     lax = [
         f"{model.__name__}.{name}"
         for model in models()

@@ -1,4 +1,4 @@
-"""TypeScript types made from the schema: a client can be written with them, and all recorded messages have them.
+"""TypeScript types generated from the schema: a client compiles with them, and so do all recorded messages.
 
 The compiler and the generator are installed once into the cache of test tools.
 """
@@ -34,7 +34,7 @@ TYPES: Final = {
 
 @pytest.fixture(scope="module")
 def tools() -> Path:
-    """The folder of the programs."""
+    """Return the folder of the programs."""
     require_program("node")
     npm = require_program("npm")
     TOOLS.mkdir(exist_ok=True)
@@ -64,7 +64,7 @@ def tools() -> Path:
 
 @pytest.fixture(scope="module")
 def project(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the types, the client, and every recorded message as a value that must have its type."""
+    """Return a folder with the types, the client, and every recorded message as a typed value."""
     folder = tmp_path_factory.mktemp("typescript")
     (folder / "schema.json").write_bytes(encoded())
     # Else every type would take fields that it does not name, and no misspelt one would be noticed.
@@ -81,7 +81,7 @@ def project(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def statement(message: Typed) -> str:
-    """A message as a line of TypeScript that is wrong where the message has not its type."""
+    """Return a line of TypeScript that compiles if the message has its type."""
     if message.spot[0] == "error":
         kind = "Failure"
     elif message.spot[0] == "notifications":
@@ -99,13 +99,13 @@ def run(folder: Path, *command: Path | str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(INSTALL_LIMIT_S + 60)
-def test_a_client_and_all_recorded_messages_have_the_types_of_the_schema(tools: Path, project: Path) -> None:
+def test_a_client_and_all_recorded_messages_compile_with_the_types(tools: Path, project: Path) -> None:
     done = run(project, tools / "tsc", "--noEmit")
     assert (done.returncode, done.stdout) == (0, "")
 
 
 @pytest.mark.timeout(INSTALL_LIMIT_S + 60)
-def test_a_message_with_a_field_too_many_is_refused(tools: Path, project: Path, tmp_path: Path) -> None:
+def test_a_message_with_an_unknown_field_does_not_compile(tools: Path, project: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     shutil.copytree(project, wrong, ignore=shutil.ignore_patterns("transcript_*", "client.ts"))
     lines = [
