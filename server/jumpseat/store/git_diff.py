@@ -1,4 +1,4 @@
-"""The changes in a working tree, read with ``git diff``.
+"""Changes in a working tree, from ``git diff``.
 
 ``store/git.py`` finds the repository and branch of a directory without running git. Programs that the repository's
 configuration names for showing a diff are not run.
@@ -22,7 +22,7 @@ from jumpseat.git import MAX_OUTPUT_BYTES, GitError, run_git
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
 
 LARGEST_DIFF: Final = 256 * 1024
-"""Characters of one file's diff; what is longer is left out."""
+"""Limit on the diff of one file, in characters; longer diffs are left out."""
 TIMEOUT_S: Final = 30.0
 
 _INHERITED: Final = (
@@ -44,7 +44,7 @@ _DIFF: Final = (
     "--find-renames",
     "--src-prefix=a/",
     "--dst-prefix=b/",
-    # That a file is in conflict is listed beside what has changed in it, and left out.
+    # Unmerged entries (U) are left out, because such files are listed as modified, too.
     "--diff-filter=ACDMRT",
 )
 _TYPES: Final[dict[str, ChangeType]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
@@ -65,7 +65,7 @@ _ESCAPES: Final = {
 
 @dataclass(slots=True)
 class FileChange:
-    """``diff`` is a unified diff, empty where it was too long; paths are relative to the directory asked about."""
+    """A changed file. ``diff`` is a unified diff, empty if truncated; paths are relative to the given directory."""
 
     path: str
     type: ChangeType
@@ -83,10 +83,10 @@ class Repository:
 
     @classmethod
     async def of(cls, cwd: Path) -> Repository:
-        """Find it.
+        """Find the repository around ``cwd``.
 
         Raises:
-            InvalidRequestError: there is none, or no git.
+            InvalidRequestError: ``cwd`` is in no working tree, or git is missing.
         """
         try:
             root = (await _git(cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
@@ -95,26 +95,26 @@ class Repository:
         return cls(cwd, Path(root))
 
     async def unstaged(self, *, ignore_whitespace: bool) -> list[FileChange]:
-        """The working tree against the index, with the new files that git would not ignore.
+        """Compare the working tree with the index; untracked files that are not ignored are included.
 
         Raises:
-            GitError: git refused.
+            GitError: git failed.
         """
         changes = await self._changes([], ignore_whitespace=ignore_whitespace)
         return changes + await self._untracked()
 
     async def since_branching(self, branch: str, *, ignore_whitespace: bool) -> list[FileChange]:
-        """The working tree against where it left ``branch``, with the new files.
+        """Compare the working tree with its merge base with ``branch``; untracked files are included.
 
         Raises:
-            GitError: git refused, say because the branches have no common beginning.
+            GitError: git failed, for example because there is no merge base.
         """
         base = (await _git(self._root, "merge-base", "--end-of-options", branch, "HEAD")).strip()
         changes = await self._changes([base], ignore_whitespace=ignore_whitespace)
         return changes + await self._untracked()
 
     async def default_branch(self) -> str | None:
-        """The branch that others start from, as far as the repository tells."""
+        """Return the default branch: that of ``origin``, else ``main`` or ``master``; ``None`` if there is none."""
         try:
             return (await _git(self._root, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")).strip()
         except GitError:
@@ -128,7 +128,7 @@ class Repository:
         return None
 
     async def _changes(self, against: Sequence[str], *, ignore_whitespace: bool) -> list[FileChange]:
-        # Files in conflict have no one version in the index; ours is taken.
+        # Files in conflict have several versions in the index: compare with ours.
         options = [*_DIFF, *(against or ["--ours"]), *(["--ignore-all-space"] if ignore_whitespace else [])]
         listed = await _git(self._root, *options, "--name-status", "-z", "--")
         patches = _by_header(await _git(self._root, *options, "--patch", "--"))
@@ -141,7 +141,7 @@ class Repository:
             path = next(fields) if status[0] in "RC" else first
             patch = patches.get(f"diff --git {_quoted(f'a/{first}')} {_quoted(f'b/{path}')}")
             if patch is None and ignore_whitespace and status[0] == "M":
-                # Listed all the same, though only space has changed.
+                # Git lists the file although only whitespace has changed.
                 continue
             old_path = first if status[0] == "R" else None
             changes.append(self._change(path, _TYPES.get(status[0], "modified"), patch, old_path))
@@ -157,35 +157,35 @@ class Repository:
         if patch is not None and len(patch) > LARGEST_DIFF:
             patch = None
         return FileChange(
-            self._shown(path),
+            self._relative(path),
             kind,
             patch or "",
-            self._shown(old_path) if old_path is not None else None,
+            self._relative(old_path) if old_path is not None else None,
             is_truncated=patch is None,
         )
 
-    def _shown(self, path: str) -> str:
+    def _relative(self, path: str) -> str:
         return os.path.relpath(self._root / path, self._cwd)
 
 
 def _by_header(patch: str) -> dict[str, str]:
-    """The patch of each file by its first line. No other line begins so: contents are led by a sign or a space."""
+    """Split a patch into those of its files, by their first lines; lines of content begin with a sign or space."""
     starts = [found.start() for found in _HEADER.finditer(patch)]
     parts = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
     if len(patch.encode()) >= MAX_OUTPUT_BYTES and parts:
-        # The last one may be cut in two.
+        # The last patch may be incomplete.
         parts.pop()
     return {part.partition("\n")[0]: part for part in parts}
 
 
 def _quoted(path: str) -> str:
-    """A path as git writes it in a patch."""
-    shown = _QUOTED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\{ord(found[0]):03o}", path)
-    return path if shown == path else f'"{shown}"'
+    """Quote a path as git does in patches."""
+    escaped = _QUOTED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\{ord(found[0]):03o}", path)
+    return path if escaped == path else f'"{escaped}"'
 
 
 def _patch_of_new(root: Path, name: str) -> str | None:
-    """The patch that makes a new file; ``None`` where it is too long, cannot be read, or is no file."""
+    """Return the patch that adds a file; ``None`` if it is too long, cannot be read or is not a file."""
     path = root / name
     try:
         if path.is_symlink():
