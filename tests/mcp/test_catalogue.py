@@ -1,4 +1,4 @@
-"""Where MCP servers come from, and what their settings mean."""
+"""Sources of MCP servers, and variables in their settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(name: str) -> dict[str, Any]:
     return {"command": name}
 
 
-def test_of_two_servers_with_one_name_the_nearer_one_counts(tmp_path: Path) -> None:
+def test_of_servers_with_the_same_name_the_nearest_is_used(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(
         json.dumps({"mcpServers": {"a": command("project"), "b": command("project")}})
     )
@@ -47,7 +47,7 @@ def test_of_two_servers_with_one_name_the_nearer_one_counts(tmp_path: Path) -> N
     }
 
 
-def test_a_folder_that_is_not_trusted_brings_no_servers(tmp_path: Path) -> None:
+def test_servers_of_untrusted_folders_are_ignored(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": command("project")}}))
     assert found(tmp_path, project=None) == {}
 
@@ -60,7 +60,7 @@ def test_a_plugin_knows_its_own_folder(tmp_path: Path) -> None:
     assert resolve_config(entry, entry.config, {}).command == f"{tmp_path}/run"
 
 
-def test_servers_are_switched_off_by_name(tmp_path: Path) -> None:
+def test_servers_are_disabled_by_name(tmp_path: Path) -> None:
     servers = found(
         tmp_path,
         user={"a": command("x"), "b": {**command("x"), "disabled": True}},
@@ -72,18 +72,18 @@ def test_servers_are_switched_off_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"mcpServers": 1}', '{"mcpServers": {}}'])
-def test_a_file_that_is_wrong_costs_its_servers_only(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_affects_its_servers_only(tmp_path: Path, text: str) -> None:
     (tmp_path / ".mcp.json").write_text(text)
     assert list(found(tmp_path, project=tmp_path, user={"u": command("x")})) == ["u"]
 
 
-def test_an_entry_that_is_wrong_says_what_is_wrong(tmp_path: Path) -> None:
+def test_an_invalid_entry_has_a_problem(tmp_path: Path) -> None:
     (entry,) = found(tmp_path, user={"u": {"command": 1}}).values()
     assert entry.config is None
     assert "command" in (entry.problem or "")
 
 
-def test_variables_in_files_are_resolved_and_what_a_client_says_is_taken_literally() -> None:
+def test_variables_are_replaced_in_files_but_not_in_values_of_clients() -> None:
     raw = {"command": "x", "args": ["${A}", "${B:-b}"], "env": {"K": "${A}"}}
     config = check_server("s", raw)
     from_file, from_client = ServerEntry("s", config, "user"), ServerEntry("s", config, literal=True)

@@ -1,4 +1,4 @@
-"""MCP servers of a session, over the real wire: real servers, and some that misbehave."""
+"""MCP servers of a session, over the real wire: real servers, and servers that misbehave."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def npm_server(package: str) -> str:
     return str(program) if program.exists() else missing(f"{program} is not there")
 
 
-# --- what a call can come to --------------------------------------------------------------------------------------
+# --- results of calls ---------------------------------------------------------------------------------------------
 
 
 async def test_an_image_reaches_the_model_and_the_user(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_an_image_reaches_the_model_and_the_user(tmp_path: Path) -> None:
     assert (image["type"], image["mimeType"]) == ("image", "image/png")
 
 
-async def test_a_tool_that_fails_is_told_to_the_model(tmp_path: Path) -> None:
+async def test_the_model_gets_the_error_of_a_failing_tool(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-fail"))
         done, said = await call(server.wire, session)
@@ -115,13 +115,13 @@ async def test_an_abort_cancels_the_call_at_the_server(tmp_path: Path) -> None:
         await wire.event("tool.execution_start")
         await wire.call("session.abort", {"sessionId": session})
         idle = await wire.event("session.idle")
-        # The server goes on, and answers the next request only after it was told of the end of the last one.
+        # The server keeps running; it answers the next request only after the cancellation of the last one.
         await wire.call("session.mcp.resources.list", {"sessionId": session, "serverName": "testing"})
         assert mark.exists()
     assert idle["data"]["aborted"] is True
 
 
-async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+async def test_a_call_times_out(tmp_path: Path) -> None:
     mark = tmp_path / "cancelled"
     async with running_server(tmp_path, args=YOLO) as server:
         config = stdio(timeout=300, env={"CANCELLED": str(mark)})
@@ -131,7 +131,7 @@ async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     assert "did not answer within 0.3 seconds" in said
 
 
-async def test_the_tools_of_servers_are_told_apart_in_what_fills_the_context(tmp_path: Path) -> None:
+async def test_context_info_counts_the_tools_of_servers_separately(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-echo", text="hello"))
@@ -146,7 +146,7 @@ async def test_the_tools_of_servers_are_told_apart_in_what_fills_the_context(tmp
 
 
 def spelled_out(tools: list[JsonObject], **hello: str) -> Callable[[SeenRequest], Reply]:
-    """A server over HTTP with these tools, which it does not run; ``hello`` is part of its greeting."""
+    """Return a server over HTTP that lists these tools; ``hello`` is added to its ``initialize`` result."""
 
     def answer(request: SeenRequest) -> Reply:
         message: JsonObject = request.json if request.method == "POST" else {}
@@ -184,7 +184,7 @@ async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) ->
         ({}, False),
     ],
 )
-async def test_what_servers_say_of_their_tools_is_told_where_that_is_wanted(
+async def test_instructions_of_servers_reach_the_model_only_with_the_option(
     tmp_path: Path, options: JsonObject, told: bool
 ) -> None:
     answer = spelled_out([{"name": "saw"}], instructions="Measure twice, cut once.")
@@ -197,7 +197,7 @@ async def test_what_servers_say_of_their_tools_is_told_where_that_is_wanted(
     assert ("Measure twice, cut once." in system["content"]) is told
 
 
-async def test_a_changed_list_of_tools_counts_from_the_next_model_call_on(tmp_path: Path) -> None:
+async def test_a_changed_list_of_tools_is_used_from_the_next_model_call_on(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-learn"), *turn("testing-learnt"))
@@ -210,7 +210,7 @@ async def test_a_changed_list_of_tools_counts_from_the_next_model_call_on(tmp_pa
 # --- permission, filters, hooks -----------------------------------------------------------------------------------
 
 
-async def test_a_call_is_asked_about_and_an_approval_covers_the_tool(tmp_path: Path) -> None:
+async def test_a_call_needs_permission_and_an_approval_covers_the_tool(tmp_path: Path) -> None:
     turns = (calls("testing-echo", "1", text="a"), calls("testing-echo", "2", text="b"), {"text": "end"})
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -264,7 +264,7 @@ async def test_tools_are_filtered_by_the_server_and_by_the_session(
     assert (names if options else {name for name in names if name.startswith("testing-")}) == offered
 
 
-# --- what servers are given ---------------------------------------------------------------------------------------
+# --- environment of servers ---------------------------------------------------------------------------------------
 
 
 async def test_a_server_gets_its_own_variables_and_none_of_our_keys(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ async def test_a_server_gets_its_own_variables_and_none_of_our_keys(tmp_path: Pa
     assert not {"OPENAI_API_KEY", "PASSED_ON", "COPILOT_HOME"} & {*json.loads(own), *json.loads(file)}
 
 
-async def test_a_variable_that_is_not_set_fails_the_server_and_is_named(tmp_path: Path) -> None:
+async def test_a_server_with_an_unset_variable_fails_with_its_name(tmp_path: Path) -> None:
     config = (
         "[mcp.servers.far]\nurl = 'http://127.0.0.1:9/mcp'\nheaders = { Authorization = 'Bearer ${MISSING}' }\n"
     )
@@ -315,7 +315,7 @@ async def test_a_server_sees_the_working_directory_as_its_root(tmp_path: Path) -
     assert (first, second) == (tmp_path.as_uri(), elsewhere.as_uri())
 
 
-# --- lives and deaths ---------------------------------------------------------------------------------------------
+# --- start and end ------------------------------------------------------------------------------------------------
 
 
 async def test_nothing_of_a_server_outlives_its_session(tmp_path: Path) -> None:
@@ -327,8 +327,8 @@ async def test_nothing_of_a_server_outlives_its_session(tmp_path: Path) -> None:
         await gone(int(pid))
 
 
-async def test_a_server_that_is_being_stopped_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    # That the process is gone in time, and the server with it, is seen to on the way out.
+async def test_a_server_that_is_being_stopped_does_not_delay_the_exit(tmp_path: Path) -> None:
+    # The fixture checks that the process and the server end in time.
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "deaf", rude("deaf"), {"text": "hi"})
         named = {"sessionId": session, "serverName": "deaf"}
@@ -341,7 +341,7 @@ async def test_a_server_that_ignores_signals_is_killed_with_us(tmp_path: Path) -
         await session_with(server.wire, "deaf", rude("deaf", env={"SERVER_UNDER_TEST": server.mark}))
 
 
-async def test_a_server_that_has_crashed_is_started_again(tmp_path: Path) -> None:
+async def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(
@@ -355,7 +355,7 @@ async def test_a_server_that_has_crashed_is_started_again(tmp_path: Path) -> Non
     assert "restarting in 0.5 seconds" in failed["data"]["error"]
 
 
-async def test_a_server_that_dies_at_once_has_failed_and_its_last_words_are_told_without_secrets(
+async def test_a_server_that_exits_at_once_fails_with_its_masked_stderr(
     tmp_path: Path,
 ) -> None:
     async with running_server(tmp_path) as server:
@@ -375,7 +375,7 @@ async def test_a_server_that_dies_at_once_has_failed_and_its_last_words_are_told
         ("unlisting", "the server's response does not match the protocol"),
     ],
 )
-async def test_a_server_that_speaks_something_else_is_given_up(tmp_path: Path, mode: str, error: str) -> None:
+async def test_a_server_that_violates_the_protocol_fails(tmp_path: Path, mode: str, error: str) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"rude": rude(mode)})
         failed = await status(server.wire, session, "rude", "failed")
@@ -383,7 +383,7 @@ async def test_a_server_that_speaks_something_else_is_given_up(tmp_path: Path, m
     assert failed["data"]["error"] == error
 
 
-async def test_a_server_that_never_answers_holds_up_nothing_but_the_first_turn_for_a_moment(tmp_path: Path) -> None:
+async def test_an_unresponsive_server_delays_only_the_first_turn(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "hi"}), mcpServers={"silent": rude("silent")})
@@ -397,7 +397,7 @@ async def test_a_server_that_never_answers_holds_up_nothing_but_the_first_turn_f
     assert listed["servers"][0]["status"] == "pending"
 
 
-async def test_a_server_that_floods_us_is_read_slowly_and_the_session_goes_on(tmp_path: Path) -> None:
+async def test_a_server_that_floods_us_is_read_slowly(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "rude", rude("flooding"), *turn("rude-go"), {"text": "still here"})
@@ -409,7 +409,7 @@ async def test_a_server_that_floods_us_is_read_slowly_and_the_session_goes_on(tm
     assert len(changes) < 20
 
 
-async def test_an_answer_that_is_none_is_told_to_the_model(tmp_path: Path) -> None:
+async def test_the_model_gets_an_error_for_an_invalid_response(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "rude", rude("babbling"), *turn("rude-go"))
         done, said = await call(server.wire, session)
@@ -417,7 +417,7 @@ async def test_an_answer_that_is_none_is_told_to_the_model(tmp_path: Path) -> No
     assert "does not match the protocol" in said
 
 
-async def test_of_a_list_without_end_the_beginning_is_offered_and_the_user_is_told(tmp_path: Path) -> None:
+async def test_an_endless_list_of_tools_is_cut_with_a_warning(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await session_with(server.wire, "rude", rude("many"))
         tools = await server.wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "rude"})
@@ -449,7 +449,7 @@ async def test_servers_are_stopped_started_disabled_and_enabled(tmp_path: Path) 
     assert [tool["name"] for tool in tools["tools"]] == ["pid"]
 
 
-async def test_a_server_that_a_client_has_started_stays_when_the_servers_are_looked_for_anew(
+async def test_a_server_that_a_client_has_started_survives_a_reload(
     tmp_path: Path,
 ) -> None:
     async with running_server(tmp_path) as server:
@@ -521,14 +521,14 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
         {"command": "x", "env": {"A": 1}},
     ],
 )
-async def test_settings_that_cannot_work_are_refused_by_name(tmp_path: Path, config: JsonObject) -> None:
+async def test_invalid_settings_are_refused_with_their_names(tmp_path: Path, config: JsonObject) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.create", {"mcpServers": {"wrong": config}})
         await server.wire.alive()
     assert error["message"].startswith("mcpServers.wrong: ")
 
 
-async def test_what_another_client_brings_on_resume_takes_the_place_of_what_was(tmp_path: Path) -> None:
+async def test_servers_given_on_resume_replace_the_previous_ones(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await session_with(wire, "first", stdio())
@@ -538,7 +538,7 @@ async def test_what_another_client_brings_on_resume_takes_the_place_of_what_was(
     assert [one["name"] for one in listed["servers"]] == ["second"]
 
 
-async def test_the_servers_of_a_session_come_back_with_it_but_no_secret_does(tmp_path: Path) -> None:
+async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path) -> None:
     home, plugin = tmp_path / "home", tmp_path / "plugin"
     plugin.mkdir()
     (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {"plugged": stdio()}}))
@@ -548,7 +548,7 @@ async def test_the_servers_of_a_session_come_back_with_it_but_no_secret_does(tmp
         session = await server.wire.create(scripted({"text": "hi"}), mcpServers=servers, **options)
         await server.wire.prompt(session)
     for _ in range(2):
-        # The second time, what was lost the first time is still told.
+        # The second resume still reports the values that were lost at the first one.
         async with running_server(tmp_path) as server:
             wire = server.wire
             await wire.call("session.resume", {"sessionId": session})

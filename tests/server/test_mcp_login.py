@@ -26,21 +26,21 @@ YOLO = ("--yolo",)
 
 
 class Terminal:
-    """``jumpseat mcp`` in a process of its own; what it has said so far is in ``said``."""
+    """A process that runs ``jumpseat mcp``; ``said`` holds its output so far."""
 
     def __init__(self, process: anyio.abc.Process) -> None:
         self.said = ""
         self._process = process
 
     async def address(self) -> str:
-        """The address that a person is to open."""
+        """Return the address that the user has to open."""
         assert self._process.stdout is not None
         while not (found := re.search(r"^(http\S+)\n", self.said, re.MULTILINE)):
             self.said += (await self._process.stdout.receive()).decode()
         return found[1]
 
     async def end(self) -> tuple[int, str]:
-        """Its exit code, and all that it has said."""
+        """Return the exit code and the whole output."""
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         for stream in (self._process.stdout, self._process.stderr):
@@ -97,7 +97,7 @@ def stored(home: Path) -> dict[str, Any]:
 # --- from the terminal --------------------------------------------------------------------------------------------
 
 
-async def test_who_has_logged_in_at_the_terminal_has_the_servers_tools_in_each_session(tmp_path: Path) -> None:
+async def test_a_login_at_the_terminal_works_in_every_session(tmp_path: Path) -> None:
     home, guard = tmp_path / "home", LoginServer()
     async with ModelServer(answer=guard) as far:
         configured(home, far.url)
@@ -109,7 +109,7 @@ async def test_who_has_logged_in_at_the_terminal_has_the_servers_tools_in_each_s
             session = await wire.create(scripted(*turn("far-go"), *turn("far-go")))
             await status(wire, session, "far", "connected")
             assert (await call(wire, session))[1] == "gone"
-            # It ends in the middle of the session, and is renewed without anybody being asked.
+            # The token expires during the session, and is renewed without asking anybody.
             guard.valid = "another"
             assert (await call(wire, session))[1] == "gone"
             assert not [one for one in wire.events(session) if one["type"] == "mcp.oauth_required"]
@@ -125,7 +125,7 @@ async def test_who_has_logged_in_at_the_terminal_has_the_servers_tools_in_each_s
             await status(server.wire, session, "far", "needs-auth")
 
 
-async def test_a_token_that_is_about_to_end_is_renewed_before_it_is_sent(tmp_path: Path) -> None:
+async def test_a_token_that_is_about_to_expire_is_renewed_before_it_is_sent(tmp_path: Path) -> None:
     home, guard = tmp_path / "home", LoginServer(expires_in=5)
     async with ModelServer(answer=guard) as far:
         configured(home, far.url)
@@ -139,7 +139,7 @@ async def test_a_token_that_is_about_to_end_is_renewed_before_it_is_sent(tmp_pat
     assert "Bearer access-1" not in sent
 
 
-async def test_a_login_that_cannot_be_renewed_leaves_it_to_the_client(tmp_path: Path) -> None:
+async def test_a_client_is_asked_if_a_login_cannot_be_renewed(tmp_path: Path) -> None:
     home, guard = tmp_path / "home", LoginServer()
     async with ModelServer(answer=guard) as far:
         configured(home, far.url)
@@ -149,13 +149,13 @@ async def test_a_login_that_cannot_be_renewed_leaves_it_to_the_client(tmp_path: 
             session = await server.wire.create(scripted({"text": "hi"}))
             await status(server.wire, session, "far", "needs-auth")
             await server.wire.until(lambda one: "requires a login" in str(one))
-            # The person logs in again elsewhere, and the client says so.
+            # The user logs in again elsewhere, and the client reports that.
             await log_in(home, f"{far.url}/mcp")
             await server.wire.call("session.mcp.oauth.authenticationStateChanged", {"sessionId": session})
             await status(server.wire, session, "far", "connected")
 
 
-async def test_a_session_that_wants_its_tokens_in_memory_gets_no_stored_one(tmp_path: Path) -> None:
+async def test_a_session_with_tokens_in_memory_uses_no_stored_login(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with ModelServer(answer=LoginServer()) as far:
         configured(home, far.url)
@@ -168,7 +168,7 @@ async def test_a_session_that_wants_its_tokens_in_memory_gets_no_stored_one(tmp_
     assert "'in-memory'" in error["message"]
 
 
-async def test_a_token_goes_to_the_url_it_was_given_for_and_to_no_other(tmp_path: Path) -> None:
+async def test_a_token_is_sent_only_to_the_url_it_was_issued_for(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with ModelServer(answer=LoginServer()) as far, ModelServer(answer=LoginServer()) as other:
         configured(home, far.url)
@@ -180,7 +180,7 @@ async def test_a_token_goes_to_the_url_it_was_given_for_and_to_no_other(tmp_path
         assert all("authorization" not in one.headers for one in other.requests)
 
 
-async def test_only_the_browser_that_was_sent_to_the_login_is_believed(tmp_path: Path) -> None:
+async def test_only_the_browser_that_began_the_login_is_accepted(tmp_path: Path) -> None:
     home, guard = tmp_path / "home", LoginServer()
     async with ModelServer(answer=guard) as far, terminal(home, "login", f"{far.url}/mcp") as at:
         address = await at.address()
@@ -201,7 +201,9 @@ async def test_only_the_browser_that_was_sent_to_the_login_is_believed(tmp_path:
         (LoginServer(registers=False), "--client-id"),
     ],
 )
-async def test_a_login_that_fails_says_why_and_keeps_nothing(tmp_path: Path, guard: LoginServer, told: str) -> None:
+async def test_a_failed_login_has_a_reason_and_stores_nothing(
+    tmp_path: Path, guard: LoginServer, told: str
+) -> None:
     async with ModelServer(answer=guard) as far, terminal(tmp_path, "login", f"{far.url}/mcp") as at:
         if guard.denies:
             assert (await browse(await at.address())).status_code == 400
@@ -211,7 +213,7 @@ async def test_a_login_that_fails_says_why_and_keeps_nothing(tmp_path: Path, gua
     assert not (tmp_path / "mcp-tokens.json").exists()
 
 
-async def test_a_client_that_was_registered_by_hand_logs_in_with_its_secret(tmp_path: Path) -> None:
+async def test_a_registered_client_logs_in_with_its_secret(tmp_path: Path) -> None:
     home, guard = tmp_path / "home", LoginServer(registers=False)
     async with ModelServer(answer=guard) as far:
         configured(home, far.url)
@@ -230,7 +232,7 @@ async def test_a_client_that_was_registered_by_hand_logs_in_with_its_secret(tmp_
         (["login", "https://example.com", "--client-secret-env", "UNSET"], "UNSET is not set"),
     ],
 )
-async def test_what_cannot_be_logged_in_to_is_told(tmp_path: Path, argv: list[str], told: str) -> None:
+async def test_servers_without_login_are_usage_errors(tmp_path: Path, argv: list[str], told: str) -> None:
     config = {"mcpServers": {"program": {"command": "x"}}}
     (tmp_path / "mcp-config.json").write_text(json.dumps(config))
     code, said = await run(tmp_path, *argv)
@@ -242,7 +244,7 @@ async def test_what_cannot_be_logged_in_to_is_told(tmp_path: Path, argv: list[st
 # --- by a client --------------------------------------------------------------------------------------------------
 
 
-async def test_a_client_has_its_user_log_in_and_the_server_comes_up(tmp_path: Path) -> None:
+async def test_a_server_connects_after_a_login_by_a_client(tmp_path: Path) -> None:
     guard = LoginServer()
     async with ModelServer(answer=guard) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
@@ -254,13 +256,13 @@ async def test_a_client_has_its_user_log_in_and_the_server_comes_up(tmp_path: Pa
         assert "&lt;b&gt;Welcome" in (await browse(address)).text
         await status(wire, session, "far", "connected")
         assert (await call(wire, session))[1] == "gone"
-        # What is logged in to already needs no browser, unless that is wanted.
+        # A server with a login needs no browser, unless a new login is forced.
         assert await wire.call("session.mcp.oauth.login", params) == {}
         again = await wire.call("session.mcp.oauth.login", {**params, "forceReauth": True})
         assert again["authorizationUrl"] != address
 
 
-async def test_a_login_that_cannot_begin_is_an_error(tmp_path: Path) -> None:
+async def test_a_login_that_cannot_start_is_an_error(tmp_path: Path) -> None:
     async with ModelServer(answer=LoginServer(registers=False)) as far, running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "hi"}), mcpServers={"far": {"url": f"{far.url}/mcp"}})

@@ -1,4 +1,4 @@
-"""What MCP servers ask of the clients of a session, over the real wire: tokens, forms, a model's answers, hooks."""
+"""Requests of MCP servers to the clients of a session, over the real wire: tokens, forms, sampling; and hooks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def guarded_session(wire: Wire, url: str) -> str:
     return session
 
 
-async def test_a_client_gives_the_token_and_a_wider_one_when_a_call_wants_it(tmp_path: Path) -> None:
+async def test_a_client_provides_a_token_and_one_with_more_scope_for_a_call(tmp_path: Path) -> None:
     async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await guarded_session(wire, far.url)
@@ -68,7 +68,7 @@ async def test_without_a_token_the_server_waits_for_one(tmp_path: Path) -> None:
         await status(wire, session, "far", "connected")
 
 
-async def test_a_server_that_wants_a_token_nobody_gives_takes_nothing_with_it(tmp_path: Path) -> None:
+async def test_a_missing_token_affects_only_its_server(tmp_path: Path) -> None:
     async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
         provider = scripted({"text": "hi"})
         session = await server.wire.create(provider, mcpServers={"far": {"url": f"{far.url}/mcp"}})
@@ -76,7 +76,7 @@ async def test_a_server_that_wants_a_token_nobody_gives_takes_nothing_with_it(tm
         await server.wire.prompt(session)
 
 
-async def test_a_client_finds_out_whether_a_server_wants_a_token(tmp_path: Path) -> None:
+async def test_a_probe_returns_whether_a_server_requires_a_token(tmp_path: Path) -> None:
     async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await guarded_session(wire, far.url)
@@ -95,7 +95,7 @@ async def test_a_client_finds_out_whether_a_server_wants_a_token(tmp_path: Path)
     assert (after["status"], after["httpResponse"]["statusCode"]) == ("authenticated", 200)
 
 
-async def test_what_cannot_be_probed_is_told(tmp_path: Path) -> None:
+async def test_a_failed_probe_has_a_reason(tmp_path: Path) -> None:
     async with (
         remote("http") as open_url,
         remote("sse") as sse_url,
@@ -128,7 +128,7 @@ HEADERS_ASKED = "mcp.headers_refresh_required"
 
 
 class WantsKey:
-    """A server that refuses requests without an ``X-Key`` that is good."""
+    """A server that refuses requests without a valid ``X-Key``."""
 
     def __init__(self, *good: str) -> None:
         self.good = {*good}
@@ -144,7 +144,7 @@ def keys(key: str) -> JsonObject:
 
 
 async def give_headers(wire: Wire, session: str, answer: JsonObject, *, since: int = 0) -> str:
-    """Answer the next wish for headers; returns why there was one."""
+    """Answer the next request for headers; return its reason."""
     asked = (await wire.event(HEADERS_ASKED, session=session, since=since))["data"]
     params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
     method = "session.mcp.headers.handlePendingHeadersRefreshRequest"
@@ -163,7 +163,7 @@ async def headers_session(wire: Wire, url: str, ttl_ms: int, key: str = "stale")
     return session
 
 
-async def test_a_client_gives_headers_and_others_when_these_are_refused(tmp_path: Path) -> None:
+async def test_a_client_provides_headers_and_new_ones_after_a_refusal(tmp_path: Path) -> None:
     wants = WantsKey("first")
     async with ModelServer(answer=wants) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
@@ -181,7 +181,7 @@ async def test_a_client_gives_headers_and_others_when_these_are_refused(tmp_path
     assert all(one.headers.get("mcp-session-id") != "mine" for one in far.requests)
 
 
-async def test_headers_whose_time_is_over_are_asked_for_anew(tmp_path: Path) -> None:
+async def test_expired_headers_are_requested_again(tmp_path: Path) -> None:
     async with ModelServer(answer=WantsKey("first")) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await headers_session(wire, far.url, 0)
@@ -192,13 +192,13 @@ async def test_headers_whose_time_is_over_are_asked_for_anew(tmp_path: Path) -> 
         assert await give_headers(wire, session, keys("first"), since=since + 1) == "ttl-expired"
 
 
-async def test_a_server_gets_its_configured_headers_where_a_client_has_none_for_it(tmp_path: Path) -> None:
+async def test_configured_headers_are_used_if_the_client_has_none(tmp_path: Path) -> None:
     async with ModelServer(answer=WantsKey("own")) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await headers_session(wire, far.url, 3_600_000, "own")
         assert await give_headers(wire, session, {"kind": "none"}) == "startup"
         await status(wire, session, "far", "connected")
-        # A session whose client does not answer such wishes.
+        # A session whose client does not answer requests for headers.
         config = {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 1, "headers": {"X-Key": "own"}}
         other = await wire.create(scripted(), mcpServers={"far": config})
         await status(wire, other, "far", "connected")
@@ -208,7 +208,7 @@ async def test_a_server_gets_its_configured_headers_where_a_client_has_none_for_
 # --- forms, models, hooks -----------------------------------------------------------------------------------------
 
 
-async def test_a_form_of_a_server_is_shown_by_the_client(tmp_path: Path) -> None:
+async def test_a_client_shows_the_form_of_a_server(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-ask"), requestElicitation=True)
@@ -225,7 +225,7 @@ async def test_a_form_of_a_server_is_shown_by_the_client(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("tool", ["testing-ask", "testing-think"])
-async def test_what_no_client_answers_is_refused_at_once(tmp_path: Path, tool: str) -> None:
+async def test_requests_without_an_interested_client_are_refused_at_once(tmp_path: Path, tool: str) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn(tool))
         done, said = await call(server.wire, session)
@@ -233,7 +233,7 @@ async def test_what_no_client_answers_is_refused_at_once(tmp_path: Path, tool: s
     assert "client" in said
 
 
-async def test_a_model_answers_a_server_where_a_client_has_it_do_so(tmp_path: Path) -> None:
+async def test_a_client_runs_a_model_for_a_sampling_request(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         prompts = [
@@ -267,7 +267,7 @@ async def test_a_model_answers_a_server_where_a_client_has_it_do_so(tmp_path: Pa
     assert done["data"]["result"]["content"] == "four"
 
 
-async def test_a_hook_sees_a_call_and_gives_its_meta(tmp_path: Path) -> None:
+async def test_a_hook_sees_a_call_and_sets_its_meta(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, args=YOLO) as server,
         answering(server.wire, {"preMcpToolCall": [{"metaToUse": {"by": "hook"}}]}) as client,
@@ -282,7 +282,7 @@ async def test_a_hook_sees_a_call_and_gives_its_meta(tmp_path: Path) -> None:
 # --- the user's own servers ---------------------------------------------------------------------------------------
 
 
-async def test_servers_of_the_user_are_kept_and_every_session_has_them(tmp_path: Path) -> None:
+async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         await wire.call("mcp.config.add", {"name": "mine", "config": {**stdio(), "displayName": "Mine"}})

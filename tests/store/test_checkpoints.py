@@ -1,4 +1,4 @@
-"""The files that hold the summaries of a session."""
+"""Checkpoints: the files with the summaries of a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def numbers(checkpoints: Checkpoints) -> list[int]:
     return [one.number for one in checkpoints.list()]
 
 
-def test_each_has_a_number_of_its_own_and_the_next_one_is_above_all_others(checkpoints: Checkpoints) -> None:
+def test_a_new_checkpoint_gets_a_number_above_all_others(checkpoints: Checkpoints) -> None:
     assert [checkpoints.add("One", "text", after=0).number for _ in range(2)] == [1, 2]
     assert checkpoints.add("Later", "text", after=7).number == 8
     assert numbers(checkpoints) == [1, 2, 8]
@@ -39,16 +39,14 @@ def test_each_has_a_number_of_its_own_and_the_next_one_is_above_all_others(check
         ("word " * 50, "001-" + "word-" * 9 + "word.md", ("word " * 16).strip()),
     ],
 )
-def test_titles_of_any_kind_make_names_of_files(
-    checkpoints: Checkpoints, title: str, name: str, shown: str
-) -> None:
+def test_any_title_makes_a_valid_file_name(checkpoints: Checkpoints, title: str, name: str, shown: str) -> None:
     kept = checkpoints.add(title, "text", after=0)
     assert kept.path.name == name
     assert kept.path.parent == checkpoints.root
     assert [one.title.strip() for one in checkpoints.list()] == [shown]
 
 
-def test_what_is_no_checkpoint_is_passed_over_and_stays(checkpoints: Checkpoints) -> None:
+def test_other_files_are_ignored_and_left_alone(checkpoints: Checkpoints) -> None:
     checkpoints.add("One", "text", after=0)
     (checkpoints.root / "notes.md").write_text("mine")
     (checkpoints.root / "002-folder.md").mkdir()
@@ -58,7 +56,7 @@ def test_what_is_no_checkpoint_is_passed_over_and_stays(checkpoints: Checkpoints
     assert (checkpoints.root / "notes.md").read_text() == "mine"
 
 
-def test_those_above_a_number_can_be_removed(checkpoints: Checkpoints) -> None:
+def test_checkpoints_above_a_number_can_be_removed(checkpoints: Checkpoints) -> None:
     for title in ("one", "two", "three"):
         checkpoints.add(title, "text", after=0)
     checkpoints.drop_after(1)
@@ -68,14 +66,14 @@ def test_those_above_a_number_can_be_removed(checkpoints: Checkpoints) -> None:
     assert "[two]" not in index
 
 
-def test_where_nothing_is_there_is_nothing_to_do(checkpoints: Checkpoints, tmp_path: Path) -> None:
+def test_a_missing_folder_counts_as_empty(checkpoints: Checkpoints, tmp_path: Path) -> None:
     checkpoints.drop_after(0)
     checkpoints.copy_to(Checkpoints(tmp_path / "other"), up_to=9)
     assert checkpoints.list() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("in the way")
     with pytest.raises(StoreError, match="cannot write"):
         Checkpoints(tmp_path / "checkpoints").add("one", "text", after=0)

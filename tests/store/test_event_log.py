@@ -1,4 +1,4 @@
-"""The log of a session: what is written, what is read back, and what a crash leaves of it."""
+"""The log of a session: writing, reading, and repair after a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def event(text: str, number: int = 1) -> events.Event:
 
 
 def open_files(path: Path) -> int:
-    """How often this process has ``path`` open."""
+    """Return the number of descriptors of this process for ``path``."""
     links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
     return sum(link.is_symlink() and os.path.realpath(link) == str(path) for link in links)
 
@@ -51,7 +51,7 @@ def log(path: Path, tasks: TaskGroup) -> FileEventLog:
 
 
 @pytest.mark.anyio
-async def test_an_event_is_in_the_file_as_one_line_when_append_returns(log: FileEventLog, path: Path) -> None:
+async def test_append_writes_one_line_before_it_returns(log: FileEventLog, path: Path) -> None:
     assert log.size_bytes() == 0
     log.append(event("one\ntwo", 1))
     log.append(event("é🙂", 2))
@@ -116,7 +116,7 @@ async def test_a_full_disk_is_a_store_error(tasks: TaskGroup) -> None:
 
 
 @pytest.mark.anyio
-async def test_half_a_line_is_taken_back_so_that_the_next_one_is_whole(log: FileEventLog, path: Path) -> None:
+async def test_a_partly_written_line_is_removed_before_the_next_one(log: FileEventLog, path: Path) -> None:
     log.append(event("before"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (log.size_bytes() + 20, hard))
@@ -166,7 +166,7 @@ WHOLE = event("whole").encode()
     ],
     ids=["empty", "whole", "no end", "torn", "torn second", "second without end", "nulls", "no event", "rubbish"],
 )
-def test_what_a_crash_leaves_is_cut_off_or_completed(
+def test_a_torn_last_line_is_removed_or_completed(
     path: Path, content: bytes, messages: list[str], torn_bytes: int, mended: bytes
 ) -> None:
     path.write_bytes(content)
@@ -181,7 +181,7 @@ def test_what_a_crash_leaves_is_cut_off_or_completed(
 
 @pytest.mark.parametrize("kept", range(len(WHOLE) + 1))
 @pytest.mark.anyio
-async def test_a_log_torn_anywhere_can_be_written_to_again(path: Path, log: FileEventLog, kept: int) -> None:
+async def test_a_log_that_was_torn_anywhere_can_be_appended_to(path: Path, log: FileEventLog, kept: int) -> None:
     write(path, WHOLE + b"\n" + WHOLE[:kept])
     replay = repair_log(path)
     log.append(event("after"))

@@ -1,4 +1,4 @@
-"""Where a directory stands in git, told from git's own files."""
+"""The git repository of a folder, read from git's own files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORIGIN = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://github.com/
 
 
 def repository(folder: Path, *, head: str = "ref: refs/heads/main\n", config: str = ORIGIN) -> Path:
-    """A repository made by hand in ``folder``."""
+    """Create a repository by hand in ``folder``."""
     git = folder / ".git"
     git.mkdir(parents=True)
     (git / "HEAD").write_text(head)
@@ -49,7 +49,7 @@ def test_a_folder_outside_of_git_has_no_repository(tmp_path: Path) -> None:
     assert working_directory_context(tmp_path) == context(tmp_path)
 
 
-def test_git_is_not_looked_at_where_that_is_not_wanted(tmp_path: Path) -> None:
+def test_git_is_not_read_without_host_git(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
 
     assert working_directory_context(root, host_git=False) == context(root)
@@ -128,7 +128,7 @@ def test_a_worktree_has_its_own_branch_and_the_name_of_its_repository(tmp_path: 
     )
 
 
-def test_a_submodule_names_its_folder_from_where_it_stands(tmp_path: Path) -> None:
+def test_a_submodule_names_its_git_folder_relatively(tmp_path: Path) -> None:
     module = tmp_path / "repo" / ".git" / "modules" / "sub"
     module.mkdir(parents=True)
     (module / "HEAD").write_text("ref: refs/heads/main\n")
@@ -140,7 +140,7 @@ def test_a_submodule_names_its_folder_from_where_it_stands(tmp_path: Path) -> No
     assert working_directory_context(sub) == context(sub, git_root=str(sub), branch="main", repository="owner/name")
 
 
-def test_a_folder_called_git_that_is_no_repository_is_passed_over(tmp_path: Path) -> None:
+def test_a_git_folder_that_is_not_a_repository_is_ignored(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
     inside = root / "inside"
     (inside / ".git").mkdir(parents=True)
@@ -152,7 +152,7 @@ def test_a_folder_called_git_that_is_no_repository_is_passed_over(tmp_path: Path
 
 
 @pytest.mark.parametrize("broken", ["HEAD", "config"])
-def test_files_that_are_no_text_are_passed_over(tmp_path: Path, broken: str) -> None:
+def test_files_that_are_not_utf8_are_ignored(tmp_path: Path, broken: str) -> None:
     root = repository(tmp_path)
     (root / ".git" / broken).write_bytes(b"\xff\xfe")
 

@@ -1,4 +1,4 @@
-"""Memories on the disk: how they are counted, and what other processes and other lines do to them."""
+"""Memories on disk: scores, other processes, and invalid lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log_of(home: Path) -> Path:
     return path
 
 
-def test_a_fact_that_is_stored_again_counts_more_and_comes_first(tmp_path: Path) -> None:
+def test_storing_a_fact_again_raises_its_score(tmp_path: Path) -> None:
     store = MemoryStore(tmp_path, by_default=False)
     settings = there(tmp_path)
     for fact in ("one", "two", "two", "three"):
@@ -34,13 +34,13 @@ def test_a_fact_that_is_stored_again_counts_more_and_comes_first(tmp_path: Path)
         ("three", 1, "repository"),
         ("mine", 1, "user"),
     ]
-    # Another process, in another place.
+    # Another process, in another folder.
     assert [memory.fact for memory in MemoryStore(tmp_path, by_default=False).recall(there(Path("/else")))] == [
         "mine"
     ]
 
 
-def test_what_counts_for_nothing_is_forgotten_and_can_be_learnt_again(tmp_path: Path) -> None:
+def test_a_memory_with_score_zero_is_forgotten_and_can_be_stored_again(tmp_path: Path) -> None:
     store, settings = MemoryStore(tmp_path, by_default=False), there(tmp_path)
     store.store(settings, Memory("one", subject="old"), "")
     store.vote(settings, Memory("one"), -1, "it is not so")
@@ -49,7 +49,7 @@ def test_what_counts_for_nothing_is_forgotten_and_can_be_learnt_again(tmp_path: 
     assert store.recall(settings) == [Memory("one", subject="new")]
 
 
-def test_lines_that_are_none_are_passed_over_and_a_torn_one_spoils_no_other(tmp_path: Path) -> None:
+def test_invalid_lines_are_ignored_and_a_torn_line_affects_no_other(tmp_path: Path) -> None:
     store, settings = MemoryStore(tmp_path, by_default=False), there(tmp_path)
     store.store(settings, Memory("one"), "")
     path = log_of(tmp_path)
@@ -59,7 +59,7 @@ def test_lines_that_are_none_are_passed_over_and_a_torn_one_spoils_no_other(tmp_
     assert [memory.fact for memory in store.recall(settings)] == ["one", "two"]
 
 
-def test_a_long_log_is_written_anew_as_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_compacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memories, "COMPACTED_BYTES", 2000)
     monkeypatch.setattr(memories, "MAX_COMPACTED", 3)
     store, settings = MemoryStore(tmp_path, by_default=False), there(tmp_path)
@@ -74,7 +74,7 @@ def test_a_long_log_is_written_anew_as_what_it_comes_to(tmp_path: Path, monkeypa
     assert found[-1].fact == "fact 29"
 
 
-def test_a_disk_that_refuses_is_told(tmp_path: Path) -> None:
+def test_a_failed_write_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "memories").write_text("in the way")
     store, settings = MemoryStore(tmp_path, by_default=True), there(tmp_path)
     with pytest.raises(StoreError, match="cannot write the memories: Not a directory"):

@@ -1,4 +1,4 @@
-"""The database of a session: what statements come to, and what they may not do."""
+"""The database of a session: results of statements, and their limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def failed(database: SessionDatabase, query: str) -> str:
     return str(caught.value)
 
 
-async def test_todos_can_be_noted_at_once_and_read_back(database: SessionDatabase) -> None:
+async def test_todos_can_be_written_and_read_back(database: SessionDatabase) -> None:
     assert await database.todos() == TodoRows()
     assert not database.path.exists()
     query = (
@@ -91,7 +91,7 @@ async def test_todos_can_be_noted_at_once_and_read_back(database: SessionDatabas
         ),
     ],
 )
-async def test_what_a_statement_comes_to(
+async def test_statements_return_their_results(
     database: SessionDatabase, query: str, text: str, todos_changed: bool
 ) -> None:
     await database.run("INSERT INTO todos (id, title) VALUES ('a', 'A'), ('b', 'B')")
@@ -120,7 +120,7 @@ async def test_what_a_statement_comes_to(
         ),
     ],
 )
-async def test_what_cannot_be_run_is_told_and_changes_nothing(
+async def test_a_failing_query_is_an_error_and_changes_nothing(
     database: SessionDatabase, query: str, reason: str
 ) -> None:
     await database.run("INSERT INTO todos (id, title) VALUES ('a', 'A')")
@@ -146,13 +146,13 @@ async def test_what_cannot_be_run_is_told_and_changes_nothing(
         "DETACH main",
     ],
 )
-async def test_statements_reach_nothing_but_the_session(database: SessionDatabase, query: str) -> None:
+async def test_statements_have_access_to_the_session_database_only(database: SessionDatabase, query: str) -> None:
     folder = database.path.parent
     assert await failed(database, query.replace("FOLDER", str(folder)))
     assert {path.name for path in folder.iterdir()} == {"session.db"}
 
 
-async def test_statements_that_do_not_end_are_ended(
+async def test_endless_statements_are_interrupted(
     database: SessionDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_database, "TIMEOUT_S", 0.2)
@@ -160,17 +160,17 @@ async def test_statements_that_do_not_end_are_ended(
     assert (await database.run("SELECT 1"))[0] == "1\n1"
 
 
-async def test_a_call_that_is_cancelled_leaves_no_thread_at_work(database: SessionDatabase) -> None:
+async def test_a_cancelled_call_leaves_no_running_thread(database: SessionDatabase) -> None:
     with anyio.move_on_after(0.1):
         await database.run(f"INSERT INTO todos (id, title) VALUES ('a', 'A'); {ENDLESS}")
     with anyio.fail_after(5):
-        # What was begun is taken back before the next can begin.
+        # The transaction is rolled back before the next one begins.
         await database.run("INSERT INTO todos (id, title) VALUES ('b', 'B')")
     assert [row["id"] for row in (await database.todos()).todos] == ["b"]
     assert threading.active_count() < 20
 
 
-async def test_the_file_and_what_is_shown_of_it_stay_small(
+async def test_the_size_of_the_file_and_of_results_is_limited(
     database: SessionDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_database, "MAX_BYTES", 200_000)
@@ -190,7 +190,7 @@ async def test_the_file_and_what_is_shown_of_it_stay_small(
     assert text.endswith("[Only the first 2 rows are shown. Use LIMIT to select fewer.]")
 
 
-async def test_calls_at_the_same_time_wait_for_each_other(database: SessionDatabase) -> None:
+async def test_concurrent_calls_wait_for_each_other(database: SessionDatabase) -> None:
     async def note(number: int) -> None:
         await database.run(f"INSERT INTO todos (id, title) VALUES ('{number}', 'x')")
 
@@ -200,7 +200,7 @@ async def test_calls_at_the_same_time_wait_for_each_other(database: SessionDatab
     assert len((await database.todos()).todos) == 8
 
 
-async def test_tables_that_a_model_has_bent_do_not_break_the_list(database: SessionDatabase) -> None:
+async def test_tables_that_a_model_has_changed_do_not_break_the_todo_list(database: SessionDatabase) -> None:
     await database.run("DROP TABLE todos; CREATE TABLE todos (id, what); INSERT INTO todos VALUES (1, x'ff')")
     assert (await database.todos()).todos == [{"id": 1, "what": b"\xff"}]
     database.path.write_bytes(b"no database" * 100)
@@ -208,14 +208,14 @@ async def test_tables_that_a_model_has_bent_do_not_break_the_list(database: Sess
     assert await failed(database, "SELECT 1") == "file is not a database."
 
 
-async def test_a_session_that_is_gone_is_not_brought_back_by_a_late_statement(tmp_path: Path) -> None:
+async def test_a_late_statement_does_not_recreate_a_removed_session(tmp_path: Path) -> None:
     assert await failed(SessionDatabase(tmp_path / "gone" / "session.db"), "SELECT 1") == (
         "unable to open database file."
     )
     assert not (tmp_path / "gone").exists()
 
 
-async def test_a_copy_has_what_was_written(database: SessionDatabase, tmp_path: Path) -> None:
+async def test_a_copy_holds_all_rows(database: SessionDatabase, tmp_path: Path) -> None:
     database.copy_to(tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
     await database.run("INSERT INTO todos (id, title) VALUES ('a', 'A')")
@@ -224,7 +224,7 @@ async def test_a_copy_has_what_was_written(database: SessionDatabase, tmp_path: 
         assert copy.execute("SELECT id FROM todos").fetchall() == [("a",)]
 
 
-def test_queries_are_taken_apart_at_the_right_semicolons() -> None:
+def test_queries_are_split_at_the_right_semicolons() -> None:
     trigger = "CREATE TRIGGER a AFTER INSERT ON t BEGIN SELECT 1; SELECT 2; END;"
     query = f"{trigger} select ';\"' ; /* c; */ create table \"a;b\" ([c;d], `e;f`) -- g;\n; 'it''s;' -- end;"
     assert list(split_statements(query)) == [

@@ -1,4 +1,4 @@
-"""Sessions on disk: what lists show, what other programs may have written, and what ids may be."""
+"""Sessions on disk: lists, files of other programs, and valid ids."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, *, log: bytes | None = PROMPTED, workspace: str | bytes | None = "{}", at: int = 0) -> None:
-    """A session as some program may have left it; ``at`` is when its log changed, in seconds since 1970."""
+    """Write a session as another program may have left it; ``at`` is the time of its log, in Unix time."""
     folder.mkdir(parents=True, exist_ok=True)
     if workspace is not None:
         (folder / "workspace.yaml").write_bytes(workspace if isinstance(workspace, bytes) else workspace.encode())
@@ -53,7 +53,7 @@ def write(folder: Path, *, log: bytes | None = PROMPTED, workspace: str | bytes 
 
 
 def created(store: SessionStore, session_id: str, **fields: str) -> SessionFolder:
-    """A session as the server makes it."""
+    """Create a session as the server does."""
     folder = store.folder(session_id)
     context = events.WorkingDirectoryContext(cwd=fields.pop("cwd", "/project"), **fields)
     folder.create(workspace_of(session_id, context, STARTED))
@@ -69,7 +69,7 @@ def ids(store: SessionStore) -> list[str]:
 # --- what the server writes ---------------------------------------------------------------------------------------
 
 
-async def test_a_new_session_has_its_files_and_is_in_no_list(store: SessionStore, state: Path) -> None:
+async def test_a_new_session_has_its_files_and_is_not_listed(store: SessionStore, state: Path) -> None:
     folder = created(store, "s-1", git_root="/project", branch="main", repository="owner/name")
 
     assert sorted(path.relative_to(state / "s-1").as_posix() for path in files_of(state / "s-1")) == [
@@ -90,7 +90,7 @@ async def test_a_new_session_has_its_files_and_is_in_no_list(store: SessionStore
     assert store.last_id() is None
 
 
-async def test_a_session_is_listed_from_its_first_summary_on(store: SessionStore) -> None:
+async def test_a_session_is_listed_after_its_first_summary(store: SessionStore) -> None:
     folder = created(store, "s-1", git_root="/project", branch="main", repository="owner/name")
     folder.summarise("First prompt")
     assert (folder.path / "checkpoints" / "index.md").is_file()
@@ -107,7 +107,7 @@ async def test_a_session_is_listed_from_its_first_summary_on(store: SessionStore
     assert store.last_id() == "s-1"
 
 
-async def test_the_workspace_says_when_the_session_changed_last(store: SessionStore) -> None:
+async def test_the_workspace_holds_the_time_of_the_last_change(store: SessionStore) -> None:
     folder = created(store, "s-1")
     folder.summarise("First prompt")
     folder.log.append(events.Event("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
@@ -146,7 +146,7 @@ async def test_the_last_changed_session_is_listed_first(store: SessionStore, sta
         "lone \udc80",
     ],
 )
-async def test_any_summary_and_any_path_can_be_read_back(store: SessionStore, text: str) -> None:
+async def test_any_summary_and_path_can_be_read_back(store: SessionStore, text: str) -> None:
     folder = created(store, "s-1", cwd=f"/home/{text}")
     folder.summarise(text)
 
@@ -157,7 +157,7 @@ async def test_any_summary_and_any_path_can_be_read_back(store: SessionStore, te
     assert ids(store) == ["s-1"]
 
 
-async def test_the_summary_is_plain_yaml_for_others(store: SessionStore, state: Path) -> None:
+async def test_the_summary_is_plain_yaml(store: SessionStore, state: Path) -> None:
     created(store, "s-1").summarise("Grüße: 🙂")
 
     loaded = yaml.safe_load(text_of(state / "s-1" / "workspace.yaml"))
@@ -170,7 +170,7 @@ async def test_readers_never_see_half_a_workspace(store: SessionStore, state: Pa
     assert [path.name for path in files_of(state / "s-1") if "tmp" in path.name] == []
 
 
-async def test_a_folder_that_cannot_be_made_is_a_store_error(store: SessionStore, state: Path) -> None:
+async def test_a_folder_that_cannot_be_created_is_a_store_error(store: SessionStore, state: Path) -> None:
     write_text(state, "a file where the folder should be")
 
     with pytest.raises(StoreError, match="cannot create the session folder: Not a directory"):
@@ -178,7 +178,7 @@ async def test_a_folder_that_cannot_be_made_is_a_store_error(store: SessionStore
     assert store.list() == []
 
 
-async def test_a_summary_that_cannot_be_written_loses_nothing_else(
+async def test_a_summary_that_cannot_be_written_affects_nothing_else(
     store: SessionStore, state: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = created(store, "s-1")
@@ -206,7 +206,7 @@ async def test_a_prompt_is_shortened_to_one_line(prompt: str, line: str) -> None
 # --- what others have written -------------------------------------------------------------------------------------
 
 
-async def test_a_foreign_workspace_is_read_as_far_as_it_goes(store: SessionStore, state: Path) -> None:
+async def test_valid_fields_of_a_foreign_workspace_are_read(store: SessionStore, state: Path) -> None:
     text = (
         "id: other\nof_tomorrow: {}\ncwd: /project\ngit_root: /project\nrepository: owner/name\nbranch: 7\n"
         "created_at: 2026-01-01T00:00:00.000Z\nupdated_at: 2026-01-01 01:00:00\nsummary_count: x\nuser: me\n"
@@ -248,7 +248,7 @@ async def test_a_foreign_workspace_is_read_as_far_as_it_goes(store: SessionStore
         "[" * 500,
     ],
 )
-async def test_one_workspace_that_cannot_be_read_does_not_hide_the_other_sessions(
+async def test_an_unreadable_workspace_does_not_hide_other_sessions(
     store: SessionStore, state: Path, workspace: str | bytes | None
 ) -> None:
     write(state / "broken", workspace=workspace)
@@ -258,7 +258,7 @@ async def test_one_workspace_that_cannot_be_read_does_not_hide_the_other_session
     assert store.folder("broken").read_workspace() is None
 
 
-async def test_texts_that_json_cannot_carry_are_made_readable(store: SessionStore, state: Path) -> None:
+async def test_strings_that_json_cannot_hold_are_converted(store: SessionStore, state: Path) -> None:
     write(state / "s-1", workspace='summary: "a\\ud800b"\ncwd: "/\\udc80"\ncreated_at: "\\ud800"')
 
     (listed,) = store.list()
@@ -271,7 +271,7 @@ async def test_texts_that_json_cannot_carry_are_made_readable(store: SessionStor
     [(STARTED_ONLY, "{}"), (b"", "{}"), (None, "{}"), (None, "summary: x"), (PROMPTED, None)],
     ids=["started", "empty", "no log", "summary without log", "no workspace"],
 )
-async def test_what_is_no_prompted_session_is_not_listed(
+async def test_only_prompted_sessions_are_listed(
     store: SessionStore, state: Path, log: bytes | None, workspace: str | None
 ) -> None:
     write(state / "s-1", log=log, workspace=workspace)
@@ -287,7 +287,7 @@ async def test_an_old_folder_without_a_summary_is_listed_by_its_first_prompt(
     assert ids(store) == ["s-1"]
 
 
-async def test_files_among_the_folders_and_a_missing_home_are_fine(store: SessionStore, state: Path) -> None:
+async def test_other_files_and_a_missing_home_are_ignored(store: SessionStore, state: Path) -> None:
     assert store.list() == []
     make_folder(state)
     write_text(state / "file", "x")
@@ -317,7 +317,7 @@ async def test_files_among_the_folders_and_a_missing_home_are_fine(store: Sessio
         "missing",
     ],
 )
-async def test_an_id_that_is_no_session_is_not_found(store: SessionStore, tmp_path: Path, session_id: str) -> None:
+async def test_an_invalid_id_is_not_found(store: SessionStore, tmp_path: Path, session_id: str) -> None:
     write(tmp_path / "x")
     write(tmp_path / "session-state" / "b")
 
@@ -325,7 +325,7 @@ async def test_an_id_that_is_no_session_is_not_found(store: SessionStore, tmp_pa
         store.existing(session_id)
 
 
-async def test_a_folder_without_a_log_is_no_session(store: SessionStore, state: Path) -> None:
+async def test_a_folder_without_a_log_is_not_a_session(store: SessionStore, state: Path) -> None:
     write(state / "s-1", log=None)
     make_folder(state / "s-2" / "events.jsonl")
 
@@ -335,16 +335,14 @@ async def test_a_folder_without_a_log_is_no_session(store: SessionStore, state: 
 
 
 @pytest.mark.parametrize("session_id", ["x" * 200, "a b", "é", "-", "...", "s:1", "*"])
-async def test_other_ids_are_names_of_folders(store: SessionStore, session_id: str) -> None:
+async def test_other_ids_are_valid_folder_names(store: SessionStore, session_id: str) -> None:
     created(store, session_id).summarise("x")
 
     assert ids(store) == [session_id]
     assert store.existing(session_id).read_workspace() is not None
 
 
-async def test_the_mark_of_another_living_process_is_seen_and_ours_and_dead_ones_are_not(
-    store: SessionStore, state: Path
-) -> None:
+async def test_only_marks_of_other_running_processes_count(store: SessionStore, state: Path) -> None:
     folder = created(store, "s-1")
     async with await anyio.open_process([sys.executable, "-c", "input()"]) as other:
         mark = state / "s-1" / f"inuse.{other.pid}.lock"
@@ -356,14 +354,14 @@ async def test_the_mark_of_another_living_process_is_seen_and_ours_and_dead_ones
 
 
 @pytest.mark.parametrize("name", ["inuse.lock", "inuse..lock", "inuse.x.lock", "inuse.-1.lock", "inuse.².lock"])
-async def test_marks_that_name_no_process_are_passed_over(store: SessionStore, state: Path, name: str) -> None:
+async def test_marks_without_a_process_id_are_ignored(store: SessionStore, state: Path, name: str) -> None:
     folder = created(store, "s-1")
     write_text(state / "s-1" / name, "")
 
     assert not folder.in_use()
 
 
-async def test_releasing_takes_our_mark_away_and_may_be_done_twice(store: SessionStore, state: Path) -> None:
+async def test_release_removes_our_mark_and_can_be_repeated(store: SessionStore, state: Path) -> None:
     folder = created(store, "s-1")
     folder.release()
     folder.release()
@@ -371,7 +369,7 @@ async def test_releasing_takes_our_mark_away_and_may_be_done_twice(store: Sessio
     assert [path.name for path in files_of(state / "s-1") if path.suffix == ".lock"] == []
 
 
-async def test_a_removed_session_is_gone_and_may_be_removed_twice(store: SessionStore, state: Path) -> None:
+async def test_remove_deletes_the_session_and_can_be_repeated(store: SessionStore, state: Path) -> None:
     folder = created(store, "s-1")
     folder.remove()
     folder.remove()
@@ -408,7 +406,7 @@ async def test_a_session_that_was_never_prompted_leaves_nothing_behind(
     assert files_of(state) == []
 
 
-async def test_a_session_that_was_prompted_is_listed_by_where_it_works(
+async def test_a_prompted_session_is_listed_with_its_working_directory(
     store: SessionStore, state: Path, tasks: TaskGroup
 ) -> None:
     sessions, client = registry(store, tasks), RecordingClient()

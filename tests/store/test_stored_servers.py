@@ -1,4 +1,4 @@
-"""Which MCP servers of a session are written to the disk."""
+"""Selection of the MCP servers of a session that are stored on disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jumpseat_protocol.mcp import McpServerConfig
         {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "oauthClientId": "us"},
     ],
 )
-def test_a_server_without_secrets_is_kept_as_it_is(config: dict[str, Any]) -> None:
+def test_a_server_without_secrets_is_stored_unchanged(config: dict[str, Any]) -> None:
     kept, lost = split_servers({"one": McpServerConfig.model_validate(config)}, Secrets())
     assert (kept, lost) == ({"one": config}, {})
 
@@ -56,19 +56,19 @@ def test_a_server_without_secrets_is_kept_as_it_is(config: dict[str, Any]) -> No
         ({"command": "x", "args": ["correcthorse"]}, "args"),
     ],
 )
-def test_what_may_be_a_secret_is_not_kept_and_told_by_name(config: dict[str, Any], missing: str) -> None:
+def test_possible_secrets_are_named_and_not_stored(config: dict[str, Any], missing: str) -> None:
     secrets = Secrets()
     secrets.add(["correcthorse"])
     kept, lost = split_servers({"one": McpServerConfig.model_validate(config)}, secrets)
     assert (kept, lost) == ({}, {"one": missing})
 
 
-def test_fields_that_are_not_understood_are_not_kept() -> None:
+def test_unknown_fields_are_not_stored() -> None:
     config = McpServerConfig.model_validate({"command": "x", "auth": {"clientSecret": "abc"}})
     assert split_servers({"one": config}, Secrets()) == ({"one": {"command": "x"}}, {})
 
 
-def test_a_file_that_was_changed_costs_its_servers_and_nothing_else(tmp_path: Path) -> None:
+def test_an_invalid_stored_server_affects_nothing_else(tmp_path: Path) -> None:
     settings = SessionSettings(
         cwd=tmp_path,
         mcp_servers={"good": McpServerConfig(command="x"), "bad": McpServerConfig(command="y")},

@@ -58,7 +58,7 @@ def test_a_link_to_a_trusted_folder_is_that_folder(tmp_path: Path, project: Path
     assert trust.is_trusted(project)
 
 
-def test_a_trusted_folder_that_becomes_a_link_is_trusted_no_more(tmp_path: Path, project: Path) -> None:
+def test_a_trusted_folder_that_becomes_a_link_is_no_longer_trusted(tmp_path: Path, project: Path) -> None:
     trust = TrustedFolders(tmp_path / "home")
     trust.add(project)
     project.rename(tmp_path / "moved")
@@ -67,7 +67,7 @@ def test_a_trusted_folder_that_becomes_a_link_is_trusted_no_more(tmp_path: Path,
 
 
 @pytest.mark.parametrize("folder", ["project", "", "/nowhere/at/all", "/etc/passwd", "/a\0b"])
-def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, folder: str) -> None:
+def test_only_folders_can_be_trusted(tmp_path: Path, folder: str) -> None:
     trust = TrustedFolders(tmp_path / "home")
     with pytest.raises(InvalidRequestError, match="expected the absolute path of a folder"):
         trust.add(Path(folder))
@@ -77,7 +77,7 @@ def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, folder: str) -> Non
 @pytest.mark.parametrize(
     "content", [b"", b'{"folders": ["/', b"[]", b"\xff", b'{"folders": "/"}', b'{"folders": [1]}']
 )
-def test_a_torn_list_trusts_nothing_and_is_set_aside(tmp_path: Path, project: Path, content: bytes) -> None:
+def test_an_invalid_file_trusts_nothing_and_is_renamed(tmp_path: Path, project: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     trust = TrustedFolders(tmp_path)
     assert not trust.is_trusted(project)
@@ -85,12 +85,12 @@ def test_a_torn_list_trusts_nothing_and_is_set_aside(tmp_path: Path, project: Pa
     assert trust.is_trusted(project)
 
 
-def test_the_list_is_for_its_owner_alone(tmp_path: Path, project: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path, project: Path) -> None:
     TrustedFolders(tmp_path).add(project)
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_changes_are_all_kept(tmp_path: Path) -> None:
     def add(number: int) -> None:
         for turn in range(3):
             PrivateFile(tmp_path / "x.json").change(partial(note, f"{number}.{turn}"))
