@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -124,9 +125,9 @@ HEAVY = {
 }
 
 
-def modules(root: Path) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(root.rglob("*.py")):
-        yield path, ast.parse(path.read_text())
+@cache
+def modules(root: Path) -> tuple[tuple[Path, ast.Module], ...]:
+    return tuple((path, ast.parse(path.read_text())) for path in sorted(root.rglob("*.py")))
 
 
 def imported(tree: ast.AST, *, at_run_time: bool = True) -> Iterator[str]:
