@@ -326,7 +326,7 @@ async def test_adapters_of_which_nothing_is_declared_have_the_settings_of_their_
     [
         ({"type": "openai"}, {"heat": 1}, "there is no setting 'heat'; settings: reasoning_effort, temperature, "),
         ({"type": "openai"}, {"temperature": 3}, "setting 'temperature': expected at most 2"),
-        ({"type": "openai"}, {"stop": []}, "setting 'stop': expected 1 to 4 texts"),
+        ({"type": "openai"}, {"stop": []}, "setting 'stop': expected 1 to 4 strings"),
         ({"type": "openai", "wireApi": "responses"}, {"verbosity": "loud"}, "expected one of low, medium, high"),
         ({"type": "anthropic"}, {"temperature": 1.5}, "setting 'temperature': expected at most 1"),
         ({"type": "gemini"}, {"temperature": "hot"}, "setting 'temperature': expected a number, got str"),

@@ -238,7 +238,7 @@ async def test_responses_go_over_http_where_nobody_or_not_everybody_wants_a_webs
     ("status", "chunk", "text"),
     [
         (401, {"data": '{"error": {"message": "bad token"}}', "end": True}, "bad token"),
-        (101, {"end": True}, "before it said anything"),
+        (101, {"end": True}, "before it sent anything"),
         (101, {"data": '{"type": "response.created", "response": {}}', "end": True}, "in the middle of its answer"),
         (101, {"data": '{"type": "error", "message": "too many"}'}, "too many"),
         (101, {"error": {"message": "reset"}}, "reset"),

@@ -139,7 +139,7 @@ async def test_thoughts_calls_and_usage_are_shown_and_the_thoughts_go_back_with_
         ),
         (event_stream(frames(text_delta("Half an"))), "query", "in the middle of its answer"),
         (event_stream(frames(text_delta("Half an")), ending="cut"), "query", ""),
-        (event_stream(), "query", "before it said anything"),
+        (event_stream(), "query", "before it sent anything"),
         (
             json_reply({"error": {"message": "no such model", "code": "model_not_found"}}, status=404),
             "query",

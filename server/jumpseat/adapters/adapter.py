@@ -1,7 +1,7 @@
-"""What one provider must say: how to write a request and how to read an answer. No I/O.
+"""The interface of an adapter: how to write a request and how to read an answer. No I/O.
 
-``adapters/transport/http.py`` sends, times out, maps statuses and splits the stream into server-sent events, once
-for all adapters. An adapter is stateless; everything that belongs to one answer lives in its decoder.
+``adapters/transport/http.py`` sends requests, applies timeouts, maps statuses and splits streams into server-sent
+events, once for all adapters. An adapter is stateless; the state of one answer lives in its decoder.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from jumpseat.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where and as whom an adapter calls.
+    """The address and the credentials of calls.
 
     ``base_url`` has no trailing slash. ``headers`` are the user's and win over those of the adapter.
-    ``options`` are adapter-specific (``api_version`` of azure, say).
+    ``options`` are specific to the adapter, for example ``api_version`` of Azure.
     """
 
     base_url: str
@@ -36,11 +36,11 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; ``None`` means none.
+    """Timeouts in seconds; ``None`` means no limit.
 
-    ``connect`` covers name, TCP and TLS. ``first_byte`` runs from the start of the call to the status and headers
-    of the answer: models that think say nothing for minutes. ``idle`` is the longest silence after that. ``total``
-    bounds the whole call; it is looked at when something arrives, so silence may stretch it by once ``idle``.
+    ``connect`` covers name resolution, TCP and TLS. ``first_byte`` runs from the start of the call to the status
+    and headers of the answer: models that reason send nothing for minutes. ``idle`` is the longest silence after
+    that. ``total`` bounds the whole call; it is checked when bytes arrive, so it may be exceeded by one ``idle``.
     """
 
     connect: float | None = 15.0
@@ -51,10 +51,10 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached where that is not as the environment says.
+    """Network settings that differ from those of the environment.
 
-    ``proxy`` is a URL. ``insecure`` takes any certificate. ``ca_file`` holds the only authorities that are trusted,
-    ``client_cert`` and ``client_key`` are PEM files; a key may stand in the file of its certificate.
+    ``proxy`` is a URL. ``insecure`` accepts any certificate. ``ca_file`` holds the only trusted authorities.
+    ``client_cert`` and ``client_key`` are PEM files; the key may be in the file of its certificate.
     """
 
     proxy: str | None = field(default=None, repr=False)
@@ -66,7 +66,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One call: ``body`` is sent as JSON, with ``socket`` as a message on a WebSocket."""
+    """One request. ``body`` is sent as JSON; with ``socket``, as a message on a WebSocket."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -83,18 +83,18 @@ class Decoder(Protocol):
     """
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        """Take one server-sent event (its name, if it has one, and its data) and return what it says.
+        """Decode one server-sent event: its name, if it has one, and its data.
 
-        Where the wire marks its own end (``[DONE]``, ``message_stop``) the ``Completed`` may come here already:
-        the caller then reads no further, and :meth:`finish` has nothing left to return.
+        Where the wire marks the end of the answer (``[DONE]``, ``message_stop``), this may return ``Completed``:
+        the caller then stops reading, and :meth:`finish` returns nothing.
 
         Raises:
-            ProviderError: the event is an error, or not of this provider's form.
+            ProviderError: the event is an error, or does not have this provider's format.
         """
         ...
 
     def finish(self) -> list[ModelEvent]:
-        """Take note that the stream ended; return what is left, with the one ``Completed`` last if it is still due.
+        """Decode the end of the stream; return the remaining events, with ``Completed`` last if it is still due.
 
         Raises:
             ProviderProtocolError: the stream ended before the answer did.
@@ -102,19 +102,19 @@ class Decoder(Protocol):
         ...
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
-        """Read an answer that was not streamed; the one ``Completed`` is last.
+        """Decode an answer that was not streamed; the ``Completed`` is last.
 
-        Deltas need not be made here: the caller makes them where the request asked for a stream.
+        Deltas are optional: the caller creates them where the request asked for a stream.
 
         Raises:
-            ProviderError: the answer is an error, or not of this provider's form.
+            ProviderError: the answer is an error, or does not have this provider's format.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended. ``status`` is ``None`` where there was no answer; ``body`` is that of an error."""
+    """The end of a call. ``status`` is ``None`` without an answer; ``body`` is the body of an error."""
 
     status: int | None
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -122,20 +122,19 @@ class Outcome:
 
 
 class Detached(Protocol):
-    """What answers a call in place of the network."""
+    """A replacement for the network that answers a call."""
 
     def route(self) -> Any:
-        """A transport of httpx that leads to it."""
+        """Return an httpx transport that leads to the replacement."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """One call that is ready to be made, and what reads its answer.
+    """A call that is ready to be sent, and the decoder of its answer.
 
-    ``secrets`` must not appear in any error. ``ended`` is told how it went, after the answer, in every case.
-    ``timeouts`` and ``network`` are those of the call where they differ from the usual ones. ``instead`` is what
-    the adapter has in place of the network.
+    ``secrets`` must not appear in any error. ``ended`` is called once after the call, whatever its outcome.
+    ``timeouts`` and ``network`` override the defaults. ``instead`` replaces the network.
     """
 
     request: HttpRequest

@@ -1,4 +1,4 @@
-"""What stands between a model and its HTTP call: making the call ready, and hearing how it went."""
+"""The interface between a model and its HTTP calls, and credentials that are looked up for each call."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ if TYPE_CHECKING:
 
 
 class Caller(Protocol):
-    """Makes the calls of one model ready."""
+    """Prepares the calls of one model."""
 
     @property
     def adapter_name(self) -> str:
-        """What the adapter is called."""
+        """The name of the adapter."""
         ...
 
     @property
     def signs_as(self) -> str:
-        """What blocks carry in ``provider`` that are this adapter's own."""
+        """The signature that the adapter's own blocks carry in ``provider``."""
         ...
 
     @property
     def wire_name(self) -> str:
-        """The adapter that comes with the server whose wire this is; its own name where it is none."""
+        """The provider type whose wire this is; the adapter's own name if it has a wire of its own."""
         ...
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where and as whom the model is called, as far as that is known before a call."""
+        """The address and credentials, as far as they are known before a call."""
         ...
 
     def capabilities(self, model: str) -> Capabilities:
-        """What can be asked of ``model``."""
+        """Return what can be asked of ``model``."""
         ...
 
     async def whereabouts(self) -> tuple[Endpoint, Network | None]:
-        """Where, as whom and how the models are called, as things are now.
+        """Return the current address, credentials and network settings.
 
         Raises:
-            ConfigError: a value that this needs is nowhere.
+            ConfigError: a required value is missing.
         """
         ...
 
     def for_text(self) -> Caller:
-        """The same for calls that want a text and nothing else."""
+        """Return a caller for requests that need a text answer and nothing else."""
         ...
 
     async def begin(self, request: ModelRequest) -> PreparedCall:
-        """Make one call ready. May look secrets up, and ask clients for them.
+        """Prepare one call. May look up secrets, and ask clients for them.
 
         Raises:
-            ProviderError: no token could be had, or the adapter refused.
-            ConfigError: a value that the call needs is nowhere.
+            ProviderError: no token is available, or the adapter refused.
+            ConfigError: a required value is missing.
             TypeError, ValueError: the request cannot be written.
         """
         ...
@@ -70,7 +70,7 @@ class Caller(Protocol):
 class AskedToken:
     """Asks a client for the bearer token of ``provider``.
 
-    Nothing is kept: the client knows when a token is spent.
+    Tokens are not kept: the client knows when they expire.
     """
 
     provider: str
@@ -78,9 +78,10 @@ class AskedToken:
     patience_s: float = 60.0
 
     async def __call__(self) -> str:
-        """
+        """Ask for the token.
+
         Raises:
-            ProviderAuthError: there is no client, or it gave no token, or not in time.
+            ProviderAuthError: there is no client, or it did not send a token in time.
         """
         if self.ask is None:
             raise ProviderAuthError(f"there is no client to ask for the bearer token of provider {self.provider!r}")
@@ -103,9 +104,9 @@ class AskedToken:
 
 @dataclass(frozen=True, slots=True)
 class PrintedKey:
-    """Runs the command that prints the key of ``provider``, as its session has said it.
+    """Runs the command of a session that prints the key of ``provider``.
 
-    Nothing is kept: who gives a command rather than a key has keys that are soon spent.
+    Keys are not kept: a command stands for keys that expire soon.
     """
 
     provider: str
@@ -113,9 +114,10 @@ class PrintedKey:
     resolver: EnvResolver
 
     async def __call__(self) -> str:
-        """
+        """Run the command and return the key.
+
         Raises:
-            ProviderAuthError: it fails, prints nothing, or takes too long.
+            ProviderAuthError: the command fails, prints nothing, or takes too long.
         """
         found = await self.resolver.printed(self.command)
         if isinstance(found, str):

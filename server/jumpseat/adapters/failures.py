@@ -1,10 +1,10 @@
-"""From what a provider says went wrong to the error tree: status, code and message in every shape in use.
+"""Conversion of providers' error responses to the error tree: status, code and message in every shape in use.
 
-Shapes read here: OpenAI ``{error: {message, type, code}}``; Anthropic ``{type: "error", error: {type, message}}``,
+The shapes: OpenAI ``{error: {message, type, code}}``; Anthropic ``{type: "error", error: {type, message}}``,
 also inside a stream; Gemini ``{error: {code, message, status, details}}``, alone or in a list; Ollama
 ``{error: "text"}``; OpenRouter ``{error: {code, message, metadata: {raw}}}``; vLLM ``{object: "error", message}``
 and ``{detail}``; Tavily ``{detail: {error}}``; GitHub ``{message}``; Responses ``{response: {error}}`` and
-``{response: {incomplete_details}}``; plain text. Secrets are taken out by the :class:`Redactor` of the call.
+``{response: {incomplete_details}}``; plain text. The :class:`Redactor` of the call removes secrets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from jumpseat.errors import (
 )
 
 MESSAGE_CHARS: Final = 1000
-"""How much of a message is shown. It is cut by :meth:`Redactor.over`, never before: half a key is a secret too."""
+"""The longest message shown. :meth:`Redactor.over` cuts it, nothing else before: half a key is a secret too."""
 
 
 _QUOTA_CODES: Final = frozenset(
@@ -140,13 +140,13 @@ _QUOTA_TEXT: Final = re.compile(
     r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)",
     re.IGNORECASE | re.DOTALL,
 )
-# Tools as such, not one of them nor something in its definition.
+# Tools in general, not one tool nor a part of its definition.
 _TOOLS: Final = (
     r"(?<!hosted )(?:\btools?\b(?!\[|\.\w| ['\"`])|\btool[ _-](?:use|calls?|calling)\b"
     r"|\bfunction[ _-]?call(?:s|ing)?\b|\bfunctions\b(?!\[|\.\w))"
 )
 _NOT: Final = r"(?:not|n't|un)[ -]?(?:yet )?(?:be )?(?:support|enabled|available|allowed)"
-# Anthropic, which has no code for it; Azure, where a gateway leaves the code out.
+# Anthropic, which has no code for it; Azure, where a gateway omits the code.
 _FILTER_TEXT: Final = re.compile(r"blocked by content filter|content management policy", re.IGNORECASE)
 # Ollama, OpenRouter, OpenAI and its likes, Gemini and Mistral; then vLLM and llama.cpp, started without tools.
 _NO_TOOLS_TEXT: Final = re.compile(
@@ -154,7 +154,7 @@ _NO_TOOLS_TEXT: Final = re.compile(
     r"|requires --enable-auto-tool-choice|tools? param(?:eter)? requires --jinja",
     re.IGNORECASE,
 )
-# Tokens that give themselves away by their form; providers echo keys, and not only the one that was sent.
+# Credentials with a recognizable form; providers echo keys, and not only the one that was sent.
 _TOKEN_SHAPES: Final = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_][A-Za-z0-9_*.-]{8,}"
     r"|\b(?:gh[opusr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|AIza[A-Za-z0-9_-]{16,})"
@@ -164,10 +164,10 @@ _TOKEN_SHAPES: Final = re.compile(
 
 
 class Redactor:
-    """Takes the secrets of one call out of any text that may reach a log or a user.
+    """Removes the secrets of one call from texts that may reach a log or a user.
 
-    Secret are ``secrets`` whatever their length, the values of ``headers`` (those of four characters and less are
-    left alone unless the header carries a credential), and everything that has the form of a well-known key.
+    Secret are ``secrets`` of any length, the values of ``headers`` (those of up to four characters only if the
+    header carries a credential), and everything with the form of a well-known key.
     """
 
     _CREDENTIALS: Final = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
@@ -181,17 +181,17 @@ class Redactor:
                     certain.update((value, *value.split()))
                 if len(value) > 4 or self._CREDENTIALS.search(name):
                     found.add(value)
-                    # "Bearer xyz" is echoed as "xyz" more often than whole.
+                    # Servers echo "xyz" of "Bearer xyz" more often than the whole value.
                     found.update(word for word in value.split() if len(word) >= 8)
         found.discard("")
-        # Longest first, so that no secret is left half visible because another one is its beginning.
+        # Longest first: otherwise a secret that starts with another one would stay half visible.
         self._secrets: tuple[str, ...] = tuple(sorted(found, key=len, reverse=True))
         self.certain = frozenset(certain)
-        """Those of them that are credentials by what they were given as, not only the value of some header."""
+        """The secrets given as credentials, not only as the value of a header."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What is hidden, the longest first."""
+        """The secrets, the longest first."""
         return self._secrets
 
     def __call__(self, text: str) -> str:
@@ -201,7 +201,7 @@ class Redactor:
         return _TOKEN_SHAPES.sub(MASK, text)
 
     def over(self, error: ProviderError) -> ProviderError:
-        """The same error with its text and its code made safe, and its text short."""
+        """Return ``error`` with secrets removed from its text and code, and its text cut."""
         error.args = tuple(_cut(self(arg)) if isinstance(arg, str) else arg for arg in error.args)
         if error.code is not None:
             error.code = self(error.code)
@@ -209,8 +209,8 @@ class Redactor:
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """What a body says about a failure. ``codes`` are all names it gives the failure, the most precise first."""
+class ErrorDetails:
+    """The message and the codes of an error body; ``codes`` has the most precise first."""
 
     message: str
     codes: tuple[str, ...] = ()
@@ -225,20 +225,19 @@ class Complaint:
 def failure_of_response(
     status: int, headers: Mapping[str, str], body: bytes, *, now: float | None = None
 ) -> ProviderError:
-    """The error for an answer with a status that is not 2xx.
+    """Return the error for a response whose status is not 2xx.
 
-    ``headers`` must look names up without regard to case, or have them in lower case; ``now`` is Unix time in
-    seconds.
+    ``headers`` must be case-insensitive, or have names in lower case; ``now`` is Unix time in seconds.
     """
-    complaint = read_complaint(body)
+    details = read_error_details(body)
     wait = _retry_after(headers, time.time() if now is None else now)
-    return _failure(status, complaint, complaint.retry_after_s if wait is None else wait)
+    return _failure(status, details, details.retry_after_s if wait is None else wait)
 
 
 def failure_of_event(body: Any) -> ProviderError:
-    """The error for an error object inside a stream, or inside a body with a status of 200."""
-    complaint = read_complaint(body)
-    return _failure(complaint.status, complaint, complaint.retry_after_s)
+    """Return the error for an error object in a stream, or in a body with the status 200."""
+    details = read_error_details(body)
+    return _failure(details.status, details, details.retry_after_s)
 
 
 def provider_error(
@@ -248,41 +247,41 @@ def provider_error(
     code: str | None = None,
     retry_after_s: float | None = None,
 ) -> ProviderError:
-    """The error for a failure whose parts are known already."""
-    return _failure(status, Complaint(message, (code,) if code else ()), retry_after_s)
+    """Return the error for a failure whose parts are known."""
+    return _failure(status, ErrorDetails(message, (code,) if code else ()), retry_after_s)
 
 
-def read_complaint(body: Any) -> Complaint:
-    """Find message and codes in ``body``: raw bytes, text, or parsed JSON."""
+def read_error_details(body: Any) -> ErrorDetails:
+    """Find the message and the codes in ``body``: raw bytes, text, or parsed JSON."""
     if isinstance(body, (bytes, str)):
         try:
             body = orjson.loads(body)
         except orjson.JSONDecodeError:
             text = body if isinstance(body, str) else body.decode("utf-8", "replace")
-            return Complaint(_readable(text))
+            return ErrorDetails(_readable(text))
     if isinstance(body, list):
         items = cast("list[Any]", body)
-        return read_complaint(items[0]) if items else Complaint("")
+        return read_error_details(items[0]) if items else ErrorDetails("")
     if not isinstance(body, dict):
-        return Complaint("" if body is None else str(body))
+        return ErrorDetails("" if body is None else str(body))
     root = cast("dict[str, Any]", body)
     response = as_object(root.get("response"))
     inner = root.get("error") or response.get("error") or as_object(response.get("incomplete_details"))
     if isinstance(inner, str):
-        # {"error": "text"}, sometimes with a code or a longer message beside it.
-        return _complaint(root, inner)
+        # {"error": "text"}, sometimes beside a code or a longer message.
+        return _error_details(root, inner)
     if isinstance(inner, dict) and inner:
-        return _complaint(cast("dict[str, Any]", inner), "")
+        return _error_details(cast("dict[str, Any]", inner), "")
     detail = as_object(root.get("detail"))
     if isinstance(detail.get("error"), str):
-        return _complaint(detail, detail["error"])
+        return _error_details(detail, detail["error"])
     errors = as_list(root.get("errors"))
     if errors and isinstance(errors[0], dict):
-        return _complaint(cast("dict[str, Any]", errors[0]), "")
-    return _complaint(root, "")
+        return _error_details(cast("dict[str, Any]", errors[0]), "")
+    return _error_details(root, "")
 
 
-def _complaint(node: dict[str, Any], text: str) -> Complaint:
+def _error_details(node: dict[str, Any], text: str) -> ErrorDetails:
     message = text
     for key in ("message", "detail", "error_description", "error_message", "Message", "msg", "reason", "title"):
         value = node.get(key)
@@ -293,11 +292,11 @@ def _complaint(node: dict[str, Any], text: str) -> Complaint:
     metadata = as_object(node.get("metadata"))
     raw = metadata.get("raw")
     if raw and str(raw) not in message:
-        # OpenRouter: what the provider behind it said, which is the useful part.
+        # OpenRouter: the message of the provider behind it, which is the useful part.
         message = f"{message}: {raw}"
     status: int | None = None
     codes: list[str] = []
-    # OpenRouter's own name for the failure says more than the status that it puts into ``code``.
+    # OpenRouter's own name for the failure is more precise than the status that it puts into ``code``.
     for value in (metadata.get("error_type"), *map(node.get, ("code", "status", "type", "reason"))):
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
             status = status or value
@@ -310,19 +309,19 @@ def _complaint(node: dict[str, Any], text: str) -> Complaint:
         reason = as_object(detail).get("reason")
         if isinstance(reason, str) and reason and reason not in codes:
             codes.append(reason)
-    return Complaint(message or ", ".join(codes), tuple(codes), status, _retry_delay(node))
+    return ErrorDetails(message or ", ".join(codes), tuple(codes), status, _retry_delay(node))
 
 
-def _failure(status: int | None, complaint: Complaint, retry_after_s: float | None) -> ProviderError:
-    message = one_line(complaint.message)
+def _failure(status: int | None, details: ErrorDetails, retry_after_s: float | None) -> ProviderError:
+    message = one_line(details.message)
     if status is not None:
         head = f"HTTP {status} {_phrase(status)}".rstrip()
         message = f"{head}: {message}" if message else head
-    kind, retryable = _kind(status, complaint, retry_after_s)
+    kind, retryable = _kind(status, details, retry_after_s)
     error = kind(
         message or "the provider reported an error without a message",
         status=status,
-        code=complaint.code,
+        code=details.code,
         retry_after_s=retry_after_s,
     )
     if retryable is not None:
@@ -331,11 +330,11 @@ def _failure(status: int | None, complaint: Complaint, retry_after_s: float | No
 
 
 def _kind(
-    status: int | None, complaint: Complaint, retry_after_s: float | None
+    status: int | None, details: ErrorDetails, retry_after_s: float | None
 ) -> tuple[type[ProviderError], bool | None]:
-    """The class for a failure, and whether to retry where that differs from the class."""
-    codes = {code.lower() for code in complaint.codes}
-    text = complaint.message
+    """Return the class for a failure, and whether to retry if that differs from the default of the class."""
+    codes = {code.lower() for code in details.codes}
+    text = details.message
     server_side = status is not None and status >= 500
     if not server_side and (codes & _FILTER_CODES or _FILTER_TEXT.search(text)):
         return ProviderFilterError, None
@@ -350,8 +349,8 @@ def _kind(
     if status in (401, 403) or (status == 400 and "api_key_invalid" in codes):
         return ProviderAuthError, None
     if status == 429 or (status is None and codes & _RATE_CODES):
-        # Gemini calls every rate limit a quota, but says how long to wait; a used-up quota has no such time.
-        used_up = not complaint.codes and retry_after_s is None and _QUOTA_TEXT.search(text)
+        # Gemini calls every rate limit a quota, but with a time to wait; an exhausted quota has none.
+        used_up = not details.codes and retry_after_s is None and _QUOTA_TEXT.search(text)
         return (ProviderQuotaError if used_up else ProviderRateLimitError), None
     if server_side:
         return ProviderOverloadedError, None
@@ -365,7 +364,7 @@ def _kind(
         return ProviderRequestError, None
     if not codes and _QUOTA_TEXT.search(text):
         return ProviderQuotaError, None
-    # The request was accepted and the answer begun: what fails after that is the provider's trouble, and passes.
+    # The request was accepted and the answer begun: a later failure is the provider's, and is temporary.
     return ProviderOverloadedError, None
 
 
@@ -381,7 +380,7 @@ def _phrase(status: int) -> str:
 
 
 def _readable(text: str) -> str:
-    """A body that is not JSON; of an HTML page only its title."""
+    """Return a body that is not JSON as text; of an HTML page, the title."""
     if re.match(r"\s*<(?:!doctype|html)", text, re.IGNORECASE):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
         return title.group(1) if title else "an HTML page"
@@ -401,7 +400,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return seconds
     try:
         when = parsedate_to_datetime(value)
-        # Dates of HTTP are in UTC, also where one does not say so.
+        # HTTP dates are in UTC, even without a zone.
         when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
         return max(0.0, when.timestamp() - now)
     except (ValueError, OverflowError):
@@ -409,7 +408,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _retry_delay(node: dict[str, Any]) -> float | None:
-    """Gemini's ``RetryInfo``: ``{"retryDelay": "34.07s"}``."""
+    """Read Gemini's ``RetryInfo``, in seconds: ``{"retryDelay": "34.07s"}``."""
     for detail in as_list(node.get("details")):
         delay = as_object(detail).get("retryDelay")
         if isinstance(delay, str):
@@ -418,7 +417,7 @@ def _retry_delay(node: dict[str, Any]) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """A number of seconds or milliseconds that makes sense as a wait: finite, not negative."""
+    """Parse a wait in seconds or milliseconds: finite and not negative."""
     try:
         number = float(value) if value else -1.0
     except ValueError:

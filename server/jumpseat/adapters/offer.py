@@ -9,7 +9,10 @@ from jumpseat.agent.model import ModelInfo
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """``id`` is its name within the adapter, ``wire_name`` that at the provider; ``info.id`` is ``adapter/id``."""
+    """A model by its name within the adapter (``id``) and at the provider (``wire_name``).
+
+    ``info.id`` is ``adapter/id``.
+    """
 
     id: str
     wire_name: str

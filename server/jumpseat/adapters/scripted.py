@@ -1,20 +1,19 @@
-r"""The scripted model: answers from a file instead of a network, the same every time.
+r"""The scripted model: fixed answers from a file instead of the network.
 
 It drives the demo and the tests, and lets users try their own tools and extensions offline. A script is YAML or
 JSON, in one of two forms.
 
-A flat list of **turns**. A turn is one answer of the model; which one is due is told by the number of assistant
-messages that the conversation holds already. The model keeps no place of its own, so a resumed session goes on
-where it was::
+A flat list of **turns**. A turn is one answer of the model. The number of assistant messages in the conversation
+selects it, not a position that the model keeps, so a resumed session continues where it was::
 
     turns:
       - tool_calls:
           - {name: add, arguments: {a: 1, b: 2}}
       - text: "The sum is {{last_tool_result}}."
 
-Or turns grouped by **prompt**. The first entry whose ``when`` (a regular expression, searched for anywhere in the
-text, upper and lower case being the same) fits the last prompt of the user is taken, and its turns are counted
-from that prompt on. An entry without ``when`` fits every prompt::
+Or turns grouped by **prompt**. The first entry whose ``when`` (a regular expression, searched anywhere in the text,
+ignoring case) matches the user's last prompt is used, and its turns are counted from that prompt on. An entry
+without ``when`` matches every prompt::
 
     prompts:
       - when: "encrypt"
@@ -24,38 +23,38 @@ from that prompt on. An entry without ``when`` fits every prompt::
       - turns:
           - {text: "You said: {{last_user}}"}
 
-    after_last: repeat        # or error (the default): what a turn beyond the last one is
+    after_last: repeat        # or error (the default): the answer after the last turn
 
 Fields of a turn, all optional:
 
 ================ ============================================================================================
-``text``         what the model says; streamed word by word
+``text``         the text of the answer; streamed word by word
 ``deltas``       the same as a list of pieces, streamed as they are (instead of ``text``)
-``reasoning``    what it thinks before, streamed word by word
+``reasoning``    the reasoning before the answer, streamed word by word
 ``tool_calls``   list of ``{name, arguments, id}``; ``arguments`` is an object, or a string that is sent as it
-                 is (to try malformed JSON); without ``id`` a call gets one from its place in the conversation
+                 is (to try malformed JSON); without ``id``, it follows from the place in the conversation
 ``delay_ms``     real time before each delta; before the whole answer where nothing is streamed
-``errors``       list of ``{status, message, code, retry_after_s}``: the first attempts at this turn fail so, one
-                 each, then the turn is answered; without ``status`` it is a connection that breaks
-``expect``       what must be true of the request: see below
+``errors``       list of ``{status, message, code, retry_after_s}``: the first attempts at this turn fail with
+                 these errors in order, then the turn is answered; without ``status`` the connection breaks
+``expect``       conditions on the request: see below
 ``usage``        ``{input, output, cache_read, cache_write, reasoning}`` in tokens
 ``stop_reason``  ``end_turn``, ``tool_use``, ``max_tokens``, ``refusal``, ``content_filter`` or
-                 ``stop_sequence``; follows from the rest
-``hang``         true: after what it says, which may be nothing, the model never finishes (to try time-outs, aborts)
+                 ``stop_sequence``; the default follows from the rest
+``hang``         true: after its output, if any, the model never finishes (to try timeouts and aborts)
 ================ ============================================================================================
 
-Fields of ``expect``, all optional. What is not met fails the call and is not retried:
+Fields of ``expect``, all optional. An unmet expectation fails the call, without retries:
 
 ================ ============================================================================================
 ``user``         text in the last prompt, or ``/a regular expression/``
 ``system``       text in the system message, or ``/a regular expression/``
 ``tool_result``  text in the last tool result, or ``/a regular expression/``
-``tools``        list of names of tools that must be on offer
-``model``        the name of the model, whole
+``tools``        list of names of tools that must be in the request
+``model``        the full name of the model
 ================ ============================================================================================
 
-``text``, ``deltas``, ``reasoning`` and the strings in ``arguments`` may hold ``{{last_user}}`` (the last prompt,
-without what the server wraps around it), ``{{last_tool_result}}`` and ``{{model}}``.
+``text``, ``deltas``, ``reasoning`` and the strings in ``arguments`` may contain ``{{last_user}}`` (the last prompt,
+without the context that the server adds), ``{{last_tool_result}}`` and ``{{model}}``.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ from jumpseat.agent.model import (
 from jumpseat.errors import ConfigError, ProviderError, ProviderRequestError, ProviderTransportError
 
 PROMPT_MARK: Final = "<current_datetime>"
-"""What the server puts before every prompt, and not before the other messages that have the role user."""
+"""The prefix of every prompt, which other messages with the role user do not have."""
 
 _COMPACTION: Final = (SUMMARY_REQUEST, SUMMARISED)
 
@@ -110,7 +109,7 @@ _WORD: Final = re.compile(r"\s*\S+\s*|\s+")
 
 
 class _Entry(BaseModel):
-    """Base of the script's parts: a misspelt field is an error, not a silent nothing."""
+    """Base of the script's parts; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -188,7 +187,7 @@ class ScriptPrompt(_Entry):
 
 
 class Script(_Entry):
-    """A whole script; ``Script.model_validate(obj)`` checks one that is at hand as an object."""
+    """A script; ``Script.model_validate(obj)`` checks a parsed object."""
 
     turns: list[ScriptTurn] | None = None
     prompts: list[ScriptPrompt] | None = None
@@ -205,7 +204,7 @@ def load_script(path: Path | str) -> Script:
     """Read a script from a YAML or JSON file.
 
     Raises:
-        ConfigError: the file cannot be read, or is not a script; the text names the file and the field.
+        ConfigError: the file cannot be read or is not a valid script; the text names the file and the field.
     """
     path = Path(path)
     try:
@@ -213,7 +212,7 @@ def load_script(path: Path | str) -> Script:
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8"
         raise ConfigError(f"cannot read the script {str(path)!r}: {reason}") from None
-    # JSON is YAML too. Imported here, as a script that comes as an object needs no YAML.
+    # JSON is YAML too. Imported here because scripts given as objects need no YAML.
     import yaml
 
     try:
@@ -232,11 +231,11 @@ _Attempt: TypeAlias = tuple[str | None, int, int]
 
 
 class ScriptedModel:
-    """A :class:`~jumpseat.agent.model.Model` that says what its script says. Sessions may share one."""
+    """A :class:`~jumpseat.agent.model.Model` that follows a script. Sessions may share an instance."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
-        # Failed attempts so far, by session, length of the conversation and turn: the only thing remembered.
+        # Failed attempts by session, length of the conversation and turn: the only state.
         self._attempts: dict[_Attempt, int] = {}
 
     @property
@@ -252,7 +251,7 @@ class ScriptedModel:
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        """Play the turn that is due; see :meth:`jumpseat.agent.model.Model.stream`."""
+        """Stream the next turn; see :meth:`jumpseat.agent.model.Model.stream`."""
         scene = _Scene(request)
         turn, number = self._due(scene)
         if turn.expect is not None:
@@ -266,7 +265,7 @@ class ScriptedModel:
         yield _Play(turn, scene)
 
     def _due(self, scene: _Scene) -> tuple[ScriptTurn, int]:
-        """The turn to play and its number in its list, from zero."""
+        """Return the next turn and its index in its list."""
         if self._script.turns is not None:
             return self._pick(self._script.turns, scene.answers, "the script")
         for entry in self._script.prompts or []:
@@ -284,7 +283,7 @@ class ScriptedModel:
 
 
 class _Scene:
-    """What a script can see of a request."""
+    """The parts of a request that a script can refer to."""
 
     def __init__(self, request: ModelRequest) -> None:
         self.request = request
@@ -293,8 +292,8 @@ class _Scene:
             for position, message in enumerate(request.messages)
             if isinstance(message, UserMessage)
         ]
-        # Hook context, skills and pictures come as user messages too; where prompts are marked, only they count,
-        # and what comes of a compaction.
+        # Hook context, skills and images come as user messages too; where prompts are marked, only prompts and
+        # summaries of a compaction count.
         prompts = [item for item in texts if PROMPT_MARK in item[1] or item[1].startswith(_COMPACTION)] or texts
         position, text = prompts[-1] if prompts else (-1, "")
         self.prompt = last_prompt(text)
@@ -312,11 +311,11 @@ class _Scene:
         return results[-1].text if results else ""
 
     def fill(self, text: str) -> str:
-        """``text`` with its placeholders replaced."""
+        """Replace the placeholders in ``text``."""
         return _PLACEHOLDER.sub(self._value, text) if "{{" in text else text
 
     def fill_all(self, value: Any) -> Any:
-        """``value`` with the placeholders of all strings in it replaced."""
+        """Replace the placeholders in all strings of ``value``."""
         if isinstance(value, str):
             return self.fill(value)
         if isinstance(value, list):
@@ -396,7 +395,7 @@ class _Play:
 
 
 def _check(expect: ScriptExpectation, scene: _Scene, number: int) -> None:
-    """Raise for the first expectation that the request does not meet."""
+    """Raise an error for the first unmet expectation."""
     request = scene.request
     for what, wanted, got in (
         ("the last prompt", expect.user, scene.prompt),
@@ -422,7 +421,7 @@ def _unmet(number: int, what: str) -> ProviderRequestError:
 
 
 def _as_pattern(text: str) -> str | None:
-    """The regular expression in ``/.../``, ``None`` for plain text."""
+    """Return the regular expression in ``/.../``, ``None`` for plain text."""
     return text[1:-1] if len(text) > 2 and text.startswith("/") and text.endswith("/") else None
 
 
@@ -434,6 +433,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _field_path(location: tuple[int | str, ...]) -> str:
-    """``turns[0].tool_calls[1].name``; the whole script where there is no field."""
+    """Format a location as ``turns[0].tool_calls[1].name``, an empty one as the whole script."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
     return path.lstrip(".") or "the whole"

@@ -207,7 +207,7 @@ async def test_events_before_an_error_in_the_same_piece_are_delivered_first(tran
         (json_reply({"choices": []}), ProviderProtocolError, "at least one choice"),
         (event_stream(b'data: {"choices": 5}\n\n'), ProviderProtocolError, "unexpected response format"),
         (event_stream(b"data: {oops\n\n"), ProviderProtocolError, "expected JSON"),
-        (event_stream(), ProviderProtocolError, "before it said anything"),
+        (event_stream(), ProviderProtocolError, "before it sent anything"),
         (event_stream(delta("a")), ProviderProtocolError, "in the middle of its answer"),
         (event_stream(delta("a"), b'data: {"choi'), ProviderProtocolError, "expected JSON"),
         (

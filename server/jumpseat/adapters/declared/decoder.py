@@ -79,7 +79,7 @@ class HandlerDecoder:
         if self._done:
             return []
         if not self._said_anything:
-            raise ProviderProtocolError("the provider ended the stream before it said anything")
+            raise ProviderProtocolError("the provider ended the stream before it sent anything")
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:

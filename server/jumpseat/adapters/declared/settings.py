@@ -1,4 +1,4 @@
-"""Settings on their way into a request: from a ``schema`` and what users set, to where each value goes."""
+"""Validation of settings against a ``schema``, and their placement in a request."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
 
 ASKED: Final = "request"
-"""The ``mapping`` to what a wire is asked for in neutral words: ``request.max_output_tokens``."""
+"""The ``mapping`` prefix for neutral fields of the request: ``request.max_output_tokens``."""
 
 ASKABLE: Final = ("max_output_tokens", "reasoning_effort", "reasoning_summary")
 
 
 def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
-    """Judge what somebody wants to set.
+    """Validate settings for ``model``.
 
     Raises:
-        InvalidRequestError: something is unknown, disabled or wrong.
+        InvalidRequestError: a setting is unknown, disabled or invalid.
     """
     _values(AdapterView(declaration, model), settings)
 
 
 def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
-    """Put all values into ``view`` where they belong, and return the request as they want it.
+    """Put all values into their places in ``view``, and return the request with its neutral fields set.
 
     Raises:
-        InvalidRequestError: something that was set is unknown, disabled or wrong.
-        ConfigError: an entry is mapped to nowhere.
+        InvalidRequestError: a setting is unknown, disabled or invalid.
+        ConfigError: the mapping of an entry is invalid.
     """
     containers: dict[str, Any] = {
         "parameters": view.parameters,
@@ -61,17 +61,17 @@ def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
 
 
 def wire_declaration(adapter: str) -> Declaration:
-    """What users can set of an adapter that comes with the server, and nothing else of it."""
+    """Return a declaration with the settings of a provider and nothing else."""
     return read_declaration(
         {"name": adapter, "schema": PROVIDERS[adapter].settings_schema()}, where=f"adapter {adapter!r}"
     )
 
 
 def written_with_settings(wire: Adapter, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
-    """What a wire writes, with the settings of ``request`` in their places.
+    """Write a request, with its settings in their places.
 
     Raises:
-        InvalidRequestError: something that was set is unknown or wrong.
+        InvalidRequestError: a setting is unknown or invalid.
     """
     view = AdapterView(wire_declaration(wire.name), request.model)
     call = wire.request(endpoint, apply_settings(view, request))

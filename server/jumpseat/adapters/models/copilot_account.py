@@ -34,8 +34,8 @@ class CopilotAccount:
         user_agent: str = "jumpseat",
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """``host`` is the site that knows the token. ``api_url`` is where the model API is, if that is not to be
-        asked of GitHub; ``options`` are those of the Copilot wires."""
+        """``host`` is the GitHub site of the token. ``api_url`` is the address of the model API; without it GitHub
+        is asked. ``options`` are those of the Copilot wires."""
         self._token = token
         self._host = host
         self._transport = transport
@@ -45,17 +45,17 @@ class CopilotAccount:
         self._options = dict(options or {})
         self._user: JsonObject | None = None
         self._models: list[ModelInfo] | None = None
-        # Two sessions that start together ask once.
+        # Two sessions that start together send one request.
         self._lock = anyio.Lock()
 
     async def user(self, *, refresh: bool = False) -> JsonObject:
-        """What GitHub says about the user: ``login``, ``copilot_plan``, ``endpoints``, ``quota_snapshots``...
+        """Fetch the user from GitHub: ``login``, ``copilot_plan``, ``endpoints``, ``quota_snapshots``...
 
-        Asked for once, and again with ``refresh``.
+        The answer is kept; ``refresh`` fetches it again.
 
         Raises:
-            ProviderAuthError: the token is not good; the text says ``401 Unauthorized``.
-            ProviderError: GitHub cannot be reached, or answers something else.
+            ProviderAuthError: the token is invalid; the text contains ``401 Unauthorized``.
+            ProviderError: GitHub cannot be reached, or its answer is invalid.
         """
         if self._user is not None and not refresh:
             return self._user
@@ -77,7 +77,7 @@ class CopilotAccount:
         return answer
 
     async def api_url(self) -> str:
-        """Where the model API is: as given, else as GitHub says, else where the site of the token has it.
+        """Return the address of the model API: the given one, else GitHub's answer, else the default of the site.
 
         Raises:
             ProviderError: see :meth:`user`.
@@ -87,7 +87,7 @@ class CopilotAccount:
         return self._api_url or copilot_api_of(self._host)
 
     async def endpoint(self, headers: Mapping[str, str] | None = None) -> Endpoint:
-        """What :class:`~jumpseat.adapters.http.HttpModel` needs to call models of this account.
+        """Return the endpoint for calls to the models of this account.
 
         Raises:
             ProviderError: see :meth:`user`.
@@ -101,10 +101,10 @@ class CopilotAccount:
         )
 
     async def models(self, *, refresh: bool = False) -> list[ModelInfo]:
-        """The models that can chat, in the API's order; asked for once, and again with ``refresh``.
+        """Return the models that can chat, in the API's order. The list is kept; ``refresh`` fetches it again.
 
         Raises:
-            ProviderError: the API cannot be reached, refuses the token, or answers something else.
+            ProviderError: the API cannot be reached, refuses the token, or its answer is invalid.
         """
         async with self._lock:
             if self._models is None or refresh:
@@ -126,7 +126,7 @@ class CopilotAccount:
 
 
 def github_api_of(host: str) -> str:
-    """The REST API of a GitHub site: the public one, a tenant of ``ghe.com``, or a server of one's own."""
+    """Return the REST API of a GitHub site: github.com, a tenant of ``ghe.com``, or a GitHub Enterprise Server."""
     scheme, _, name = host.partition("://")
     if host == GITHUB_HOST:
         return GITHUB_API_URL
@@ -134,6 +134,6 @@ def github_api_of(host: str) -> str:
 
 
 def copilot_api_of(host: str) -> str:
-    """The model API of a GitHub site that does not say where it is. A site's tokens are for nobody else."""
+    """Return the default model API of a GitHub site. The tokens of a site must not go to another site."""
     scheme, _, name = host.partition("://")
     return COPILOT_API_URL if host == GITHUB_HOST else f"{scheme}://copilot-api.{name}"

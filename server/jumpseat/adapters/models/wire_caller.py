@@ -13,11 +13,10 @@ from jumpseat.agent.model import Capabilities, ModelRequest
 
 @dataclass(frozen=True, slots=True)
 class WireCaller:
-    """Calls models by a wire alone.
+    """Calls models by an adapter without a declaration.
 
-    ``token`` is asked before every call for the bearer token, which then goes instead of the endpoint's key and
-    token; else ``key`` for the key. With ``socket`` a request is a message on a WebSocket, as the Responses API
-    takes it.
+    ``token`` is called before each call for a bearer token that replaces the endpoint's key and token; without it,
+    ``key`` is called for a key. With ``socket`` a request is a message on a WebSocket, for the Responses API.
     """
 
     wire: Adapter

@@ -37,9 +37,9 @@ WIRES: Final[Mapping[str, str]] = {
 
 
 def wire_of(info: ModelInfo) -> str | None:
-    """The adapter for a model: chat completions where they serve it or nothing is known.
+    """Return the provider type for a model: ``copilot`` if chat completions serve it or its wires are unknown.
 
-    ``None`` where none of the wires that serve the model is known here.
+    ``None`` if the server knows none of the wires that serve the model.
     """
     if not info.wires:
         return PROVIDER.type
@@ -47,12 +47,12 @@ def wire_of(info: ModelInfo) -> str | None:
 
 
 def has_socket(info: ModelInfo) -> bool:
-    """Whether a model takes Responses on a WebSocket too."""
+    """Return whether a model takes Responses on a WebSocket too."""
     return wire_of(info) == WIRES["/responses"] and "ws:/responses" in (info.wires or ())
 
 
 def model_from_wire(entry: JsonObject) -> ModelInfo | None:
-    """One entry of ``/models``; ``None`` for what does not chat (embeddings, completions)."""
+    """Read one entry of ``/models``; ``None`` for models that do not chat (embeddings, completions)."""
     model_id = as_text(entry.get("id"))
     capabilities = as_object(entry.get("capabilities"))
     if not model_id or capabilities.get("type", "chat") != "chat":
@@ -75,7 +75,7 @@ def model_from_wire(entry: JsonObject) -> ModelInfo | None:
         reasoning_efforts=strings(entry.get("supportedReasoningEfforts", supports.get("reasoning_effort"))),
         default_reasoning_effort=as_text(entry.get("defaultReasoningEffort")) or None,
         wires=wires,
-        # Not what the account has not agreed to, what the API hides, or what it serves by none of our wires.
+        # Not models that the account has not agreed to, that the API hides, or that none of our wires serves.
         enabled=policy in (None, "enabled")
         and entry.get("model_picker_enabled") is not False
         and (not wires or any(path in wires for path in WIRES)),
@@ -85,9 +85,9 @@ def model_from_wire(entry: JsonObject) -> ModelInfo | None:
 
 
 def _price(prices: JsonObject) -> Price | None:
-    """What a model costs, in dollars; the class of long prompts, which is dearer, is left out.
+    """Convert the price of a model to dollars; the more expensive class of long prompts is left out.
 
-    The API tells credits for each ``batch_size`` tokens, in ``default``; without that table, in 10^-9 of them.
+    The API gives credits per ``batch_size`` tokens, in ``default``; without that table, billionths of credits.
     """
     flat = not as_object(prices.get("default"))
     table = prices if flat else as_object(prices["default"])
@@ -97,7 +97,7 @@ def _price(prices: JsonObject) -> Price | None:
         amount = next((found for name in names if (found := as_amount(table.get(name))) is not None), None)
         if amount is None:
             return None
-        # No model is so dear that a million credits could be meant.
+        # No model costs a million credits, so such an amount is in billionths.
         credit = amount / NANO if flat and amount >= MILLION else amount
         return round(credit / CREDITS_PER_DOLLAR * MILLION / tokens, 9)
 

@@ -1,8 +1,8 @@
-"""OpenAI's wires at Azure: another address, another header for the key.
+"""OpenAI's wires at Azure, which differ in the address and the header of the key.
 
-The base URL is the bare host of the resource (``https://NAME.openai.azure.com``), or one that ends in
-``/openai/v1`` already. With the option ``api_version`` chat goes by the route of a deployment, which has the name
-of the model; without it, by the route without versions. The other options are those of the wire.
+The base URL is the host of the resource (``https://NAME.openai.azure.com``), or a URL that ends in ``/openai/v1``.
+With the option ``api_version``, chat completions use the route of the deployment named as the model; without it,
+the unversioned route. The other options are those of the wire.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from jumpseat.agent.model import ModelRequest
 
 _V1: Final = "/openai/v1"
 
-# Before this version there was neither a limit that counts reasoning nor usage in a stream.
+# Earlier versions have neither a limit that counts reasoning nor usage in a stream.
 _FIRST_MODERN: Final = "2024-09-01"
 
 
 class _AtAzure(BearerAdapter):
-    """Addresses and keys of Azure. A bearer token is one of its directory and wins over the key."""
+    """Addresses and keys of Azure. A bearer token comes from Microsoft Entra and wins over the key."""
 
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         base = endpoint.base_url.rstrip("/")
@@ -37,7 +37,7 @@ class _AtAzure(BearerAdapter):
         return f"{root}{self.route(request) if version else _V1}{self.path}{query}"
 
     def route(self, request: ModelRequest) -> str:
-        """What stands before the path where there is a version."""
+        """Return the prefix of the path where a version is given."""
         return f"/openai/deployments/{quote(request.model, safe='')}"
 
     def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
@@ -63,7 +63,7 @@ class AzureChatAdapter(_AtAzure, ChatAdapter):
 
 
 class AzureResponsesAdapter(_AtAzure, ResponsesAdapter):
-    """Responses at Azure, where the deployment is named in the body alone."""
+    """Responses at Azure, where only the body names the deployment."""
 
     name: str = "azure_responses"
 

@@ -1,7 +1,7 @@
-"""OpenAI chat completions, and everything that calls itself compatible with them.
+"""OpenAI chat completions, and the servers that are compatible with them.
 
-The request is strict, for the strictest servers; the decoder is tolerant, for the loosest. Adapters for relatives
-of this wire subclass :class:`ChatAdapter` and override what differs.
+Requests are strict, for the strictest servers; the decoder is tolerant, for the loosest. A dialect of this wire
+subclasses :class:`ChatAdapter` and overrides what differs.
 
 Options of the endpoint (``Endpoint.options``), for servers that need them:
 
@@ -12,7 +12,7 @@ option                 default               meaning
 ``max_tokens_field``   by host               name of the field that limits the output
 ``stream_usage``       true                  whether to ask for usage in a stream
 ``reasoning_effort``   true                  whether the server knows ``reasoning_effort``
-``replay_reasoning``   true                  whether to send reasoning back to the server that gave it
+``replay_reasoning``   true                  whether to send reasoning back to the server that produced it
 ``body``               ``{}``                more fields for the body; they win
 ====================== ===================== ==========================================================
 """
@@ -59,11 +59,11 @@ _OWN_HOSTS: Final = ".openai.azure.com"
 
 
 class BearerAdapter(Adapter):
-    """What OpenAI's two wires share: one POST of JSON, the key as a bearer token. No key is fine too."""
+    """One POST of JSON, with the key as a bearer token if there is a key."""
 
     path: ClassVar[str]
     cites_as = "openai"
-    """Relatives give citations in this form too, whoever made them."""
+    """Dialects have citations in this form too, whichever model is behind them."""
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         return HttpRequest(
@@ -141,20 +141,20 @@ class ChatAdapter(BearerAdapter):
         return {"reasoning_effort": request.reasoning_effort}
 
     def response_format_to_wire(self, wanted: ResponseFormat) -> JsonObject:
-        """Structured output."""
+        """Write the field for structured output."""
         return {"type": "json_schema", "json_schema": named_schema(wanted)}
 
     def extra_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        """Fields that only a relative of this wire has; those of the option ``body`` win over them."""
+        """Return the fields of a dialect; those of the option ``body`` win over them."""
         return {}
 
     def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        """The whole conversation. The system message is first, and there is one only."""
+        """Write the whole conversation, with the one system message first."""
         options = self.options(endpoint)
         wire: list[JsonObject] = []
         if request.system:
             wire.append({"role": str(options.get("system_role", "system")), "content": request.system})
-        # OpenAI itself refuses fields it does not know, and never sends the reasoning that they would carry.
+        # OpenAI itself refuses unknown fields, and never sends the reasoning that they would carry.
         replay = bool(options.get("replay_reasoning", True)) and not is_openai(endpoint.base_url)
         last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
         for position, message in enumerate(request.messages):
@@ -173,19 +173,19 @@ class ChatAdapter(BearerAdapter):
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
         text = message.text()
         if any(hosted_as_text(block) for block in message.blocks):
-            said = (
+            parts = (
                 block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks
             )
-            text = "\n\n".join(part for part in said if part)
+            text = "\n\n".join(part for part in parts if part)
         calls = [self.tool_use_to_wire(block) for block in message.tool_uses()]
-        # Null content goes with calls only; some servers insist on the field itself being there.
+        # Null content is valid only beside calls; some servers require the field.
         entry: JsonObject = {"role": "assistant", "content": text or (None if calls else "")}
         if calls:
             entry["tool_calls"] = calls
         return entry
 
     def results_to_wire(self, message: ToolMessage, *, vision: bool) -> list[JsonObject]:
-        """The results in call order, then one user message for every result that carries images."""
+        """Write the results in call order, then one user message for each result with images."""
         wire: list[JsonObject] = [
             {"role": "tool", "tool_call_id": result.tool_use_id, "content": result.text}
             for result in message.results
@@ -204,15 +204,15 @@ class ChatAdapter(BearerAdapter):
             "function": {"name": block.name, "arguments": arguments_text(block)},
         }
         if block.provider == self.signature:
-            # Signatures that a call must carry on its way back (Gemini behind this wire).
+            # Signatures that a replayed call must carry (Gemini behind this wire).
             call |= as_object(block.provider_data)
         return call
 
     def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
-        """The fields that give a message's reasoning back to the server it came from.
+        """Write the fields that return a message's reasoning to the server that produced it.
 
-        ``current`` tells that the message belongs to the tool loop under way. Plain text is wanted there only:
-        servers that read it at all drop or refuse it for finished turns. Signed and encrypted forms always go.
+        ``current`` marks messages of the current tool loop. Plain text goes back only there: servers that read it
+        at all drop or refuse it for finished turns. Signed and encrypted forms always go back.
         """
         fields: JsonObject = {}
         for block in message.blocks:
@@ -226,13 +226,13 @@ class ChatAdapter(BearerAdapter):
 
 
 def is_openai(base_url: str) -> bool:
-    """Whether OpenAI itself serves ``base_url``, at home or at Azure."""
+    """Return whether OpenAI or Azure OpenAI serves ``base_url``."""
     host = urlsplit(base_url).hostname or ""
     return host == _OWN_HOST or host.endswith(_OWN_HOSTS)
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """One function definition."""
+    """Write one function definition."""
     parameters = object_parameters(tool.parameters)
     return {
         "type": "function",
@@ -241,14 +241,14 @@ def tool_to_wire(tool: ToolSpec) -> JsonObject:
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
-    """How freely the model may call tools."""
+    """Write the choice of tools."""
     if choice.mode == "specific":
         return {"type": "function", "function": {"name": choice.name}}
     return choice.mode
 
 
 def named_schema(wanted: ResponseFormat) -> JsonObject:
-    """The schema of an answer. ``strict`` needs one of a certain form, which is made here on a copy."""
+    """Write the schema of the answer. With ``strict`` it is a copy in the form that strict mode requires."""
     schema: JsonObject = {"name": re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "answer"}
     if wanted.description is not None:
         schema["description"] = wanted.description
@@ -259,7 +259,7 @@ def named_schema(wanted: ResponseFormat) -> JsonObject:
 
 
 def strict_schema(schema: Any) -> Any:
-    """A copy of a JSON Schema in which every object requires all its properties and allows no others."""
+    """Copy a JSON Schema so that every object requires all its properties and allows no others."""
     if isinstance(schema, list):
         return [strict_schema(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -280,7 +280,7 @@ def strict_schema(schema: Any) -> Any:
 
 
 def user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
-    """One user message, or none where it carried images only and the model sees none."""
+    """Write one user message, or none if it has only images and the model takes none."""
     parts: list[JsonObject] = []
     for block in message.blocks:
         match block:
@@ -294,19 +294,19 @@ def user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
     if not parts:
         return []
     if all(part["type"] == "text" for part in parts):
-        # A plain string is what every server understands.
+        # Every server understands a plain string.
         return [{"role": "user", "content": "\n".join(part["text"] for part in parts)}]
     return [{"role": "user", "content": parts}]
 
 
 def image_parts(image: ImageBlock) -> list[JsonObject]:
-    """An image, after its label if it has one."""
+    """Write an image, after its label if it has one."""
     label: list[JsonObject] = [{"type": "text", "text": image.label}] if image.label else []
     return [*label, {"type": "image_url", "image_url": {"url": data_url(image.data, image.mime_type)}}]
 
 
 def document_part(document: DocumentBlock) -> JsonObject:
-    """A document: text as text, anything else as a file."""
+    """Write a document: text as text, anything else as a file."""
     if document.mime_type.startswith("text/"):
         text = decode_text(document.data)
         return {"type": "text", "text": f"{document.title}\n{text}" if document.title else text}

@@ -1,4 +1,4 @@
-"""Answers of chat completions, whole or streamed, from whoever calls itself compatible."""
+"""Decoder for answers of chat completions, whole or streamed, from OpenAI and compatible servers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from jumpseat.errors import ProviderProtocolError
 DONE: Final = "[DONE]"
 
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
-"""Where servers put readable reasoning; some fill two with the same text, so the first that has any counts."""
+"""Fields with readable reasoning; some servers fill two with the same text, so the first non-empty one counts."""
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": "end_turn",
@@ -56,13 +56,13 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "refusal": "refusal",
     "safety": "content_filter",
 }
-"""``finish_reason`` to ours; any other value ends the turn."""
+"""``finish_reason`` to our stop reason; any other value ends the turn."""
 
 _JOINED_IN_DETAILS: Final = frozenset({"text", "summary", "data"})
 
 
 def usage_from_wire(answer: JsonObject) -> Usage | None:
-    """``usage`` of an answer or a chunk, ``None`` where there is none.
+    """Read the ``usage`` of an answer or a chunk; ``None`` without one.
 
     Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens``, Kimi's ``cached_tokens``, OpenRouter's
     ``cost`` and ``cache_creation_input_tokens`` of gateways before Anthropic.
@@ -76,7 +76,7 @@ def usage_from_wire(answer: JsonObject) -> Usage | None:
     asked, answered = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
     reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
     if reasoning and as_count(node.get("total_tokens")) == asked + answered + reasoning:
-        # xAI counts reasoning beside the answer, everybody else in it.
+        # xAI counts reasoning outside of the answer's tokens, all others inside.
         answered += reasoning
     return Usage(
         input_tokens=asked,
@@ -94,7 +94,7 @@ def usage_from_wire(answer: JsonObject) -> Usage | None:
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call while it comes in. Its deltas begin when its name is known."""
+    """A tool call in progress. Its deltas begin when its name is known."""
 
     id: str
     name: str = ""
@@ -110,14 +110,14 @@ class _Call:
 
 @dataclass(slots=True)
 class _Detail:
-    """A piece of structured reasoning while it comes in; ``joined`` are the texts that come in pieces."""
+    """A piece of structured reasoning in progress; ``joined`` has the strings that arrive in pieces."""
 
     fields: JsonObject
     kind: Any
     joined: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def goes_on(self, details: Any) -> bool:
-        """Take the pieces if they are one that differs from the last in nothing but its text, as nearly all do."""
+    def extend(self, details: Any) -> bool:
+        """Append ``details`` if they are a single piece that differs from the last only in its text; most do."""
         if details.__class__ is not list or len(details) != 1:
             return False
         piece = details[0]
@@ -136,11 +136,11 @@ class _Detail:
 
 
 class ChatDecoder:
-    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
+    """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
-    All choices of an answer are one message: Copilot, for one, puts text in one choice and each call in another.
+    All choices of an answer form one message: Copilot, for one, puts text in one choice and each call in another.
     Tolerated: missing ids and indexes, arguments as an object, content as a list of parts, names repeated or empty
-    in later pieces, usage nowhere or in a chunk without choices, the legacy ``function_call``.
+    in later pieces, missing usage or usage in a chunk without choices, the legacy ``function_call``.
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
@@ -180,7 +180,7 @@ class ChatDecoder:
         if choices:
             self._saw_choices = True
             for position, choice in enumerate(choices):
-                # Some gateways close with the whole message beside an empty delta; that would double the text.
+                # Some gateways end with the whole message beside an empty delta, which would repeat the text.
                 delta = choice["delta"] if "delta" in choice else choice.get("message")
                 if delta:
                     self._take(choice.get("index", position) or 0, delta, events)
@@ -197,8 +197,8 @@ class ChatDecoder:
         if self._completed:
             return []
         if not self._finish_reasons:
-            said = "in the middle of its answer" if self._saw_choices else "before it said anything"
-            raise ProviderProtocolError(f"the provider ended the stream {said}")
+            when = "in the middle of its answer" if self._saw_choices else "before it sent anything"
+            raise ProviderProtocolError(f"the provider ended the stream {when}")
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -223,7 +223,7 @@ class ChatDecoder:
         self._created = chunk.get("created", self._created)
 
     def _take(self, choice: int, delta: JsonObject, events: list[ModelEvent]) -> None:
-        """What one delta, or one whole message, adds."""
+        """Add one delta, or one whole message."""
         content = delta.get("content")
         if content:
             if isinstance(content, str):
@@ -232,7 +232,7 @@ class ChatDecoder:
             else:
                 self._take_parts(content, events)
         if len(delta) == 1 and content is not None:
-            # Nearly every delta of a long answer.
+            # The fast path: nearly every delta of a long answer.
             return
         reasoned = False
         for name in self._reasoning_fields:
@@ -240,7 +240,7 @@ class ChatDecoder:
             if text and isinstance(text, str):
                 if name != self._reasoning_field:
                     self._reasoning_field = name
-                    # Where thoughts stood before, they are looked for first.
+                    # The field that had reasoning before is tried first.
                     self._reasoning_fields = (name, *(other for other in REASONING_FIELDS if other != name))
                 self._reasoning.append(text)
                 events.append(ReasoningDelta(text))
@@ -249,10 +249,10 @@ class ChatDecoder:
         details = delta.get("reasoning_details")
         if details:
             last = self._last_detail
-            if not (reasoned and last is not None and last.goes_on(details)):
+            if not (reasoned and last is not None and last.extend(details)):
                 self._take_details(as_list(details), events, already=reasoned)
             if reasoned and len(delta) == 3 + ("role" in delta) and content is not None:
-                # Nearly every delta of what OpenRouter's models think.
+                # The fast path: nearly every delta of reasoning from OpenRouter.
                 return
         opaque = delta.get("reasoning_opaque")
         if opaque and isinstance(opaque, str):
@@ -274,31 +274,31 @@ class ChatDecoder:
         if legacy:
             self._take_call(choice, {"index": 0, "function": legacy}, events)
 
-    def _reason(self, text: str, events: list[ModelEvent]) -> None:
+    def _add_reasoning(self, text: str, events: list[ModelEvent]) -> None:
         self._reasoning.append(text)
         events.append(ReasoningDelta(text))
 
     def _take_parts(self, parts: Any, events: list[ModelEvent]) -> None:
-        """Content as a list: text parts, and Mistral's thinking parts, which hold parts in turn."""
+        """Add content in the form of a list of parts."""
         for item in as_list(parts):
             part = as_object(item)
             text = item if isinstance(item, str) else as_text(part.get("text"))
             thinking = part.get("thinking")
             if thinking:
                 inner = as_list(thinking) or [{"text": thinking}]
-                self._reason("".join(as_text(as_object(piece).get("text")) for piece in inner), events)
+                self._add_reasoning("".join(as_text(as_object(piece).get("text")) for piece in inner), events)
             elif text:
                 self._text.append(text)
                 events.append(TextDelta(text))
 
     def _take_details(self, details: list[Any], events: list[ModelEvent], *, already: bool) -> None:
-        """OpenRouter's structured reasoning, whose pieces belong together by index. It is kept for replay."""
+        """Add OpenRouter's structured reasoning, whose pieces are joined by index, and keep it for replay."""
         for item in details:
             piece = as_object(item)
             if not already:
                 text = as_text(piece.get("text")) or as_text(piece.get("summary"))
                 if text:
-                    self._reason(text, events)
+                    self._add_reasoning(text, events)
             index = piece.get("index")
             detail = None if index is None else self._detail_at.get(index)
             if detail is None or piece.get("type", detail.kind) != detail.kind:
@@ -356,7 +356,7 @@ class ChatDecoder:
             call.announced = True
 
     def _call_of(self, choice: int, piece: JsonObject, name: str, arguments: str) -> _Call:
-        """The call that a piece belongs to, a new one where it begins one."""
+        """Return the call that a piece belongs to; create it if the piece begins one."""
         call_id = as_text(piece.get("id"))
         index = piece.get("index")
         known: _Call | None
@@ -368,13 +368,13 @@ class ChatDecoder:
             known = same[-1] if same else last
         if known is not None:
             if call_id and known.announced and call_id != known.id and name:
-                # Servers that give every parallel call the index 0.
+                # Some servers give every parallel call the index 0.
                 known = None
             elif not call_id and name and known.name and arguments and parse_arguments(known.arguments) is not None:
-                # No id to go by: a name after a complete call begins the next one.
+                # Without an id, a name after a complete call begins the next call.
                 known = None if known.arguments.strip() else known
         if known is None:
-            known = _Call(call_id or self._made_up_id())
+            known = _Call(call_id or self._new_id())
             self._calls.append(known)
         elif call_id and not known.announced:
             known.id = call_id
@@ -382,8 +382,8 @@ class ChatDecoder:
             self._by_index[choice, index] = known
         return known
 
-    def _made_up_id(self) -> str:
-        """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
+    def _new_id(self) -> str:
+        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
         seed = f"{self._turn}|{self._response_id}|{self._created}|{len(self._calls)}"
         return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
 
@@ -396,7 +396,7 @@ class ChatDecoder:
             raise provider_error("the provider ran out of resources in mid-answer", code=reason)
         self._finish_reasons.append(str(reason))
         if choice.get("usage"):
-            # Kimi puts it here.
+            # Kimi puts usage here.
             self._usage = usage_from_wire(choice)
 
     def _complete(self) -> list[ModelEvent]:
@@ -438,11 +438,11 @@ class ChatDecoder:
         if "max_tokens" in reasons:
             return "max_tokens"
         if self._calls:
-            # Many servers say "stop" here.
+            # Many servers send "stop" with calls.
             return "tool_use"
         if self._refusals or "refusal" in reasons:
             return "refusal"
         if "content_filter" in reasons:
             return "content_filter"
-        # A server that announces calls and sends none has nothing for us to do.
+        # The server announced calls and sent none.
         return "end_turn"

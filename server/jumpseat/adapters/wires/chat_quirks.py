@@ -1,7 +1,7 @@
-"""What the stricter relatives of chat completions want of messages, each as a step over messages in wire form.
+"""Steps that make messages in wire form acceptable to the stricter dialects of chat completions.
 
-Every step returns new messages and leaves those that it was given alone. There is none that merges system
-messages: a request has one system text, which the wire sends first.
+Each step returns new messages and does not change its input. No step merges system messages: a request has one
+system text, which the wire sends first.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _BETWEEN: Final = "\n\n"
 
 
 def merge_roles(messages: Messages) -> Messages:
-    """Neighbours of one role become one message; answers that say nothing and call nothing are left out.
+    """Merge neighbouring messages of one role, and drop answers without content and calls.
 
-    Results stay one message per call, and an answer that calls stays apart from the answer after it.
+    Tool results stay one message per call, and an answer with calls stays apart from the answer after it.
     """
     merged: Messages = []
     for message in messages:
         role = message["role"]
-        if role == "assistant" and not (_said(message) or message.get("tool_calls")):
+        if role == "assistant" and not (_has_content(message) or message.get("tool_calls")):
             continue
         last = merged[-1] if merged else None
         if last is None or last["role"] != role or role == "tool" or last.get("tool_calls"):
@@ -43,12 +43,12 @@ def merge_roles(messages: Messages) -> Messages:
 
 
 def string_content(messages: Messages) -> Messages:
-    """Content is there and is a string, unless it holds something else than text."""
+    """Replace content by a string, unless it has parts other than text."""
     return [{**message, "content": _as_string(message.get("content"))} for message in messages]
 
 
 def map_parts(messages: Messages, change: Callable[[JsonObject], JsonObject]) -> Messages:
-    """Parts of content, each as ``change`` returns it."""
+    """Replace each part of content by the result of ``change``."""
     mapped: Messages = []
     for message in messages:
         content = message.get("content")
@@ -60,19 +60,19 @@ def map_parts(messages: Messages, change: Callable[[JsonObject], JsonObject]) ->
 
 
 def file_as_note(part: JsonObject) -> JsonObject:
-    """A file as a line that tells the model it was left out; for models that take none."""
+    """Replace a file by a note that it is left out, for models that take no files."""
     if part.get("type") != "file":
         return part
     return {"type": "text", "text": left_out(as_text(as_object(part.get("file")).get("filename")))}
 
 
 def left_out(document: str) -> str:
-    """What a model is told in place of a document that it cannot read."""
+    """Return the note in place of a document that the model cannot read."""
     return f"(The document {document or 'without a name'} is left out: this model cannot read its format.)"
 
 
 def answer_before_user(messages: Messages, text: str) -> Messages:
-    """Between the result of a tool and a user message there is an answer, ``text`` where there was none."""
+    """Insert the answer ``text`` wherever a user message directly follows a tool result."""
     answered: Messages = []
     for message in messages:
         if message["role"] == "user" and answered and answered[-1]["role"] == "tool":
@@ -82,14 +82,14 @@ def answer_before_user(messages: Messages, text: str) -> Messages:
 
 
 def short_id(call_id: str, length: int = 9) -> str:
-    """``call_id`` as ``length`` letters and digits: itself if it is that, else a digest of it."""
+    """Return ``call_id`` if it is ``length`` letters and digits, else a digest of it of that form."""
     if re.fullmatch(rf"[A-Za-z0-9]{{{length}}}", call_id):
         return call_id
     return blake2s(call_id.encode()).hexdigest()[:length]
 
 
 def system_with_schema(request: ModelRequest) -> str:
-    """The system text, with the form of the answer if there is one; for wires that know JSON but no schemas."""
+    """Append the schema of the answer to the system text, for wires that know JSON but no schemas."""
     wanted = request.response_format
     if wanted is None:
         return request.system
@@ -101,7 +101,7 @@ def system_with_schema(request: ModelRequest) -> str:
     return f"{request.system}{_BETWEEN}{asked}" if request.system else asked
 
 
-def _said(message: Mapping[str, Any]) -> bool:
+def _has_content(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     return bool(content.strip()) if isinstance(content, str) else bool(content)
 

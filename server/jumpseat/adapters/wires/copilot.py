@@ -1,4 +1,4 @@
-"""The wires of the Copilot model API: the known ones, with the headers that the API expects.
+"""The wires of the Copilot model API: those of OpenAI and Anthropic, with the headers that the API expects.
 
 The option ``integration_id`` of the endpoint names the product that calls, for accounts whose organisation admits
 certain products only. The other options are those of each wire.
@@ -38,7 +38,7 @@ class CopilotResponsesAdapter(ResponsesAdapter):
 
 
 class CopilotMessagesAdapter(MessagesAdapter):
-    """Messages of Copilot. Its blocks are Anthropic's own, and may go to either."""
+    """Messages of Copilot. Its blocks are signed as Anthropic's, because both APIs accept them."""
 
     signs_as: str | None = "anthropic"
     hosted: Mapping[str, JsonObject] = {}
@@ -48,7 +48,7 @@ class CopilotMessagesAdapter(MessagesAdapter):
 
 
 def api_headers(options: Mapping[str, Any]) -> dict[str, str]:
-    """The headers of every call of the model API."""
+    """Return the headers of every request to the model API."""
     return {
         "Copilot-Integration-Id": str(options.get("integration_id", _INTEGRATION)),
         "X-GitHub-Api-Version": API_VERSION,
@@ -56,10 +56,10 @@ def api_headers(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def request_headers(options: Mapping[str, Any], request: ModelRequest) -> dict[str, str]:
-    """The headers of a call of a model, whichever wire it goes by."""
+    """Return the headers of a model call on any wire."""
     headers = api_headers(options)
     headers["Openai-Intent"] = "conversation-agent"
-    # What follows a tool result is the agent's own doing, and not counted as a request of the user.
+    # A call after a tool result is the agent's own, and not counted as a request of the user.
     follows_tool = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
     headers["X-Initiator"] = "agent" if follows_tool or request.unasked else "user"
     if request.interaction_id is not None:

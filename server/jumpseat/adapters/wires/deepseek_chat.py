@@ -1,8 +1,8 @@
 """DeepSeek: chat completions with a thinking switch.
 
-The models think unless told otherwise. An effort goes as it is, ``none`` turns thinking off; so does a choice of
-tool that makes the model call, which it refuses while it thinks. It reads text only. The options are those of the
-OpenAI wire.
+The models think by default. An effort is sent unchanged; ``none`` turns thinking off, and so does a tool choice
+that forces a call, which the models refuse while they think. They read text only. The options are those of chat
+completions.
 """
 
 from __future__ import annotations

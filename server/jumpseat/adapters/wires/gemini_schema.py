@@ -1,8 +1,9 @@
-"""JSON Schema as Gemini's wires take it. Pure functions; what is given is never changed.
+"""Conversion of JSON Schema for Gemini's wires. Pure functions; the input is never changed.
 
-:func:`inlined` replaces references by what they refer to, which both wires need; :func:`openapi_subset` then makes
-of it a Schema of ``generateContent``, which is a part of OpenAPI 3.0. What the part cannot say is loosened, never
-tightened, and told in the description where it helps the model: the tool itself checks what it is given.
+:func:`inlined` replaces references by their targets, which both wires need; :func:`openapi_subset` then converts
+the result to the Schema of ``generateContent``, a subset of OpenAPI 3.0. What the subset cannot express is
+loosened, never tightened, and put into the description where it helps the model: the tool itself checks its
+arguments.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from jumpseat.adapters.wire import as_list, as_object, as_text, dump_json
 from jumpseat.agent.blocks import JsonObject
 
 MAX_NODES: Final = 5000
-"""How many nodes references may make of one schema: a few lines can stand for more than there is memory."""
+"""The most nodes of a schema after inlining: a few lines of references can expand beyond memory."""
 
 MAX_DEPTH: Final = 64
-"""How many levels deep a schema is told; what is below them may be of any form."""
+"""The deepest level of a schema that is sent; anything below is unrestricted."""
 
 _REFUSED: Final = frozenset(
     {"$schema", "$id", "$comment", "$anchor", "$defs", "definitions", "additionalProperties", "strict"}
 )
-"""What neither wire takes, or what is of no use without references."""
+"""Keywords that neither wire takes, or that are useless without references."""
 
 _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
 _LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -37,7 +38,7 @@ _OF_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "array": ("minItems", "maxItems"),
     "object": ("minProperties", "maxProperties", "propertyOrdering"),
 }
-"""What is said of a type is refused on any other."""
+"""Keywords by type; the wire refuses a keyword on another type."""
 
 _FORMATS: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"date-time"}),
@@ -47,20 +48,20 @@ _FORMATS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def inlined(schema: JsonObject) -> JsonObject:
-    """``schema`` without references, and without what neither wire takes.
+    """Copy ``schema`` without references, and without keywords that neither wire takes.
 
-    A reference to something that holds the reference itself, or to nothing, becomes an object of any form.
+    A recursive reference, or one without a target, becomes an unrestricted object.
     """
     return as_object(_Inliner(schema).of(schema, ()))
 
 
 def openapi_subset(schema: JsonObject) -> JsonObject:
-    """A schema out of :func:`inlined` as ``generateContent`` takes it."""
+    """Convert a result of :func:`inlined` to a Schema of ``generateContent``."""
     return _node(schema)
 
 
 def openapi_parameters(schema: JsonObject) -> JsonObject | None:
-    """The parameters of a function, which are an object; ``None`` where it takes none."""
+    """Convert the parameters of a function to an object Schema; ``None`` if it takes none."""
     node = inlined(schema)
     if any(key in node for key in _LISTED[:3]):
         node = one_object(node)
@@ -69,7 +70,7 @@ def openapi_parameters(schema: JsonObject) -> JsonObject | None:
 
 
 class _Inliner:
-    """Follows the references of one schema."""
+    """Inlines the references of one schema."""
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
@@ -77,7 +78,7 @@ class _Inliner:
         self._depth = 0
 
     def of(self, schema: Any, within: tuple[str, ...]) -> Any:
-        """``schema`` without references; ``within`` are those that led to it."""
+        """Copy ``schema`` without references; ``within`` are the references that led to it."""
         if self._depth == MAX_DEPTH:
             return {}
         self._depth += 1
@@ -88,7 +89,7 @@ class _Inliner:
 
     def _of(self, schema: Any, within: tuple[str, ...]) -> Any:
         if not isinstance(schema, dict):
-            # `true` and `false` are schemas too: anything, and nothing.
+            # `true` and `false` are schemas too: they allow anything and nothing.
             return {} if isinstance(schema, bool) else schema
         node = cast("JsonObject", schema)
         self._nodes += 1
@@ -115,7 +116,7 @@ class _Inliner:
         return copy
 
     def _target(self, reference: str) -> JsonObject | None:
-        """What a reference into this schema means; ``None`` for any other."""
+        """Return the target of a reference into this schema; ``None`` for any other reference."""
         if not reference.startswith("#"):
             return None
         found: Any = self._root
@@ -129,7 +130,7 @@ class _Inliner:
 
 
 def _node(schema: Any) -> JsonObject:
-    """One schema of the subset."""
+    """Convert one schema to the subset."""
     node = _merged(as_object(schema))
     options = [as_object(one) for key in ("anyOf", "oneOf") for one in as_list(node.get(key))]
     kinds = node.get("type")
@@ -148,7 +149,7 @@ def _node(schema: Any) -> JsonObject:
 
 
 def _choice(node: JsonObject, options: list[JsonObject]) -> JsonObject:
-    """One of several: nothing may stand beside ``anyOf``, so what does goes into each of them."""
+    """Convert a choice. No keyword may stand beside ``anyOf``, so all others move into each option."""
     real = [option for option in options if option.get("type") != "null"]
     about: JsonObject = {}
     if "description" in node:
@@ -159,7 +160,7 @@ def _choice(node: JsonObject, options: list[JsonObject]) -> JsonObject:
     if "properties" in node:
         shared = {key: node[key] for key in ("type", "properties", "required") if key in node}
     made = [_node({**about, **_both(shared, option)}) for option in real]
-    # Twice the same is left where two differed in what the subset cannot say.
+    # Options that differed only in what the subset cannot express are now equal.
     distinct = [one for place, one in enumerate(made) if one not in made[:place]]
     if len(distinct) == 1:
         return distinct[0]
@@ -167,7 +168,7 @@ def _choice(node: JsonObject, options: list[JsonObject]) -> JsonObject:
 
 
 def _plain(node: JsonObject) -> JsonObject:
-    """A schema of one type."""
+    """Convert a schema of one type."""
     kind = as_text(node.get("type")).lower() or _type_of(node)
     if kind == "null":
         return {"type": "string", "nullable": True}
@@ -180,14 +181,14 @@ def _plain(node: JsonObject) -> JsonObject:
         properties = as_object(node.get("properties"))
         if properties:
             copy["properties"] = {name: _node(item) for name, item in properties.items()}
-            # A name that has no property is refused.
+            # The wire refuses required names without a property.
             required = [name for name in as_list(node.get("required")) if name in properties]
             if required:
                 copy["required"] = required
     elif kind == "array":
         items = node.get("items")
         if isinstance(items, list) or "prefixItems" in node:
-            # Places of their own are beyond the subset: each may hold what any may.
+            # The subset has no tuples: each item may be what any item may be.
             copy["items"] = _node({"anyOf": as_list(items) or as_list(node.get("prefixItems"))})
         else:
             copy["items"] = _node(items if isinstance(items, dict) else {"type": "string"})
@@ -195,7 +196,7 @@ def _plain(node: JsonObject) -> JsonObject:
 
 
 def _values(node: JsonObject, kind: str, copy: JsonObject) -> None:
-    """The values that are allowed, where they are listed: an enumeration is of strings, none of them empty."""
+    """Add the allowed values to ``copy``; an enumeration of the subset has non-empty strings only."""
     values = [node["const"]] if "const" in node else as_list(node.get("enum"))
     if None in values:
         copy["nullable"] = True
@@ -210,7 +211,7 @@ def _values(node: JsonObject, kind: str, copy: JsonObject) -> None:
 
 
 def _type_of(node: JsonObject) -> str:
-    """The type of a schema that does not say it; every schema of the subset must."""
+    """Infer the type of a schema without one; the subset requires it."""
     if "properties" in node or "required" in node:
         return "object"
     if "items" in node or "prefixItems" in node:
@@ -226,7 +227,7 @@ def _type_of(node: JsonObject) -> str:
 
 
 def _merged(node: JsonObject) -> JsonObject:
-    """``node`` with all of its ``allOf`` in itself."""
+    """Merge the ``allOf`` of ``node`` into it."""
     parts = as_list(node.get("allOf"))
     if not parts:
         return node
@@ -237,7 +238,7 @@ def _merged(node: JsonObject) -> JsonObject:
 
 
 def _both(first: JsonObject, second: JsonObject) -> JsonObject:
-    """What satisfies both schemas, as far as it can be said; ``second`` is the one that decides."""
+    """Combine two schemas as far as the subset can express; ``second`` wins."""
     if not first:
         return second
     both = {**first, **second}
@@ -249,7 +250,7 @@ def _both(first: JsonObject, second: JsonObject) -> JsonObject:
 
 
 def one_object(node: JsonObject) -> JsonObject:
-    """Parameters that are one of several objects, as the one object that has room for each of them."""
+    """Convert a choice of objects to one object that accepts each of them."""
     merged = _merged(node)
     options = [_merged(as_object(one)) for key in ("anyOf", "oneOf") for one in as_list(merged.get(key))]
     rest = {key: value for key, value in merged.items() if key not in ("anyOf", "oneOf")}

@@ -1,4 +1,4 @@
-"""How much a Gemini model is to think: by levels or by a budget of tokens, as its generation has it."""
+"""The thinking of Gemini models: levels or a budget of tokens, depending on the generation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "xhigh": 24576,
     "max": 24576,
 }
-"""Tokens of thinking for each effort, on models that are asked by budget: as at Google's OpenAI-like endpoint."""
+"""Tokens of thinking for each effort, on models that take budgets: the values of Google's OpenAI-like endpoint."""
 
 DYNAMIC_BUDGET: Final = -1
-"""The model decides."""
+"""The budget that lets the model decide."""
 
 _MODEL: Final = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)", re.IGNORECASE)
 _NOT_THINKING: Final = re.compile(r"image|tts|audio|live|embedding", re.IGNORECASE)
@@ -32,7 +32,7 @@ _LATEST: Final = (99, 0)
 
 
 def generation_of(model: str) -> tuple[int, int] | None:
-    """The version of a Gemini model by its name, ``None`` where the name does not tell."""
+    """Return the version in the name of a Gemini model, ``None`` for a name without one."""
     match = _MODEL.search(model)
     if match is not None:
         return int(match.group(1)), int(match.group(2) or 0)
@@ -40,9 +40,9 @@ def generation_of(model: str) -> tuple[int, int] | None:
 
 
 def thinking_level(model: str, effort: str) -> str | None:
-    """The level for an effort, among those that the model has; ``None`` for an effort that is unheard of.
+    """Return the level for an effort, among the levels of the model; ``None`` for an unknown effort.
 
-    No model with levels can be told not to think: ``none`` is the least that there is.
+    No model with levels can turn thinking off: ``none`` becomes the lowest level.
     """
     version = generation_of(model)
     flash, lite = "flash" in model.lower(), "flash-lite" in model.lower()
@@ -60,13 +60,13 @@ def thinking_level(model: str, effort: str) -> str | None:
 
 
 def thinks(model: str) -> bool:
-    """Whether a model is known to think: others refuse the question."""
+    """Return whether a model is known to think; other models refuse the field."""
     version = generation_of(model)
     return version is not None and version >= (2, 5) and not _NOT_THINKING.search(model)
 
 
 def thinking_config(request: ModelRequest, how: Any) -> JsonObject:
-    """How much to think, and whether to tell the thoughts; empty where the model is not to be asked."""
+    """Return the thinking configuration: level or budget, and whether to include thoughts; empty for no field."""
     effort = request.reasoning_effort
     if how == "none" or (how is None and not thinks(request.model) and effort is None):
         return {}
@@ -84,10 +84,10 @@ def thinking_config(request: ModelRequest, how: Any) -> JsonObject:
 
 def _budget(request: ModelRequest, effort: str, *, quiet: bool) -> int:
     if quiet:
-        # The large model of that generation always thinks; this is its least.
+        # The large model of that generation always thinks; this is its minimum.
         return 128 if "pro" in request.model.lower() else 0
     budget = THINKING_BUDGETS.get(effort, DYNAMIC_BUDGET)
     if request.max_output_tokens is not None and budget > 0:
-        # The limit counts thoughts too: leave half of it for the answer.
+        # The limit includes thoughts: leave half of it for the answer.
         budget = min(budget, max(request.max_output_tokens // 2, 512))
     return budget

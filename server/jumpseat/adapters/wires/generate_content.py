@@ -1,18 +1,18 @@
 """Google's Gemini API: ``generateContent`` and ``streamGenerateContent``.
 
-An answer is a list of parts. Some carry a signature, which must come back on the very same part: a call keeps its
-own, a text's is kept in a reasoning block of its own that tells the place (``start``, ``end``: character offsets in
-the text of the message; ``calls``: how many calls came before it).
+An answer is a list of parts. Some carry a signature, which must come back on the same part. A call keeps its own;
+that of a text is kept in a separate reasoning block with its place (``start``, ``end``: character offsets in the
+text of the message; ``calls``: the number of calls before it).
 
 Options of the endpoint (``Endpoint.options``):
 
 ====================== ================== ==================================================================
 option                 default            meaning
 ====================== ================== ==================================================================
-``thinking``           by model name      ``level`` or ``budget``: how to ask for it; ``none``: not at all
+``thinking``           by model name      ``level`` or ``budget``: the form of the field; ``none``: no field
 ``hosted_tools``       ``[]``             tools that the provider runs itself: ``google_search``,
                                           ``code_execution``, ``url_context``, or their wire form
-``json_schema``        false              whether schemas go as they are, not as the subset of OpenAPI
+``json_schema``        false              whether schemas are sent as JSON Schema, not as the subset of OpenAPI
 ``body``               ``{}``             more fields for the body; they win, objects are merged
 ====================== ================== ==================================================================
 """
@@ -71,7 +71,7 @@ HOSTED: Final[Mapping[str, JsonObject]] = {
 HOSTED_TOOLS: Final[Mapping[str, JsonObject]] = {**HOSTED, "google_search": HOSTED["web_search"]}
 
 UNSIGNED: Final = "skip_thought_signature_validator"
-"""What the API takes for a signature on a call that another model made."""
+"""The signature that the API accepts on a call of another model."""
 
 _NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
 
@@ -87,7 +87,7 @@ class GenerateContentAdapter(Adapter):
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
-        # Tuned models and those of publishers bring the collection they are in.
+        # The names of tuned models and of publishers' models include their collection.
         model = request.model if "/" in request.model else f"models/{request.model}"
         return HttpRequest(
             url=f"{api_root(endpoint.base_url)}/{quote(model, safe='/:@')}:{method}",
@@ -117,7 +117,7 @@ class GenerateContentAdapter(Adapter):
                 own.append(form)
         tools += own
         if own and request.tools:
-            # Without it the API takes either functions or tools of its own.
+            # Without it the API takes either functions or hosted tools.
             config["includeServerSideToolInvocations"] = True
         if tools:
             body["tools"] = tools
@@ -137,7 +137,7 @@ class GenerateContentAdapter(Adapter):
 
 
 def api_root(base_url: str) -> str:
-    """The base of all paths; a bare host gets the version of the API."""
+    """Return the base of all paths; a bare host gets the version of the API."""
     base = base_url.rstrip("/")
     return base if urlsplit(base).path.strip("/") else f"{base}/v1beta"
 
@@ -162,7 +162,7 @@ def api_headers(endpoint: Endpoint, request: ModelRequest, default_headers: Mapp
 
 
 def merged_body(body: JsonObject, more: JsonObject) -> JsonObject:
-    """``body`` with ``more``, whose values win; objects are merged, for settings share one with what we set."""
+    """Merge ``more``, whose values win, into ``body``; objects are merged, because settings share some with us."""
     for key, value in more.items():
         known = body.get(key)
         body[key] = merged_body(dict(as_object(known)), as_object(value)) if _objects(known, value) else value
@@ -177,7 +177,7 @@ def _objects(*values: Any) -> bool:
 
 
 def tool_to_wire(tool: ToolSpec, *, as_is: bool = False) -> JsonObject:
-    """One function declaration; one without parameters says nothing of them."""
+    """Write one function declaration, without ``parameters`` if it has none."""
     wire: JsonObject = {"name": tool.name, "description": tool.description}
     if as_is:
         if tool.parameters:
@@ -188,7 +188,7 @@ def tool_to_wire(tool: ToolSpec, *, as_is: bool = False) -> JsonObject:
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> JsonObject:
-    """How freely the model may call tools. Whether in parallel cannot be said."""
+    """Write the choice of tools. The wire has no field for parallel calls."""
     match choice.mode:
         case "auto":
             return {"mode": "AUTO"}
@@ -201,16 +201,16 @@ def tool_choice_to_wire(choice: ToolChoice) -> JsonObject:
 
 
 def response_format_to_wire(wanted: ResponseFormat, *, as_is: bool = False) -> JsonObject:
-    """Structured output."""
+    """Write the fields for structured output."""
     schema = wanted.schema if as_is else openapi_subset(inlined(wanted.schema))
     field_name = "responseJsonSchema" if as_is else "responseSchema"
     return {"responseMimeType": "application/json", field_name: schema}
 
 
 def contents_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
-    """The conversation. It begins with the user; results stand alone, right after their calls.
+    """Write the conversation. It begins with the user; results stand alone, right after their calls.
 
-    What ``provider`` made goes back as it came.
+    Blocks signed by ``provider`` go back unchanged.
     """
     version = generation_of(request.model)
     signed = version is not None and version >= (3, 0)
@@ -238,7 +238,7 @@ def contents_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
 
 
 def user_parts(message: UserMessage, *, vision: bool) -> list[JsonObject]:
-    """What the user said and gave."""
+    """Write the parts of a user message."""
     parts: list[JsonObject] = []
     for block in message.blocks:
         match block:
@@ -257,11 +257,11 @@ def user_parts(message: UserMessage, *, vision: bool) -> list[JsonObject]:
 
 
 def result_parts(message: ToolMessage, *, vision: bool, nested: bool) -> list[JsonObject]:
-    """The results in call order; ``nested`` puts their images into them, else they follow all of the results."""
+    """Write the results in call order; ``nested`` puts images into their results, else they follow all results."""
     parts: list[JsonObject] = []
     images: list[JsonObject] = []
     for result in message.results:
-        # As text, even where the text is JSON: the model is to see it to the byte.
+        # As text, even if the text is JSON: the model should see it byte for byte.
         response = {"error" if result.is_error else "output": result.text}
         wire: JsonObject = {"id": result.tool_use_id, "name": result.tool_name, "response": response}
         if vision and result.images:
@@ -275,17 +275,17 @@ def result_parts(message: ToolMessage, *, vision: bool, nested: bool) -> list[Js
 
 
 def assistant_parts(message: AssistantMessage, provider: str, *, signed: bool) -> list[JsonObject]:
-    """What the model said, each signature of ``provider`` on its part.
+    """Write the parts of an answer, with each signature of ``provider`` on its part.
 
-    ``signed`` tells that the model wants one on the first call of every answer.
+    ``signed`` marks models that require a signature on the first call of each answer.
     """
-    marks = _Marks(message, provider)
+    signatures = _Signatures(message, provider)
     parts: list[JsonObject] = []
     calls = 0
     for block in message.blocks:
         match block:
             case TextBlock():
-                parts += marks.text(block.text, calls)
+                parts += signatures.text(block.text, calls)
             case ReasoningBlock():
                 data = as_object(block.provider_data) if block.provider == provider else {}
                 if "thoughtSignature" in data and "start" not in data:
@@ -303,28 +303,28 @@ def assistant_parts(message: AssistantMessage, provider: str, *, signed: bool) -
                     part["thoughtSignature"] = UNSIGNED
                 parts.append(part)
                 calls += 1
-                parts += marks.empty(calls)
+                parts += signatures.empty(calls)
             case HostedToolUseBlock() | HostedToolResultBlock():
                 if block.provider != provider:
                     parts += _texts(hosted_as_text(block))
                 elif own_part := as_object(as_object(block.provider_data).get("part")):
                     parts.append(own_part)
-    return parts + marks.empty(None)
+    return parts + signatures.empty(None)
 
 
 def arguments_to_wire(block: ToolUseBlock) -> JsonObject:
-    """The arguments of a call as the object that they must be."""
+    """Return the arguments of a call as an object."""
     if block.arguments is not None:
         return block.arguments
     if not block.arguments_json.strip():
         return {}
     first = parse_arguments(first_object(block.arguments_json) or block.arguments_json)
-    # The wire takes objects only; the model should still see what it wrote.
+    # The wire takes objects only; the model should still see its own text.
     return {"invalid_json": block.arguments_json} if first is None else first
 
 
-class _Marks:
-    """The signatures of a message's texts, in the order of their places."""
+class _Signatures:
+    """The signatures of a message's texts, in order of their places."""
 
     def __init__(self, message: AssistantMessage, provider: str) -> None:
         length = len(message.text())
@@ -340,7 +340,7 @@ class _Marks:
         self._waiting.sort(key=lambda mark: mark[0])
 
     def text(self, text: str, calls: int) -> list[JsonObject]:
-        """The parts of the next text, after ``calls`` calls; a signed one ends where it ended."""
+        """Write the parts of the next text, after ``calls`` calls; a signed part ends where it ended originally."""
         begin, end = self._place, self._place + len(text)
         self._place = end
         parts: list[JsonObject] = []
@@ -351,7 +351,7 @@ class _Marks:
                 break
             del self._waiting[0]
             if mark_start < done:
-                # The text was put together anew, and not from the same pieces.
+                # The text was joined from different pieces.
                 continue
             parts += _texts(text[done - begin : mark_start - begin])
             parts.append({"text": text[mark_start - begin : mark_end - begin], "thoughtSignature": signature})
@@ -359,14 +359,14 @@ class _Marks:
         return parts + _texts(text[done - begin :])
 
     def empty(self, calls: int | None) -> list[JsonObject]:
-        """Signatures that stood alone after ``calls`` calls; ``None``: those that are left."""
+        """Write the signatures without text after ``calls`` calls; with ``None``, all that remain."""
         found = [mark for mark in self._waiting if mark[0] == mark[1] and (calls is None or 0 < mark[2] <= calls)]
         self._waiting = [mark for mark in self._waiting if mark not in found]
         return [{"text": "", "thoughtSignature": signature} for _, _, _, signature in found]
 
 
 def _texts(text: str) -> list[JsonObject]:
-    # A part without text is refused.
+    # The API refuses a part without text.
     return [{"text": text}] if text.strip() else []
 
 

@@ -1,6 +1,6 @@
-"""Answers of ``generateContent``: parts, grounding and usage in neutral form.
+"""Decoder for answers of ``generateContent``: parts, grounding and usage in neutral form.
 
-What signatures are for, and where they are kept, is told in ``gemini.py``.
+``generate_content.py`` describes signatures and where they are kept.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ FILTERS: Final = frozenset(
         "PUP_LIMITED_DISABLED",
     }
 )
-"""``finishReason`` of an answer that a filter ended."""
+"""Values of ``finishReason`` for an answer that a filter ended."""
 
 FAILURES: Final = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "NO_IMAGE"})
-"""``finishReason`` of an answer that the model spoiled: another attempt may get a good one."""
+"""Values of ``finishReason`` for a malformed answer, which another attempt may avoid."""
 
 CONCATENATED: Final = re.compile(r"\}\s*\{")
-"""What may be the border between two objects."""
+"""A possible border between two objects."""
 
 
 def usage_from_wire(usage: Any) -> Usage | None:
-    """``usageMetadata`` of an answer, ``None`` where there is none."""
+    """Read the ``usageMetadata`` of an answer; ``None`` without it."""
     node = as_object(usage)
     if not node:
         return None
@@ -85,7 +85,7 @@ def usage_from_wire(usage: Any) -> Usage | None:
 
 
 def usage_of(*, prompt: int, tool_use: int, output: int, thoughts: int, cached: int, total: int) -> Usage:
-    """Counts in our terms. Thoughts that only the total tells of are found by what is missing in it."""
+    """Convert token counts. Thoughts that only the total includes are the difference to the other counts."""
     read = prompt + tool_use
     if not thoughts:
         thoughts = max(total - read - output, 0)
@@ -95,8 +95,8 @@ def usage_of(*, prompt: int, tool_use: int, output: int, thoughts: int, cached: 
 
 
 @dataclass(slots=True)
-class _Said:
-    """A run of text or of thoughts. ``start`` is its offset, in characters, in all the text of the answer."""
+class _Run:
+    """A run of text or of thoughts. ``start`` is its offset, in characters, in the whole text of the answer."""
 
     thought: bool
     start: int = 0
@@ -105,17 +105,17 @@ class _Said:
 
 
 class GenerateContentDecoder:
-    """Reads one answer, whole or streamed, of which only the first candidate counts.
+    """Decodes the first candidate of one answer, whole or streamed.
 
-    ``provider`` is the name that its blocks carry. Calls come whole. Missing ids, or one id for several
-    calls, become ids of our own.
+    ``provider`` is the signature of its blocks. Calls come whole. Calls without an id, or with the id of another
+    call, get new ids.
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
         self._provider = provider
         self._turn = len(request.messages)
-        self._run: _Said | None = None
-        self._blocks: list[_Said | AssistantBlock] = []
+        self._run: _Run | None = None
+        self._blocks: list[_Run | AssistantBlock] = []
         self._ids: set[str] = set()
         self._hosted_id = ""
         self._calls = 0
@@ -150,9 +150,9 @@ class GenerateContentDecoder:
             return []
         last = self._blocks[-1] if self._blocks else None
         if self._reason is None and not self._feedback and not isinstance(last, ToolUseBlock):
-            # A call is whole when it comes, so an answer may end after it without saying so.
-            said = "in the middle of its answer" if self._begun else "before it said anything"
-            raise ProviderProtocolError(f"the provider ended the stream {said}")
+            # Calls come whole, so an answer may end after one without a finish reason.
+            when = "in the middle of its answer" if self._begun else "before it sent anything"
+            raise ProviderProtocolError(f"the provider ended the stream {when}")
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -162,7 +162,7 @@ class GenerateContentDecoder:
         return self._complete()
 
     def _take(self, chunk: JsonObject, events: list[ModelEvent]) -> None:
-        """What one piece of the answer adds."""
+        """Add one piece of the answer."""
         if "error" in chunk:
             raise failure_of_event(chunk)
         candidates = chunk.get("candidates")
@@ -174,7 +174,7 @@ class GenerateContentDecoder:
                 for part in content.get("parts") or ():
                     text = part.get("text")
                     if text and len(part) == 1:
-                        # Nearly every part of a long answer.
+                        # The fast path: nearly every part of a long answer.
                         run = self._run
                         if run is None or run.thought:
                             run = self._begin(thought=False)
@@ -197,13 +197,13 @@ class GenerateContentDecoder:
                 self._feedback = feedback
 
     def _note(self, candidate: JsonObject) -> None:
-        """What a candidate says about itself."""
+        """Keep the metadata of a candidate."""
         reason = candidate.get("finishReason")
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
             self._reason = str(reason)
         self._reason_text = as_text(candidate.get("finishMessage")) or self._reason_text
         grounding = as_object(candidate.get("groundingMetadata"))
-        # The sources may come before what they support.
+        # Sources may come before the text that they support.
         self._grounding |= {key: value for key, value in grounding.items() if value}
         urls = as_object(candidate.get("urlContextMetadata")).get("urlMetadata")
         self._urls += [as_object(item) for item in as_list(urls)]
@@ -211,13 +211,13 @@ class GenerateContentDecoder:
         for item in as_list(sources.get("citationSources")) or as_list(sources.get("citations")):
             self._sources.append(as_object(item))
 
-    def _begin(self, *, thought: bool) -> _Said:
-        run = self._run = _Said(thought)
+    def _begin(self, *, thought: bool) -> _Run:
+        run = self._run = _Run(thought)
         self._blocks.append(run)
         return run
 
     def _part(self, part: JsonObject, events: list[ModelEvent]) -> None:
-        """A part that is more than a piece of text."""
+        """Add a part that is more than a piece of text."""
         signature = as_text(part.get("thoughtSignature")) or None
         if "functionCall" in part:
             self._call(as_object(part["functionCall"]), signature, events)
@@ -228,7 +228,7 @@ class GenerateContentDecoder:
         elif "text" in part or part.get("thought") or signature:
             text = as_text(part.get("text"))
             thought = bool(part.get("thought"))
-            # A signature belongs to its part alone.
+            # A signature belongs to its own part only.
             run = self._run if self._run and self._run.thought == thought and not signature else None
             if not text and not signature:
                 return
@@ -240,7 +240,7 @@ class GenerateContentDecoder:
                 run.signature = signature
                 self._run = None
         elif part:
-            # Pictures, and what is yet to be invented: kept raw and given back.
+            # Images and unknown parts are kept raw and replayed.
             self._run = None
             self._blocks.append(HostedToolResultBlock(self._hosted_id, "", self._provider, False, {"part": part}))
 
@@ -249,11 +249,11 @@ class GenerateContentDecoder:
         self._calls += 1
         call_id = as_text(call.get("id"))
         if not call_id or call_id in self._ids:
-            call_id = self._made_up_id()
+            call_id = self._new_id()
         self._ids.add(call_id)
         name, given = as_text(call.get("name")), call.get("args")
         if isinstance(given, str):
-            # Servers that only look like this one.
+            # Servers that imitate this API.
             written = first_object(given) or given
         else:
             written = dump_json(given) if given is not None else ""
@@ -266,7 +266,7 @@ class GenerateContentDecoder:
         self._run = None
         code = as_object(part.get("executableCode"))
         call = code or as_object(part.get("toolCall"))
-        self._hosted_id = as_text(call.get("id")) or self._made_up_id()
+        self._hosted_id = as_text(call.get("id")) or self._new_id()
         name = "code_execution" if code else as_text(call.get("toolType")).lower()
         given = {key: code[key] for key in ("language", "code") if key in code} or as_object(call.get("args"))
         self._blocks.append(HostedToolUseBlock(self._hosted_id, name, given, self._provider, {"part": part}))
@@ -282,8 +282,8 @@ class GenerateContentDecoder:
             text, is_error = dump_json(as_object(answer.get("response"))), False
         self._blocks.append(HostedToolResultBlock(use_id, text, self._provider, is_error, {"part": part}))
 
-    def _made_up_id(self) -> str:
-        """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
+    def _new_id(self) -> str:
+        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
         seed = f"{self._turn}|{self._response_id}|{len(self._blocks)}"
         return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
 
@@ -292,12 +292,12 @@ class GenerateContentDecoder:
     def _complete(self) -> list[ModelEvent]:
         self._completed = True
         blocks = self._finished_blocks()
-        self._fail_where_nothing_came(blocks)
+        self._raise_if_empty(blocks)
         message = AssistantMessage([*self._hosted_blocks(), *blocks])
         usage = usage_from_wire(self._usage)
         return [Completed(message, self._stop_reason(), usage, self._model, self._response_id)]
 
-    def _fail_where_nothing_came(self, blocks: list[AssistantBlock]) -> None:
+    def _raise_if_empty(self, blocks: list[AssistantBlock]) -> None:
         reason = self._reason or ""
         if self._feedback and not blocks:
             code = str(self._feedback["blockReason"])
@@ -330,12 +330,12 @@ class GenerateContentDecoder:
         return "content_filter" if self._reason in FILTERS or self._feedback else "end_turn"
 
     def _finished_blocks(self) -> list[AssistantBlock]:
-        """The blocks in their order: one for each run of text, whatever pieces and signatures it came in."""
+        """Return the blocks in order, one for each run of text, however it was split and signed."""
         blocks: list[AssistantBlock] = []
         texts: list[tuple[TextBlock, int]] = []
         place = calls = 0
         for item in self._blocks:
-            if not isinstance(item, _Said):
+            if not isinstance(item, _Run):
                 calls += isinstance(item, ToolUseBlock)
                 blocks.append(item)
                 continue
@@ -354,7 +354,7 @@ class GenerateContentDecoder:
                 mark: JsonObject = {"thoughtSignature": item.signature, "start": place, "end": place + len(text)}
                 if calls:
                     mark["calls"] = calls
-                # Before the text that goes on, so that it stays one block.
+                # Before the text that continues, so that the text stays one block.
                 goes_on = bool(texts) and blocks[-1] is texts[-1][0]
                 blocks.insert(len(blocks) - goes_on, ReasoningBlock("", self._provider, mark))
             place += len(text)
@@ -363,18 +363,18 @@ class GenerateContentDecoder:
         return blocks
 
     def _cite(self, texts: list[tuple[TextBlock, int]]) -> None:
-        """Put the citations into the blocks that they are about; offsets come in bytes of UTF-8."""
-        said = "".join(block.text for block, _ in texts)
-        encoded = said.encode("utf-8", "replace")
+        """Add the citations to their blocks; offsets arrive in bytes of UTF-8."""
+        full_text = "".join(block.text for block, _ in texts)
+        encoded = full_text.encode("utf-8", "replace")
         for citation, start, end in self._citations():
             first = byte_to_character(encoded, start)
             last = byte_to_character(encoded, end)
             quoted = citation.cited_text
             if first is None or last is None:
                 first = last = None
-            if quoted and (first is None or last is None or said[first:last] != quoted):
-                # Offsets count from the start of a part, and of which is not always told. The text itself is sure.
-                found = said.find(quoted)
+            if quoted and (first is None or last is None or full_text[first:last] != quoted):
+                # Offsets count from the start of a part that is not always named, so the cited text is searched.
+                found = full_text.find(quoted)
                 first, last = (found, found + len(quoted)) if found >= 0 else (None, None)
             home = next((pair for pair in reversed(texts) if first is not None and pair[1] <= first), None)
             home = home or (texts[0] if texts else None)
@@ -382,7 +382,7 @@ class GenerateContentDecoder:
                 return
             if first is not None and last is not None:
                 citation.start, citation.end = first - home[1], last - home[1]
-                citation.cited_text = quoted or said[first:last]
+                citation.cited_text = quoted or full_text[first:last]
             home[0].citations.append(citation)
 
     def _citations(self) -> list[tuple[Citation, int, Any]]:
@@ -402,7 +402,7 @@ class GenerateContentDecoder:
                     provider=self._provider,
                     provider_data={"chunk": chunk, "support": support},
                 )
-                # A start that is missing is the beginning: zeros are left out on this wire.
+                # A missing start is zero: the wire omits zeros.
                 found.append((citation, as_count(segment.get("startIndex")), segment.get("endIndex")))
         for source in self._sources:
             citation = Citation(
@@ -416,7 +416,7 @@ class GenerateContentDecoder:
         return found
 
     def _hosted_blocks(self) -> list[AssistantBlock]:
-        """What the provider looked up, of which the answer's metadata tell and no part does."""
+        """Return the look-ups that only the metadata of the answer mention."""
         blocks: list[AssistantBlock] = []
         queries = as_list(self._grounding.get("webSearchQueries"))
         seen = {block.name for block in self._blocks if isinstance(block, HostedToolUseBlock)}
@@ -425,11 +425,11 @@ class GenerateContentDecoder:
                 as_object(as_object(item).get("web")) for item in as_list(self._grounding.get("groundingChunks"))
             ]
             rows = [f"{as_text(one.get('title'))} ({as_text(one.get('uri'))})" for one in sources if one]
-            use_id = f"{self._made_up_id()}_search"
+            use_id = f"{self._new_id()}_search"
             blocks.append(HostedToolUseBlock(use_id, "google_search", {"queries": queries}, self._provider))
             blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), self._provider))
         if self._urls and "url_context" not in seen:
-            use_id = f"{self._made_up_id()}_urls"
+            use_id = f"{self._new_id()}_urls"
             urls = [as_text(one.get("retrievedUrl")) for one in self._urls]
             states = [
                 as_text(one.get("urlRetrievalStatus")).removeprefix("URL_RETRIEVAL_STATUS_").lower()
@@ -443,7 +443,7 @@ class GenerateContentDecoder:
 
 
 def byte_to_character(encoded: bytes, offset: Any) -> int | None:
-    """The offset in characters of a place that is given in bytes; ``None`` where the text ends before it."""
+    """Convert a byte offset to a character offset; ``None`` if the text ends before it."""
     if not isinstance(offset, int) or not 0 <= offset <= len(encoded):
         return None
     return len(encoded[:offset].decode("utf-8", "ignore"))
@@ -454,9 +454,9 @@ def _sentence(what: str, code: str, text: str) -> str:
 
 
 def first_object(text: str) -> str | None:
-    """The first of several JSON objects that stand one after the other; ``None`` where there are not several.
+    """Return the first of several concatenated JSON objects; ``None`` if there is only one.
 
-    Models do write them, and mean the first.
+    Models do write several, and mean the first.
     """
     if not CONCATENATED.search(text):
         return None

@@ -1,14 +1,14 @@
 """Google's Interactions API, whose conversations are lists of steps.
 
-Nothing is kept at the provider (``store`` is false): every request carries all steps, and thoughts go back with the
-signature they came with. Reasoning that led to a call stands before that call.
+The provider stores nothing (``store`` is false): every request carries all steps, and thoughts go back with their
+signature. Reasoning that led to a call stands before that call.
 
 Options of the endpoint (``Endpoint.options``):
 
 ====================== ================== ==================================================================
 option                 default            meaning
 ====================== ================== ==================================================================
-``thinking``           by model name      ``level``: the model thinks; ``none``: do not ask for it
+``thinking``           by model name      ``level``: the model thinks; ``none``: no field for thinking
 ``hosted_tools``       ``[]``             tools that the provider runs itself: ``google_search``,
                                           ``code_execution``, ``url_context``, or their wire form
 ``body``               ``{}``             more fields for the body; they win, objects are merged
@@ -112,20 +112,20 @@ class InteractionsAdapter(Adapter):
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """One function. The wire takes JSON Schema, but for references and what forbids more than it asks for."""
+    """Write one function. The wire takes JSON Schema without references and a few keywords; see :func:`inlined`."""
     parameters = inlined(object_parameters(tool.parameters))
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": parameters}
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
-    """How freely the model may call tools. Whether in parallel cannot be said."""
+    """Write the choice of tools. The wire has no field for parallel calls."""
     if choice.mode == "specific":
         return {"allowed_tools": {"mode": "any", "tools": [choice.name]}}
     return _MODES[choice.mode]
 
 
 def generation_config(request: ModelRequest, how: Any) -> JsonObject:
-    """Limits, thinking, and the choice of tools."""
+    """Write limits, thinking, and the choice of tools."""
     config: JsonObject = {}
     if request.max_output_tokens is not None:
         config["max_output_tokens"] = request.max_output_tokens
@@ -142,7 +142,7 @@ def generation_config(request: ModelRequest, how: Any) -> JsonObject:
 
 
 def steps_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
-    """The conversation as steps; what ``provider`` made goes back as it came."""
+    """Write the conversation as steps; blocks signed by ``provider`` go back unchanged."""
     steps: list[JsonObject] = []
     for message in request.messages:
         match message:
@@ -158,7 +158,7 @@ def steps_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
 
 
 def user_content(message: UserMessage, *, vision: bool) -> list[JsonObject]:
-    """What the user said and gave."""
+    """Write the content of a user message."""
     content: list[JsonObject] = []
     for block in message.blocks:
         match block:
@@ -177,7 +177,7 @@ def user_content(message: UserMessage, *, vision: bool) -> list[JsonObject]:
 
 
 def assistant_steps(message: AssistantMessage, provider: str) -> list[JsonObject]:
-    """What the model said, in its order; reasoning that led to a call stands before that call."""
+    """Write an answer in its order; reasoning that led to a call stands before that call."""
     calls = {block.id for block in message.tool_uses()}
     before_call: dict[str, list[JsonObject]] = {}
     steps: list[JsonObject] = []
@@ -209,7 +209,7 @@ def assistant_steps(message: AssistantMessage, provider: str) -> list[JsonObject
 
 
 def result_step(result: ToolResultBlock, *, vision: bool) -> JsonObject:
-    """What one call returned."""
+    """Write the result of one call."""
     content: list[JsonObject] = [{"type": "text", "text": result.text}]
     if vision:
         for image in result.images:

@@ -1,4 +1,4 @@
-"""Reads the answers of Google's Interactions API, whole or streamed, into blocks and deltas."""
+"""Decoder for answers of Google's Interactions API, whole or streamed."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ STATUSES: Final[Mapping[str, StopReason]] = {
     "requires_continuation": "max_tokens",
     "requires_action": "tool_use",
 }
-"""``status`` of an interaction that ended other than ``completed``."""
+"""Stop reasons by ``status``, for interactions that ended other than ``completed``."""
 
 _ENDS: Final = ("failed", "cancelled")
 _PASSING: Final = (4, 8, 10, 13, 14)
-"""Codes of gRPC for failures that pass: deadline, resources, aborted, internal, unavailable."""
+"""Codes of gRPC for temporary failures: deadline, resources, aborted, internal, unavailable."""
 
 
 def usage_from_wire(usage: Any) -> Usage | None:
-    """``usage`` of an interaction, ``None`` where there is none."""
+    """Read the ``usage`` of an interaction; ``None`` without it."""
     node = as_object(usage)
     if not node:
         return None
@@ -71,21 +71,21 @@ def usage_from_wire(usage: Any) -> Usage | None:
 
 @dataclass(slots=True)
 class _Step:
-    """A step while it comes in. ``wire`` is its raw form, ``said`` what was handed out of it as deltas."""
+    """A step in progress. ``wire`` is its raw form, ``pieces`` are the deltas returned so far."""
 
     wire: JsonObject
     kind: str
     call_id: str = ""
     name: str = ""
-    said: list[str] = field(default_factory=list[str])
+    pieces: list[str] = field(default_factory=list[str])
     full: bool = False
     annotations: list[JsonObject] = field(default_factory=list[JsonObject])
 
 
 class InteractionDecoder:
-    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
+    """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
-    Steps of kinds unknown here are kept raw and replayed.
+    Steps of unknown kinds are kept raw and replayed.
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
@@ -120,7 +120,7 @@ class InteractionDecoder:
             case "error":
                 raise failure_of_event(chunk)
             case _:
-                # Beginnings, changes of status, and what is yet to be invented.
+                # Starts, changes of status, and unknown events.
                 if chunk.get("error"):
                     raise failure_of_event(chunk)
                 if "interaction" in chunk:
@@ -133,8 +133,8 @@ class InteractionDecoder:
             return []
         if self._status in _ENDS:
             raise failure_of_event({"message": f"the provider's answer is {self._status}"})
-        said = "in the middle of its answer" if self._begun or self._steps else "before it said anything"
-        raise ProviderProtocolError(f"the provider ended the stream {said}")
+        when = "in the middle of its answer" if self._begun or self._steps else "before it sent anything"
+        raise ProviderProtocolError(f"the provider ended the stream {when}")
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         if body.get("error"):
@@ -152,7 +152,7 @@ class InteractionDecoder:
         self._model = as_text(interaction.get("model")) or self._model
 
     def _interaction(self, interaction: JsonObject, events: list[ModelEvent]) -> None:
-        """The interaction at its end, with the steps of which no event has told."""
+        """Take the finished interaction, with its steps if they had no events."""
         self._note_head(interaction)
         self._usage = interaction.get("usage")
         self._status = as_text(interaction.get("status")) or self._status
@@ -175,12 +175,12 @@ class InteractionDecoder:
                 for item in as_list(raw.get("content")):
                     content = as_object(item)
                     self._annotate(step, content)
-                    self._say(step, as_text(content.get("text")), events)
+                    self._add_text(step, as_text(content.get("text")), events)
             case "thought":
                 for item in as_list(raw.get("summary")):
-                    self._think(step, as_text(as_object(item).get("text")), events)
+                    self._add_reasoning(step, as_text(as_object(item).get("text")), events)
             case "function_call":
-                self._name_call(step, raw)
+                self._start_call(step, raw)
                 if step.name:
                     events.append(ToolCallDelta(step.call_id, step.name, ""))
             case _:
@@ -192,44 +192,44 @@ class InteractionDecoder:
         kind = delta.get("type")
         step = self._steps.get(index)
         if step is None:
-            # A server that leaves out the start of a step; the delta tells what it is.
+            # Some servers omit the start of a step; the delta gives its kind.
             step = self._steps[index] = _Step({}, "thought" if str(kind).startswith("thought") else "model_output")
         match kind:
             case "text" if step.kind == "model_output":
                 text = delta["text"]
                 if text:
-                    step.said.append(text)
+                    step.pieces.append(text)
                     events.append(TextDelta(text))
             case "arguments_delta" if step.kind == "function_call":
-                self._argue(step, delta.get("arguments"), events)
+                self._add_arguments(step, delta.get("arguments"), events)
             case "thought_summary":
-                self._think(step, as_text(as_object(delta.get("content")).get("text")), events)
+                self._add_reasoning(step, as_text(as_object(delta.get("content")).get("text")), events)
             case "thought_signature":
                 step.wire["signature"] = as_text(step.wire.get("signature")) + as_text(delta.get("signature"))
             case "text_annotation_delta":
                 self._annotate(step, delta)
             case _ if step.kind in ("model_output", "function_call", "thought"):
-                # Pictures and sounds, and what does not belong to its step.
+                # Images and audio, and deltas that do not belong to their step.
                 pass
             case _:
-                # What a hosted tool does comes whole, in the fields of its step.
+                # A hosted tool sends whole values, in the fields of its step.
                 step.wire.update(
                     {key: value for key, value in delta.items() if key != "type" and value is not None}
                 )
 
-    def _say(self, step: _Step, text: str, events: list[ModelEvent]) -> None:
+    def _add_text(self, step: _Step, text: str, events: list[ModelEvent]) -> None:
         if text:
-            step.said.append(text)
+            step.pieces.append(text)
             events.append(TextDelta(text))
 
-    def _think(self, step: _Step, text: str, events: list[ModelEvent]) -> None:
+    def _add_reasoning(self, step: _Step, text: str, events: list[ModelEvent]) -> None:
         if text:
-            step.said.append(text)
+            step.pieces.append(text)
             events.append(ReasoningDelta(text))
 
     def _annotate(self, step: _Step, holder: JsonObject) -> None:
-        # Those of a later text of the same step count from its start.
-        before = len("".join(step.said).encode("utf-8", "replace")) if "text" in holder else 0
+        # The offsets of a later text of the same step count from the start of that text.
+        before = len("".join(step.pieces).encode("utf-8", "replace")) if "text" in holder else 0
         for item in as_list(holder.get("annotations")):
             raw = dict(as_object(item))
             for key in ("start_index", "end_index"):
@@ -237,7 +237,7 @@ class InteractionDecoder:
                     raw[key] += before
             step.annotations.append(raw)
 
-    def _name_call(self, step: _Step, raw: JsonObject) -> None:
+    def _start_call(self, step: _Step, raw: JsonObject) -> None:
         step.name = as_text(raw.get("name"))
         step.call_id = as_text(raw.get("id"))
         if not step.call_id or step.call_id in self._ids:
@@ -245,30 +245,30 @@ class InteractionDecoder:
             step.call_id = f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
         self._ids.add(step.call_id)
 
-    def _argue(self, step: _Step, arguments: Any, events: list[ModelEvent]) -> None:
-        """The next piece of a call's arguments. Of several objects one after the other, the first counts."""
+    def _add_arguments(self, step: _Step, arguments: Any, events: list[ModelEvent]) -> None:
+        """Add a piece of a call's arguments. Of several concatenated objects, the first counts."""
         text = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
         if not text or step.full:
             return
-        before = step.said[-1] if step.said else ""
+        before = step.pieces[-1] if step.pieces else ""
         if "{" in text and CONCATENATED.search(before[-1:] + text):
-            written = "".join(step.said)
+            written = "".join(step.pieces)
             first = first_object(written + text)
             if first is not None:
                 step.full = True
                 text = first[len(written) :]
         if text:
-            step.said.append(text)
+            step.pieces.append(text)
             events.append(ToolCallDelta(step.call_id, step.name, text))
 
     def _close(self, step: _Step, events: list[ModelEvent]) -> None:
-        if step.kind == "function_call" and not step.said and not step.full:
-            # At the start of a step the arguments are an empty place, unless they are all that comes.
+        if step.kind == "function_call" and not step.pieces and not step.full:
+            # The arguments at the start of a step are a placeholder, unless no others follow.
             step.full = True
             given = step.wire.get("arguments")
             text = given if isinstance(given, str) else dump_json(given) if given is not None else ""
             if text:
-                step.said.append(text)
+                step.pieces.append(text)
                 events.append(ToolCallDelta(step.call_id, step.name, text))
 
     # --- the end ------------------------------------------------------------------------------------------------
@@ -311,8 +311,8 @@ class InteractionDecoder:
 
 
 def _to_block(step: _Step, following: _Step | None, provider: str) -> AssistantBlock | None:
-    """A finished step in neutral form; ``None`` for one that says nothing."""
-    raw, text = step.wire, "".join(step.said)
+    """Convert a finished step to neutral form; ``None`` for an empty one."""
+    raw, text = step.wire, "".join(step.pieces)
     match step.kind:
         case "model_output":
             if not text:
@@ -322,7 +322,7 @@ def _to_block(step: _Step, following: _Step | None, provider: str) -> AssistantB
         case "thought":
             kept: JsonObject | None = None
             if raw.get("signature"):
-                # The wire wants a thought back as it came, or not at all.
+                # The wire takes a thought back unchanged, or not at all.
                 wire: JsonObject = {"type": "thought", "signature": raw["signature"]}
                 if text:
                     wire["summary"] = [{"type": "text", "text": text}]
@@ -342,7 +342,7 @@ def _to_block(step: _Step, following: _Step | None, provider: str) -> AssistantB
 
 
 def _hosted(raw: JsonObject, kind: str, provider: str) -> AssistantBlock:
-    """What the provider did itself."""
+    """Convert a step of a hosted tool."""
     if kind.endswith("_call"):
         name = as_text(raw.get("name")) or kind.removesuffix("_call")
         return HostedToolUseBlock(as_text(raw.get("id")), name, as_object(raw.get("arguments")), provider, raw)
@@ -363,7 +363,7 @@ def _hosted(raw: JsonObject, kind: str, provider: str) -> AssistantBlock:
 
 
 def _citation(raw: JsonObject, text: str, encoded: bytes, provider: str) -> Citation:
-    """One source; its offsets come in bytes, and a start that is missing is the beginning."""
+    """Convert one citation; offsets arrive in bytes, and a missing start is zero."""
     start = byte_to_character(encoded, as_count(raw.get("start_index")))
     end = byte_to_character(encoded, cast("Any", raw.get("end_index")))
     placed = start is not None and end is not None

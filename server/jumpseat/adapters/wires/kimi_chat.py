@@ -9,7 +9,7 @@ models                       thinking             how an effort is sent
 others                       never                not at all
 ============================ ==================== ====================================================
 
-The options are those of the OpenAI wire.
+The options are those of chat completions.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ class KimiAdapter(ThinkingChatAdapter):
                 return {"thinking": {"type": "disabled"}}
             return {"thinking": {"type": "enabled"}} if effort is not None else {}
         if effort is not None and _GRADED.search(request.model):
-            # A value that it does not know is refused or, worse, ignored.
+            # Unknown values are refused or, worse, ignored.
             return {"reasoning_effort": _EFFORTS.get(effort, effort)}
         return {}

@@ -5,7 +5,7 @@ Options of the endpoint (``Endpoint.options``):
 =================== ============== =====================================================================
 option              default        meaning
 =================== ============== =====================================================================
-``prompt_caching``  true           whether to mark for the cache what stays the same from call to call
+``prompt_caching``  true           whether to mark the unchanging parts of requests for the cache
 ``thinking``        by model name  ``adaptive`` (effort levels) or ``budget`` (tokens): how to ask for it
 ``citations``       true           whether documents are sent with citations switched on
 ``body``            ``{}``         more fields for the body; they win
@@ -58,7 +58,7 @@ NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"
 
 DEFAULT_MAX_TOKENS: Final = 8192
-"""The wire has no default of its own."""
+"""The limit of output tokens; the wire has no default."""
 
 THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "minimal": 1024,
@@ -68,7 +68,7 @@ THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "xhigh": 24000,
     "max": 32000,
 }
-"""Tokens of thinking for each effort, on models that are asked by budget."""
+"""Tokens of thinking for each effort, on models that take budgets."""
 
 
 _MIN_BUDGET: Final = 1024
@@ -78,7 +78,7 @@ BETAS: Final[Mapping[str, str]] = {
     "web_fetch_20250910": "web-fetch-2025-09-10",
     "code_execution_20250825": "code-execution-2025-08-25",
 }
-"""What must be named in ``anthropic-beta`` for the tool of a type."""
+"""The feature to name in ``anthropic-beta`` for each tool type that needs one."""
 
 _LIMITS: Final = frozenset(
     {
@@ -95,7 +95,7 @@ _LIMITS: Final = frozenset(
         "maxProperties",
     }
 )
-"""What of JSON Schema answers cannot be held to; they are judged afterwards."""
+"""JSON Schema keywords that the wire cannot enforce; answers are validated against them afterwards."""
 
 HOSTED: Final[Mapping[str, JsonObject]] = {
     "web_search": {"type": "web_search_20250305", "name": "web_search"},
@@ -182,7 +182,7 @@ class MessagesAdapter(Adapter):
 
 
 def messages_url(base_url: str) -> str:
-    """Where messages go, whether or not ``base_url`` says ``/v1`` already."""
+    """Return the URL of the Messages API; ``base_url`` may end in ``/v1`` or not."""
     base = base_url.rstrip("/")
     if base.endswith("/v1/messages"):
         return base
@@ -190,9 +190,9 @@ def messages_url(base_url: str) -> str:
 
 
 def output_schema(schema: Any) -> Any:
-    """A copy of a JSON Schema in the subset that answers can be held to.
+    """Copy a JSON Schema in the subset that the wire can enforce.
 
-    The wire refuses limits of numbers and lengths, and objects that do not say that they are closed.
+    The wire refuses limits on numbers and lengths, and objects without ``additionalProperties: false``.
     """
     if isinstance(schema, list):
         return [output_schema(item) for item in cast("list[Any]", schema)]
@@ -212,7 +212,7 @@ def output_schema(schema: Any) -> Any:
 
 
 def _with_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
-    """Headers of all layers, with those features named that the tools of the request need."""
+    """Merge headers, and name the beta features that the tools of the request need."""
     headers = merge_headers(*layers)
     wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
     if wanted:
@@ -223,7 +223,7 @@ def _with_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, 
 
 
 def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
-    """All tools; those of ours that a tool of the model's own stands for are left out."""
+    """Write all tools, except those of ours that a native tool of the model replaces."""
     native = {tool.name for tool in request.hosted_tools}
     hidden = {"bash"} & native | (_EDITED_BY if "text_editor" in native else frozenset[str]())
     return [
@@ -233,18 +233,18 @@ def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
 
 
 def hosted_tools_to_wire(request: ModelRequest) -> list[JsonObject]:
-    """The tools that the model or its provider brings. Only its ``type`` tells what such a tool is."""
+    """Write the native and hosted tools, which their ``type`` identifies."""
     return [{**form, **options} for form, options in hosted(HOSTED, request)]
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """One tool."""
+    """Write one tool."""
     schema = object_parameters(tool.parameters)
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
 def tool_choice_to_wire(choice: ToolChoice | None) -> JsonObject | None:
-    """How freely the model may call tools."""
+    """Write the choice of tools."""
     if choice is None:
         return None
     wire: JsonObject
@@ -263,9 +263,9 @@ def tool_choice_to_wire(choice: ToolChoice | None) -> JsonObject | None:
 
 
 def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -> list[JsonObject]:
-    """The conversation as messages of alternating roles, neighbours of one role merged.
+    """Write the conversation as messages of alternating roles, with neighbours of one role merged.
 
-    What ``provider`` made goes back as it came.
+    Blocks signed by ``provider`` go back unchanged.
     """
     ids = _ToolIds()
     wire: list[JsonObject] = []
@@ -277,7 +277,7 @@ def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -
         if wire and wire[-1]["role"] == role:
             wire[-1]["content"] += content
         elif not wire and role == "assistant":
-            # The wire begins with the user, a shortened conversation need not.
+            # The wire requires a user message first; a shortened conversation may begin with an answer.
             wire.append({"role": "user", "content": [{"type": "text", "text": "(earlier conversation left out)"}]})
             wire.append({"role": role, "content": content})
         else:
@@ -286,7 +286,7 @@ def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -
 
 
 class _ToolIds:
-    """Ids of tool calls in the alphabet that the wire allows, different for different originals."""
+    """Maps ids of tool calls to the alphabet that the wire allows, one to one."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -333,11 +333,11 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> Jso
     match block:
         case TextBlock():
             if not block.text.strip():
-                # The wire refuses text that is blank.
+                # The wire refuses blank text.
                 return None
             part: JsonObject = {"type": "text", "text": block.text}
-            # Those of web search must come back, as later answers build on them. The others point to places in
-            # documents that may be gone from the conversation.
+            # Citations of web search must come back, because later answers build on them. Others refer to
+            # documents that may have left the conversation.
             cited = [
                 c.provider_data
                 for c in block.citations
@@ -354,7 +354,7 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> Jso
                 return {**native, "type": "tool_use", "id": ids(block.id)}
             arguments = block.arguments
             if arguments is None:
-                # The wire takes objects only; the model should still see what it wrote.
+                # The wire takes objects only; the model should still see its own text.
                 arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
             return {"type": "tool_use", "id": ids(block.id), "name": block.name, "input": arguments}
         case HostedToolUseBlock() | HostedToolResultBlock():
@@ -368,7 +368,7 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> Jso
 def _replayed(
     block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock, provider: str
 ) -> JsonObject | None:
-    """The block exactly as ``provider`` gave it, if it did."""
+    """Return the block exactly as ``provider`` sent it; ``None`` if another provider did."""
     raw: Any = block.provider_data
     return dict(cast("JsonObject", raw)) if block.provider == provider and isinstance(raw, dict) else None
 
@@ -411,24 +411,24 @@ def _document(document: DocumentBlock, *, citations: bool) -> JsonObject:
 def _mark_cache(body: JsonObject) -> None:
     """Mark the ends of the parts that stay the same from call to call: tools, system, conversation so far.
 
-    The end of the conversation at the last call is marked too: the cache looks back over twenty blocks only, and a
-    turn with many calls has more. These are the four marks that there may be.
+    The end of the conversation at the previous call is marked too: the cache looks back over twenty blocks only,
+    and a turn with many calls has more. These are the four marks that the wire allows.
     """
     ends = [as_list(body.get("tools")), as_list(body.get("system"))]
     ends += [message["content"] for message in body["messages"] if message["role"] == "user"][-2:]
     for blocks in ends:
         if blocks:
-            # A copy: blocks may be replayed objects of the conversation.
+            # A copy, because blocks may be objects of the conversation.
             blocks[-1] = {**blocks[-1], "cache_control": _CACHE}
 
 
 def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) -> tuple[int, JsonObject | None]:
-    """The limit of output tokens, and the thinking to ask for."""
+    """Return the limit of output tokens, and the ``thinking`` field."""
     wanted = request.max_output_tokens
     effort = request.reasoning_effort
     forced = request.tool_choice is not None and request.tool_choice.mode in ("required", "specific")
     plain = wanted or DEFAULT_MAX_TOKENS
-    # With thinking, the model itself must be free to choose its tools.
+    # Thinking is not allowed with a forced tool choice.
     if effort is None or effort in ("none", "off") or forced:
         return plain, None
     how = options.get("thinking") or ("adaptive" if _is_adaptive(request.model) else "budget")
@@ -439,7 +439,7 @@ def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) 
     budget = THINKING_BUDGETS.get(effort, THINKING_BUDGETS["medium"])
     if wanted is None:
         return DEFAULT_MAX_TOKENS + budget, {"type": "enabled", "budget_tokens": budget}
-    # The limit counts thinking too: leave at least half of it for the answer.
+    # The limit includes thinking: leave at least half of it for the answer.
     budget = min(budget, wanted // 2)
     if budget < _MIN_BUDGET:
         return plain, None
@@ -447,21 +447,21 @@ def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) 
 
 
 def claude_version(model: str) -> tuple[int, int] | None:
-    """The version of a Claude model by its name, ``None`` where the name does not tell."""
+    """Return the version in the name of a Claude model, ``None`` for a name without one."""
     match = _CLAUDE.search(model)
     return (int(match.group(1)), int(match.group(2) or 0)) if match is not None else None
 
 
 def _is_adaptive(model: str) -> bool:
-    """Whether a model takes effort levels instead of budgets, as those from 4.6 on do."""
+    """Return whether a model takes effort levels instead of budgets, as models from 4.6 on do."""
     version = claude_version(model)
     return version is not None and version >= (4, 6)
 
 
 def _answers_unthinking_call(messages: list[Message], provider: str) -> bool:
-    """Whether the request ends with results of a call that has no thinking before it.
+    """Return whether the request ends with results of a call without thinking before it.
 
-    The wire refuses to begin thinking there; it happens after a change of model or of effort.
+    The wire refuses to begin thinking there. This happens after a change of the model or the effort.
     """
     if not messages or not isinstance(messages[-1], ToolMessage):
         return False

@@ -1,4 +1,4 @@
-"""Answers of Anthropic's Messages API, whole or streamed."""
+"""Decoder for answers of Anthropic's Messages API, whole or streamed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from jumpseat.agent.model import (
 from jumpseat.errors import ProviderProtocolError
 
 EDITOR: Final = "str_replace_based_edit_tool"
-"""The name that the model's own editor must have."""
+"""The name that the native editor tool must have."""
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": "end_turn",
@@ -56,7 +56,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 
 @dataclass(slots=True)
 class _Part:
-    """A content block while it comes in. ``wire`` is its raw form, ``json`` the text of its input."""
+    """A content block in progress. ``wire`` is its raw form, ``json`` the text of its input."""
 
     wire: JsonObject
     text: list[str] = field(default_factory=list[str])
@@ -66,10 +66,10 @@ class _Part:
 
 
 class MessagesDecoder:
-    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
+    """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
-    Blocks of kinds unknown here are kept raw and replayed. Calls of ``native`` tools, which are the model's own,
-    become calls of ours; they go back as they came.
+    Blocks of unknown kinds are kept raw and replayed. Calls of ``native`` tools, which the model was trained on,
+    become calls of ours; they are replayed unchanged.
     """
 
     def __init__(self, provider: str, native: frozenset[str] = frozenset()) -> None:
@@ -105,7 +105,7 @@ class MessagesDecoder:
             case "error":
                 raise failure_of_event(chunk)
             case _:
-                # ping, content_block_stop, and what is yet to be invented: the wire asks to ignore it.
+                # ping, content_block_stop, and unknown events, which the wire asks to ignore.
                 if chunk.get("error"):
                     raise failure_of_event(chunk)
         return []
@@ -114,8 +114,8 @@ class MessagesDecoder:
         if self._completed:
             return []
         if self._stop_reason is None:
-            said = "in the middle of its answer" if self._parts else "before it said anything"
-            raise ProviderProtocolError(f"the provider ended the stream {said}")
+            when = "in the middle of its answer" if self._parts else "before it sent anything"
+            raise ProviderProtocolError(f"the provider ended the stream {when}")
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -136,7 +136,7 @@ class MessagesDecoder:
         self._note_usage(message.get("usage"))
 
     def _note_usage(self, usage: Any) -> None:
-        # Later counts are totals, not additions; a field that is missing or null keeps its earlier value.
+        # Counts are totals, not increments; a missing or null field keeps its earlier value.
         self._usage |= {key: value for key, value in as_object(usage).items() if value is not None}
 
     def _start(self, index: int, block: JsonObject) -> list[ModelEvent]:
@@ -150,7 +150,7 @@ class MessagesDecoder:
                 return [ReasoningDelta(text)] if text else []
             case "tool_use":
                 if self._is_editor(block):
-                    # Which of our tools it is follows from its arguments.
+                    # Its arguments decide which of our tools it becomes.
                     return []
                 return [ToolCallDelta(as_text(block.get("id")), as_text(block.get("name")), "")]
             case _:
@@ -162,7 +162,7 @@ class MessagesDecoder:
         part = self._parts.get(index)
         kind = delta.get("type")
         if part is None:
-            # A gateway that leaves out the start of a block; the delta tells what it is.
+            # Some gateways omit the start of a block; the delta gives its kind.
             part = self._parts[index] = _Part({"type": "thinking" if kind == "thinking_delta" else "text"})
         match kind:
             case "text_delta":
@@ -215,7 +215,7 @@ class MessagesDecoder:
         read = as_count(usage.get("cache_read_input_tokens"))
         written = as_count(usage.get("cache_creation_input_tokens"))
         return Usage(
-            # The wire counts cached parts beside the input, we count them in.
+            # The wire counts cached tokens apart from the input; our input includes them.
             input_tokens=as_count(usage.get("input_tokens")) + read + written,
             output_tokens=as_count(usage.get("output_tokens")),
             cache_read_tokens=read,
@@ -225,7 +225,7 @@ class MessagesDecoder:
 
 
 def _to_block(part: _Part, provider: str) -> AssistantBlock | None:
-    """A finished content block in neutral form; ``None`` for empty text."""
+    """Convert a finished content block to neutral form; ``None`` for empty text."""
     raw = dict(part.wire)
     kind = as_text(raw.get("type"))
     if kind == "text":
@@ -257,12 +257,12 @@ def _to_block(part: _Part, provider: str) -> AssistantBlock | None:
 
 
 def _translated(call: ToolUseBlock, provider: str) -> ToolUseBlock:
-    """A call of a tool of the model's own as one of ours; any other as it is."""
+    """Convert a call of a native tool to a call of ours; return any other call unchanged."""
     given = call.arguments or {}
     path = given.get("path")
     match call.name, given.get("command"):
         case "bash", _ if given.get("restart") is True:
-            # Every command of ours has a shell of its own: there is nothing to be started anew.
+            # Each of our commands has its own shell: there is nothing to restart.
             name, ours = "bash", {"command": ":", "description": "Start a new shell"}
         case str(editor), "view" if editor == EDITOR:
             name, ours = "view", {"path": path, "view_range": given.get("view_range")}
@@ -283,7 +283,7 @@ def _translated(call: ToolUseBlock, provider: str) -> ToolUseBlock:
 
 
 def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
-    """What a hosted tool's result says to a reader, and whether it failed."""
+    """Return a readable form of a hosted tool's result, and whether the tool failed."""
     content = raw.get("content")
     if isinstance(content, str):
         return content, False

@@ -1,9 +1,9 @@
 """Mistral: chat completions whose content may be a list of parts, thinking among them.
 
-Its validation is strict: unknown fields, ids of calls that are not nine letters and digits, a user message right
-after the result of a tool, and answers without content are all refused.
+Mistral refuses unknown fields, call ids that are not nine letters and digits, a user message right after a tool
+result, and answers without content.
 
-Options of the endpoint, besides those of the OpenAI wire:
+Options of the endpoint, besides those of chat completions:
 
 =================== ============= ==========================================================
 option              default       meaning
@@ -24,10 +24,10 @@ from jumpseat.adapters.wires.chat_quirks import answer_before_user, map_parts, m
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, ReasoningBlock, ToolMessage, ToolUseBlock
 from jumpseat.agent.model import ModelEvent, ModelRequest, ToolChoice
 
-# What an answer says that was cut off between a result and the next prompt.
+# The answer to insert where a turn was cut off between a tool result and the next prompt.
 _INTERRUPTED: Final = "(I was interrupted.)"
 
-# These think always, and know no effort.
+# Models that always think, and know no effort.
 _NATIVE_THINKERS: Final = "magistral"
 
 
@@ -46,12 +46,12 @@ class MistralAdapter(ChatAdapter):
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
         entry = super().assistant_to_wire(message)
         if not entry["content"]:
-            # It may be missing beside calls, but neither null nor empty says so to every model.
+            # Null content beside calls is refused by some models.
             entry["content"] = ""
         return entry
 
     def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
-        """Content as parts, the thinking first."""
+        """Write the content as parts, the thinking first."""
         thoughts = [
             _thinking_part(block)
             for block in message.blocks
@@ -59,14 +59,14 @@ class MistralAdapter(ChatAdapter):
         ]
         if not thoughts:
             return {}
-        said = as_text(self.assistant_to_wire(message)["content"])
-        return {"content": [*thoughts, *([{"type": "text", "text": said}] if said else [])]}
+        text = as_text(self.assistant_to_wire(message)["content"])
+        return {"content": [*thoughts, *([{"type": "text", "text": text}] if text else [])]}
 
     def tool_use_to_wire(self, block: ToolUseBlock) -> JsonObject:
         return {**super().tool_use_to_wire(block), "id": short_id(block.id)}
 
     def results_to_wire(self, message: ToolMessage, *, vision: bool) -> list[JsonObject]:
-        """One message for each result, its images in it: no user message may follow."""
+        """Write one message for each result, with its images: no user message may follow."""
         wire: list[JsonObject] = []
         for result in message.results:
             content: str | list[JsonObject] = result.text
@@ -100,7 +100,7 @@ class MistralAdapter(ChatAdapter):
 
 
 class MistralDecoder(ChatDecoder):
-    """Keeps the signature of a thinking part, and sees through ids that are the word ``null``."""
+    """Decodes Mistral's answers, with their signed thinking parts and call ids that are the word ``null``."""
 
     def _take_parts(self, parts: Any, events: list[ModelEvent]) -> None:
         for item in as_list(parts):
@@ -109,8 +109,9 @@ class MistralDecoder(ChatDecoder):
             if not thinking:
                 super()._take_parts([item], events)
                 continue
-            self._reason("".join([as_text(as_object(piece).get("text")) for piece in as_list(thinking)]), events)
-            # What has nothing of its provider's own is not kept from turn to turn.
+            pieces = [as_text(as_object(piece).get("text")) for piece in as_list(thinking)]
+            self._add_reasoning("".join(pieces), events)
+            # Reasoning without provider data is not kept from turn to turn.
             self._reasoning_data["field"] = "content"
             if "signature" in part:
                 self._reasoning_data["signature"] = part["signature"]

@@ -10,8 +10,8 @@ option              default       meaning
 any other                         a parameter of the model: ``num_ctx``, ``temperature``, ...
 =================== ============= ==========================================================
 
-The window of a model is the server's default unless ``num_ctx`` says otherwise; a longer conversation is cut at its
-beginning without a word, so set it for work with tools.
+The context window is the server's default unless ``num_ctx`` sets it; a longer conversation is cut silently at its
+beginning, so set it for work with tools.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _LEVELS: Final[Mapping[str, bool | str]] = {
 
 
 class OllamaChatAdapter(BearerAdapter):
-    """Chat at ``<base_url>/api/chat``. The key is for Ollama's cloud; a server of one's own needs none."""
+    """Chat at ``<base_url>/api/chat``."""
 
     name: str = "ollama"
     path: ClassVar[str] = "/api/chat"
@@ -95,7 +95,7 @@ class OllamaChatAdapter(BearerAdapter):
         choice = request.tool_choice
         tools = [] if choice is not None and choice.mode == "none" else request.tools
         if choice is not None and choice.mode == "specific":
-            # There is no choice of tools on this wire; the model can only be left with that one.
+            # The wire has no choice of tools: send only the chosen one.
             tools = [tool for tool in tools if tool.name == choice.name]
         if tools:
             body["tools"] = [tool_to_wire(tool) for tool in tools]
@@ -115,7 +115,7 @@ class OllamaChatAdapter(BearerAdapter):
         return body
 
     def messages(self, request: ModelRequest) -> list[JsonObject]:
-        """The whole conversation, the system message first."""
+        """Write the whole conversation, with the system message first."""
         wire: list[JsonObject] = [{"role": "system", "content": request.system}] if request.system else []
         last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
         for position, message in enumerate(request.messages):
@@ -129,12 +129,12 @@ class OllamaChatAdapter(BearerAdapter):
         return wire
 
     def _assistant_to_wire(self, message: AssistantMessage, *, thinking: bool) -> JsonObject:
-        """One answer. Thinking goes back in the tool loop under way, where the models' templates use it."""
-        said = [block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks]
+        """Write one answer. Thinking goes back in the current tool loop, where the models' templates use it."""
+        parts = [block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks]
         hosted = any(hosted_as_text(block) for block in message.blocks)
         entry: JsonObject = {
             "role": "assistant",
-            "content": "\n\n".join(part for part in said if part) if hosted else message.text(),
+            "content": "\n\n".join(part for part in parts if part) if hosted else message.text(),
         }
         thoughts = [
             block.text
@@ -150,7 +150,7 @@ class OllamaChatAdapter(BearerAdapter):
 
 
 class OllamaDecoder:
-    """Reads one answer, whole or streamed. Calls come whole, each in a chunk of its own or several in one."""
+    """Decodes one answer, whole or streamed. A call comes whole; a chunk may have several."""
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
         self._provider = provider
@@ -171,8 +171,8 @@ class OllamaDecoder:
 
     def finish(self) -> list[ModelEvent]:
         if not self._completed:
-            said = "in the middle of its answer" if self._begun else "before it said anything"
-            raise ProviderProtocolError(f"the provider ended the stream {said}")
+            when = "in the middle of its answer" if self._begun else "before it sent anything"
+            raise ProviderProtocolError(f"the provider ended the stream {when}")
         return []
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -213,7 +213,7 @@ class OllamaDecoder:
             arguments = "" if arguments is None else dump_json(arguments)
         call_id = as_text(piece.get("id"))
         if not call_id or any(call.id == call_id for call in self._calls):
-            # Unique in its conversation, and the same each time it is decoded.
+            # Unique in its conversation, and stable across decodings.
             seed = f"{self._turn}|{created}|{len(self._calls)}"
             call_id = f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
         call = ToolUseBlock(call_id, as_text(function.get("name")), arguments, parse_arguments(arguments))
@@ -224,7 +224,7 @@ class OllamaDecoder:
         self._completed = True
         blocks: list[AssistantBlock] = []
         if self._thinking:
-            # What has nothing of its provider's own is not kept from turn to turn.
+            # Reasoning without provider data is not kept from turn to turn.
             blocks.append(ReasoningBlock("".join(self._thinking), self._provider, {"field": "thinking"}))
         if self._text:
             blocks.append(TextBlock("".join(self._text)))
@@ -239,9 +239,9 @@ class OllamaDecoder:
 
 
 def address(host: str) -> str:
-    """A base URL out of all that ``OLLAMA_HOST`` may hold: a URL, a host, a host and a port, a port.
+    """Convert a value of ``OLLAMA_HOST`` to a base URL: a URL, a host, a host with a port, or a port.
 
-    The address on which a server listens everywhere is reached at this machine.
+    A wildcard address becomes ``localhost``.
     """
     text = host.strip().rstrip("/")
     if "://" in text:
@@ -257,7 +257,7 @@ def address(host: str) -> str:
 
 
 def _user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
-    """One user message, or none where it carried images only and the model sees none."""
+    """Write one user message, or none if it has only images and the model takes none."""
     lines: list[str] = []
     images: list[str] = []
     for block in message.blocks:
@@ -285,7 +285,7 @@ def _document(document: DocumentBlock) -> str:
 def _call_to_wire(index: int, block: ToolUseBlock) -> JsonObject:
     arguments = block.arguments
     if arguments is None:
-        # The wire knows objects only; the model must still see what it wrote.
+        # The wire takes objects only; the model should still see its own text.
         arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
     return {
         "id": block.id,
@@ -295,7 +295,7 @@ def _call_to_wire(index: int, block: ToolUseBlock) -> JsonObject:
 
 
 def _results_to_wire(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
-    """The results in call order, then one user message for every result that carries images."""
+    """Write the results in call order, then one user message for each result with images."""
     wire: list[JsonObject] = [
         {
             "role": "tool",

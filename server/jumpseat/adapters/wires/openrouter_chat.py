@@ -1,19 +1,19 @@
-"""OpenRouter: chat completions before the models of many providers.
+"""OpenRouter: chat completions in front of the models of many providers.
 
-Reasoning is asked for as an object and comes back in pieces that are kept and returned as they were
-(``reasoning_details``). Usage comes unasked and tells the cost in US dollars. Models of Anthropic are asked to
-cache the conversation. Requests of one session carry its id, so that they reach the same provider and its cache.
+Reasoning is requested by an object and answered in pieces that are kept and sent back unchanged
+(``reasoning_details``). Usage always comes, with the cost in US dollars. Models of Anthropic are asked to cache the
+conversation. Requests of one session carry its id, so that they reach the same provider and its cache.
 
-Options of the endpoint, besides those of the OpenAI wire:
+Options of the endpoint, besides those of chat completions:
 
 =================== ============= ==========================================================
 option              default       meaning
 =================== ============= ==========================================================
-``title``           ``jumpseat``  the application's name, as OpenRouter's statistics show it
-``referer``         not sent      the application's address, likewise
-``categories``      not sent      the application's categories, likewise, separated by commas
-``web_search``      off           OpenRouter's web search: true, or an object of its parameters
-``web_fetch``       off           OpenRouter's fetching of web pages, likewise
+``title``           ``jumpseat``  the application's name in OpenRouter's statistics
+``referer``         not sent      the application's address in them
+``categories``      not sent      the application's categories in them, separated by commas
+``web_search``      off           OpenRouter's web search: true, or an object with its parameters
+``web_fetch``       off           OpenRouter's web fetch: true, or an object with its parameters
 ``prompt_caching``  true          whether models of Anthropic are asked to cache
 =================== ============= ==========================================================
 """
@@ -64,7 +64,7 @@ class OpenRouterAdapter(ChatAdapter):
 
     def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
         fields = super().reasoning_to_wire(message, current=current)
-        # The details say all of it, signatures included.
+        # The details are complete, signatures included.
         return {"reasoning_details": fields["reasoning_details"]} if "reasoning_details" in fields else fields
 
     def reasoning_fields(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:

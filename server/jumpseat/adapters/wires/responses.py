@@ -1,8 +1,8 @@
 """OpenAI's Responses API, and servers that speak it.
 
-Nothing is kept at the provider (``store`` is false): every request carries the whole conversation, and reasoning
-goes back in the encrypted form it came in. Calls and their results belong together by ``call_id``; the ids of
-items are never relied on, for some servers give one item another id in every event.
+The provider stores nothing (``store`` is false): every request carries the whole conversation, and reasoning goes
+back in the encrypted form it came in. ``call_id`` connects calls and results; the ids of items are not used,
+because some servers give an item another id in each event.
 
 Options of the endpoint (``Endpoint.options``), for servers that need them:
 
@@ -10,7 +10,7 @@ Options of the endpoint (``Endpoint.options``), for servers that need them:
 option                 default            meaning
 ====================== ================== =============================================================
 ``system_role``        ``instructions``   ``system`` or ``developer``: the system message as first input
-``reasoning``          by model name      whether the model reasons: models that do not refuse the question
+``reasoning``          by model name      whether the model reasons; others refuse the fields for reasoning
 ``hosted_tools``       ``[]``             tools that the provider runs itself (``[{"type": "web_search"}]``)
 ``body``               ``{}``             more fields for the body; they win
 ====================== ================== =============================================================
@@ -59,7 +59,7 @@ from jumpseat.agent.model import (
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
 MAX_CALL_ID: Final = 64
-"""The wire refuses longer ids of calls; other providers have them."""
+"""The wire refuses longer call ids, which other providers produce."""
 
 _REASONING_MODELS: Final = re.compile(
     r"(?:^|/)(?:o[1-9]|gpt-(?:[5-9]|\d\d)|codex|grok-4)(?![a-z0-9])", re.IGNORECASE
@@ -105,7 +105,7 @@ class ResponsesAdapter(BearerAdapter):
         body["store"] = False
         body.update(_reasoning_fields(request, options.get("reasoning")))
         if "code_interpreter" in kinds:
-            # What the code printed comes only if it is asked for.
+            # The output of the code comes only on request.
             body["include"] = [*body.get("include", []), "code_interpreter_call.outputs"]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
@@ -115,7 +115,7 @@ class ResponsesAdapter(BearerAdapter):
         return body
 
     def input(self, request: ModelRequest) -> list[JsonObject]:
-        """The conversation as items."""
+        """Write the conversation as items."""
         items: list[JsonObject] = []
         for message in request.messages:
             match message:
@@ -128,7 +128,7 @@ class ResponsesAdapter(BearerAdapter):
         return items
 
     def assistant_items(self, message: AssistantMessage) -> list[JsonObject]:
-        """What the model said, in its order; reasoning that led to a call stands before that call."""
+        """Write an answer in its order; reasoning that led to a call stands before that call."""
         calls = {block.id for block in message.tool_uses()}
         before_call: dict[str, list[JsonObject]] = {}
         items: list[JsonObject] = []
@@ -177,7 +177,7 @@ class ResponsesAdapter(BearerAdapter):
 
 
 def _reasoning_fields(request: ModelRequest, reasons: Any) -> JsonObject:
-    """How hard to think, and that thoughts are to come in a form that can be sent back."""
+    """Write the effort, and request reasoning in a form that can be sent back."""
     if reasons is None:
         reasons = request.reasoning_effort is not None or _REASONING_MODELS.search(request.model) is not None
     if not reasons:
@@ -194,29 +194,29 @@ def _reasoning_fields(request: ModelRequest, reasons: Any) -> JsonObject:
 
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """One function definition."""
+    """Write one function definition."""
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
         "parameters": object_parameters(tool.parameters),
-        # Without a word the wire makes every schema a strict one, in which all that is optional is required.
+        # By default the wire makes every schema strict, which turns optional properties into required ones.
         "strict": False,
     }
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
-    """How freely the model may call tools."""
+    """Write the choice of tools."""
     return {"type": "function", "name": choice.name} if choice.mode == "specific" else choice.mode
 
 
 def message_item(role: str, content: str | list[JsonObject]) -> JsonObject:
-    """A message among the input items."""
+    """Write a message as an input item."""
     return {"type": "message", "role": role, "content": content}
 
 
 def user_items(message: UserMessage, *, vision: bool) -> list[JsonObject]:
-    """One user message, or none where it carried images only and the model sees none."""
+    """Write one user message, or none if it has only images and the model takes none."""
     parts: list[JsonObject] = []
     for block in message.blocks:
         match block:
@@ -235,9 +235,9 @@ def user_items(message: UserMessage, *, vision: bool) -> list[JsonObject]:
 
 
 def tool_result_items(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
-    """The results in call order, then one user message for every result that carries images.
+    """Write the results in call order, then one user message for each result with images.
 
-    The wire takes images in results too, but many that speak it do not.
+    The wire takes images in results too, but many servers that speak it do not.
     """
     items: list[JsonObject] = [
         {"type": "function_call_output", "call_id": _call_id(result.tool_use_id), "output": result.text}
@@ -252,7 +252,7 @@ def tool_result_items(message: ToolMessage, *, vision: bool) -> list[JsonObject]
 
 
 def image_parts(image: ImageBlock) -> list[JsonObject]:
-    """An image, after its label if it has one."""
+    """Write an image, after its label if it has one."""
     label = [_text_part(image.label)] if image.label else []
     return [
         *label,
@@ -261,7 +261,7 @@ def image_parts(image: ImageBlock) -> list[JsonObject]:
 
 
 def document_part(document: DocumentBlock) -> JsonObject:
-    """A document: text as text, anything else as a file."""
+    """Write a document: text as text, anything else as a file."""
     if document.mime_type.startswith("text/"):
         text = decode_text(document.data)
         return _text_part(f"{document.title}\n{text}" if document.title else text)
@@ -277,7 +277,7 @@ def _text_part(text: str) -> JsonObject:
 
 
 def _call_id(tool_use_id: str) -> str:
-    """The id of a call as the wire takes it: one that is too long becomes another, always the same."""
+    """Return the id of a call, replaced by a stable digest if it is too long for the wire."""
     if len(tool_use_id) <= MAX_CALL_ID:
         return tool_use_id
     return f"call_{blake2s(tool_use_id.encode(), digest_size=12).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Answers of OpenAI's Responses API, whole or streamed."""
+"""Decoder for answers of OpenAI's Responses API, whole or streamed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from jumpseat.agent.model import (
 from jumpseat.errors import ProviderProtocolError
 
 PART_BREAK: Final = "\n\n"
-"""Goes between the parts of a reasoning summary, which are paragraphs with a heading each."""
+"""The separator between the parts of a reasoning summary, which are paragraphs with headings."""
 
 INCOMPLETE: Final[Mapping[str, StopReason]] = {
     "max_output_tokens": "max_tokens",
@@ -53,7 +53,7 @@ _Key: TypeAlias = int | str
 
 
 def usage_from_wire(response: JsonObject, event: JsonObject) -> Usage | None:
-    """``usage`` of an answer, ``None`` where there is none; ``event`` is what it came in."""
+    """Read the ``usage`` of an answer, ``None`` without one; ``event`` is the event that holds the answer."""
     node = as_object(response.get("usage"))
     if not node:
         return None
@@ -70,9 +70,9 @@ def usage_from_wire(response: JsonObject, event: JsonObject) -> Usage | None:
 
 
 def replayable(item: JsonObject) -> JsonObject:
-    """An item of an earlier answer as it may be sent back; empty where it may not.
+    """Return an item of an earlier answer in the form to send back; empty if it cannot be sent back.
 
-    Reasoning without its content is only a reference, and the provider has kept nothing to refer to.
+    Reasoning without its content is only a reference, and the provider has stored nothing to refer to.
     """
     if item.get("type") != "reasoning":
         return {key: value for key, value in item.items() if value is not None}
@@ -83,23 +83,23 @@ def replayable(item: JsonObject) -> JsonObject:
 
 @dataclass(slots=True)
 class _Part:
-    """A content part of a message while it comes in."""
+    """A content part of a message in progress."""
 
-    said: list[str] = field(default_factory=list[str])
+    pieces: list[str] = field(default_factory=list[str])
     annotations: list[JsonObject] = field(default_factory=list[JsonObject])
 
 
 @dataclass(slots=True)
 class _Item:
-    """An output item while it comes in. ``wire`` is its raw form, as far as it is known.
+    """An output item in progress. ``wire`` is its raw form, as far as it is known.
 
-    ``said`` is what was handed out of it as deltas: the text of reasoning, the arguments of a call.
+    ``pieces`` are the deltas returned so far: the text of reasoning, the arguments of a call.
     """
 
     wire: JsonObject = field(default_factory=dict[str, Any])
     kind: str = ""
     done: bool = False
-    said: list[str] = field(default_factory=list[str])
+    pieces: list[str] = field(default_factory=list[str])
     parts: dict[int, _Part] = field(default_factory=dict[int, _Part])
     reasoning_part: tuple[str, int] | None = None
     call_id: str = ""
@@ -108,10 +108,10 @@ class _Item:
 
 
 class ResponsesDecoder:
-    """Reads one answer, whole or streamed; ``provider`` is the name that its blocks carry.
+    """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
-    What deltas left out is made up for from the closing event of its item, and what no event told, from the whole
-    response at the end. Items of kinds unknown here are kept raw and replayed.
+    Text missing from the deltas is taken from the closing event of its item, and items without events from the
+    whole response at the end. Items of unknown kinds are kept raw and replayed.
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
@@ -134,16 +134,16 @@ class ResponsesDecoder:
         events: list[ModelEvent] = []
         match chunk.get("type") or event:
             case "response.output_text.delta":
-                self._say(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
+                self._add_text(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
             case "response.function_call_arguments.delta":
-                self._argue(self._item(chunk, "function_call"), as_text(chunk["delta"]), events)
+                self._add_arguments(self._item(chunk, "function_call"), as_text(chunk["delta"]), events)
             case "response.reasoning_summary_text.delta":
-                self._think(chunk, "summary", as_text(chunk["delta"]), events)
+                self._add_reasoning(chunk, "summary", as_text(chunk["delta"]), events)
             case "response.reasoning_text.delta":
-                self._think(chunk, "content", as_text(chunk["delta"]), events)
+                self._add_reasoning(chunk, "content", as_text(chunk["delta"]), events)
             case "response.refusal.delta":
                 self._refused = True
-                self._say(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
+                self._add_text(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
             case "response.output_item.added":
                 self._added(_key(chunk), as_object(chunk.get("item")), events)
             case "response.output_item.done":
@@ -152,9 +152,11 @@ class ResponsesDecoder:
                 part = self._item(chunk, "message").parts.setdefault(_index(chunk), _Part())
                 part.annotations.append(as_object(chunk.get("annotation")))
             case "response.output_text.done":
-                self._say_rest(self._item(chunk, "message"), _index(chunk), as_text(chunk.get("text")), events)
+                self._add_rest_of_text(
+                    self._item(chunk, "message"), _index(chunk), as_text(chunk.get("text")), events
+                )
             case "response.function_call_arguments.done":
-                self._argue_rest(self._item(chunk, "function_call"), chunk.get("arguments"), events)
+                self._add_rest_of_arguments(self._item(chunk, "function_call"), chunk.get("arguments"), events)
             case "response.completed" | "response.incomplete":
                 response = as_object(chunk.get("response"))
                 self._note_head(response)
@@ -164,7 +166,7 @@ class ResponsesDecoder:
             case "response.failed" | "response.cancelled" | "error":
                 raise failure_of_event(_complaint(chunk))
             case _:
-                # Beginnings and ends of parts, and what is yet to be invented.
+                # Starts and ends of parts, and unknown events.
                 if chunk.get("error"):
                     raise failure_of_event(chunk)
                 if "response" in chunk:
@@ -174,8 +176,8 @@ class ResponsesDecoder:
     def finish(self) -> list[ModelEvent]:
         if self._completed:
             return []
-        said = "in the middle of its answer" if self._begun or self._items else "before it said anything"
-        raise ProviderProtocolError(f"the provider ended the stream {said}")
+        when = "in the middle of its answer" if self._begun or self._items else "before it sent anything"
+        raise ProviderProtocolError(f"the provider ended the stream {when}")
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         if body.get("error") or body.get("status") in ("failed", "cancelled"):
@@ -199,7 +201,7 @@ class ResponsesDecoder:
         self._reason = as_text(as_object(response.get("incomplete_details")).get("reason")) or None
 
     def _fill_in(self, output: list[Any], events: list[ModelEvent]) -> None:
-        """Take from the whole response what no event of its own has told."""
+        """Add the items of the whole response that had no events."""
         numbered = all(isinstance(key, int) for key in self._items)
         for index, value in enumerate(output):
             raw = as_object(value)
@@ -215,11 +217,11 @@ class ResponsesDecoder:
     # --- items --------------------------------------------------------------------------------------------------
 
     def _item(self, chunk: JsonObject, kind: str) -> _Item:
-        """The item that an event belongs to."""
+        """Return the item that an event belongs to."""
         key = _key(chunk)
         item = self._items.get(key)
         if item is None:
-            # A server that leaves out the start of an item; the event tells what it is.
+            # Some servers omit the start of an item; the event gives its kind.
             item = self._items[key] = _Item(kind=kind)
         return item
 
@@ -228,8 +230,8 @@ class ResponsesDecoder:
         item.wire = raw
         item.kind = as_text(raw.get("type")) or item.kind
         if item.kind == "function_call":
-            self._name_call(item)
-            self._argue(item, as_text(raw.get("arguments")), events)
+            self._start_call(item)
+            self._add_arguments(item, as_text(raw.get("arguments")), events)
 
     def _done(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
         item = self._items.setdefault(key, _Item())
@@ -243,73 +245,73 @@ class ResponsesDecoder:
                     if part.get("type") == "refusal":
                         self._refused = True
                     text = as_text(part.get("text")) or as_text(part.get("refusal"))
-                    self._say_rest(item, index, text, events)
+                    self._add_rest_of_text(item, index, text, events)
                     annotations = [as_object(one) for one in as_list(part.get("annotations"))]
                     if annotations:
                         item.parts.setdefault(index, _Part()).annotations = annotations
             case "function_call":
-                self._name_call(item)
-                self._argue_rest(item, raw.get("arguments"), events)
+                self._start_call(item)
+                self._add_rest_of_arguments(item, raw.get("arguments"), events)
             case "reasoning":
-                if not item.said:
+                if not item.pieces:
                     source = "summary" if as_list(raw.get("summary")) else "content"
                     for index, value in enumerate(as_list(raw.get(source))):
-                        self._reason_on(item, (source, index), as_text(as_object(value).get("text")), events)
+                        self._append_reasoning(item, (source, index), as_text(as_object(value).get("text")), events)
             case _:
                 pass
 
-    def _say(self, item: _Item, index: int, text: str, events: list[ModelEvent]) -> None:
+    def _add_text(self, item: _Item, index: int, text: str, events: list[ModelEvent]) -> None:
         part = item.parts.get(index)
         if part is None:
             part = item.parts[index] = _Part()
         if text:
-            part.said.append(text)
+            part.pieces.append(text)
             events.append(TextDelta(text))
 
-    def _say_rest(self, item: _Item, index: int, whole: str, events: list[ModelEvent]) -> None:
+    def _add_rest_of_text(self, item: _Item, index: int, whole: str, events: list[ModelEvent]) -> None:
         part = item.parts.get(index)
-        self._say(item, index, _rest(part.said if part else [], whole), events)
+        self._add_text(item, index, _rest(part.pieces if part else [], whole), events)
 
-    def _think(self, chunk: JsonObject, source: str, text: str, events: list[ModelEvent]) -> None:
+    def _add_reasoning(self, chunk: JsonObject, source: str, text: str, events: list[ModelEvent]) -> None:
         item = self._item(chunk, "reasoning")
         index = as_count(chunk.get("summary_index" if source == "summary" else "content_index"))
-        # Where a server sends both, the one that came first is told.
+        # If a server sends both summary and content, only the first kind counts.
         if item.reasoning_part is None or item.reasoning_part[0] == source:
-            self._reason_on(item, (source, index), text, events)
+            self._append_reasoning(item, (source, index), text, events)
 
-    def _reason_on(self, item: _Item, part: tuple[str, int], text: str, events: list[ModelEvent]) -> None:
+    def _append_reasoning(self, item: _Item, part: tuple[str, int], text: str, events: list[ModelEvent]) -> None:
         if not text:
             return
         if item.reasoning_part != part:
             item.reasoning_part = part
             text = PART_BREAK + text if self._reasoned else text
         self._reasoned = True
-        item.said.append(text)
+        item.pieces.append(text)
         events.append(ReasoningDelta(text))
 
-    def _name_call(self, item: _Item) -> None:
+    def _start_call(self, item: _Item) -> None:
         raw = item.wire
         item.name = item.name or as_text(raw.get("name"))
         if not item.call_id:
-            item.call_id = as_text(raw.get("call_id")) or as_text(raw.get("id")) or self._made_up_id()
+            item.call_id = as_text(raw.get("call_id")) or as_text(raw.get("id")) or self._new_id()
 
-    def _argue(self, item: _Item, text: str, events: list[ModelEvent]) -> None:
+    def _add_arguments(self, item: _Item, text: str, events: list[ModelEvent]) -> None:
         if text:
-            item.said.append(text)
+            item.pieces.append(text)
         if not item.name:
             return
         if not item.announced:
             item.announced = True
-            events.append(ToolCallDelta(item.call_id, item.name, "".join(item.said)))
+            events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
         elif text:
             events.append(ToolCallDelta(item.call_id, item.name, text))
 
-    def _argue_rest(self, item: _Item, arguments: Any, events: list[ModelEvent]) -> None:
+    def _add_rest_of_arguments(self, item: _Item, arguments: Any, events: list[ModelEvent]) -> None:
         whole = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
-        self._argue(item, _rest(item.said, whole), events)
+        self._add_arguments(item, _rest(item.pieces, whole), events)
 
-    def _made_up_id(self) -> str:
-        """An id for a call that came without: unique in its conversation, and the same each time it is decoded."""
+    def _new_id(self) -> str:
+        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
         seed = f"{self._turn}|{self._response_id}|{len(self._items)}"
         return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
 
@@ -329,13 +331,15 @@ class ResponsesDecoder:
                     call = following.call_id if following and following.kind == "function_call" else None
                     data = {"item": item.wire, "before": call} if call else {"item": item.wire}
                     replays = bool(replayable(item.wire))
-                    if item.said or replays:
-                        blocks.append(ReasoningBlock("".join(item.said), self._provider, data if replays else None))
+                    if item.pieces or replays:
+                        blocks.append(
+                            ReasoningBlock("".join(item.pieces), self._provider, data if replays else None)
+                        )
                 case "function_call":
                     if not item.announced:
-                        self._name_call(item)
-                        events.append(ToolCallDelta(item.call_id, item.name, "".join(item.said)))
-                    arguments = "".join(item.said)
+                        self._start_call(item)
+                        events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
+                    arguments = "".join(item.pieces)
                     blocks.append(ToolUseBlock(item.call_id, item.name, arguments, parse_arguments(arguments)))
                 case "":
                     pass
@@ -361,10 +365,10 @@ class ResponsesDecoder:
         return "refusal" if self._refused else reason or "end_turn"
 
     def _texts(self, item: _Item) -> list[AssistantBlock]:
-        """A block for every part, because citations count from the start of their part."""
+        """Return one block per part, because the offsets of citations count from the start of their part."""
         found: list[AssistantBlock] = []
         for _, part in sorted(item.parts.items()):
-            text = "".join(part.said)
+            text = "".join(part.pieces)
             if text or part.annotations:
                 found.append(TextBlock(text, [self._citation(one) for one in part.annotations]))
         return found
@@ -382,7 +386,7 @@ class ResponsesDecoder:
         )
 
     def _hosted(self, item: _Item) -> list[AssistantBlock]:
-        """What the provider did itself. The call holds the raw item, and with it the result for the replay."""
+        """Return the blocks of a hosted tool. The call holds the raw item, including the result, for replay."""
         raw = item.wire
         item_id = as_text(raw.get("id"))
         name = as_text(raw.get("name")) or item.kind.removesuffix("_call")
@@ -394,7 +398,7 @@ class ResponsesDecoder:
 
 
 def _key(chunk: JsonObject) -> _Key:
-    """What tells the item of an event from the others: its place, else its id."""
+    """Return the key of an event's item: its index, else its id."""
     index = chunk.get("output_index")
     return (
         index if isinstance(index, int) else as_text(chunk.get("item_id") or as_object(chunk.get("item")).get("id"))
@@ -405,14 +409,14 @@ def _index(chunk: JsonObject) -> int:
     return as_count(chunk.get("content_index"))
 
 
-def _rest(said: list[str], whole: str) -> str:
-    """What of ``whole`` was not said yet; nothing where something else was."""
-    before = "".join(said)
+def _rest(pieces: list[str], whole: str) -> str:
+    """Return the rest of ``whole`` after ``pieces``; empty if ``whole`` does not begin with it."""
+    before = "".join(pieces)
     return whole[len(before) :] if whole.startswith(before) else ""
 
 
 def _complaint(chunk: JsonObject) -> JsonObject:
-    """A failed answer that does not say why, with words of ours."""
+    """Give a failed answer without a reason a message."""
     response = as_object(chunk.get("response"))
     if not response or response.get("error") or response.get("incomplete_details"):
         return chunk
@@ -420,13 +424,13 @@ def _complaint(chunk: JsonObject) -> JsonObject:
 
 
 def _hosted_input(raw: JsonObject) -> JsonObject:
-    """What a hosted tool was asked, in whichever field its kind has for it."""
+    """Return the input of a hosted tool, from the field of its kind."""
     given = as_object(raw.get("action")) or parse_arguments(as_text(raw.get("arguments")))
     return given or {key: raw[key] for key in ("queries", "code", "input") if raw.get(key)}
 
 
 def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
-    """What a hosted tool's outcome says to a reader, and whether it failed."""
+    """Return a readable form of a hosted tool's result, and whether the tool failed."""
     error = raw.get("error")
     if error:
         return as_text(error) or as_text(as_object(error).get("message")) or dump_json(error), True

@@ -1,7 +1,7 @@
-"""Chat completions where thinking is a switch and goes back to the model as text: what DeepSeek and Kimi share.
+"""The dialect of chat completions that DeepSeek and Kimi share: thinking is switched, and sent back as text.
 
-Both refuse a conversation in which an answer has no ``reasoning_content`` while the model thinks, so that answers
-of other models get one. Both know JSON without a schema only, so that the schema goes into the system text.
+While a model thinks, both refuse a conversation in which an answer has no ``reasoning_content``, so answers of
+other models get one. Both know JSON mode without schemas, so the schema of the answer goes into the system text.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, ReasoningBlock
 from jumpseat.agent.model import ModelRequest, ResponseFormat, ToolChoice
 
 OFF: Final = frozenset({"none", "off", "disabled"})
-"""Efforts that mean: do not think."""
+"""Efforts that turn thinking off."""
 
-# Not empty, because empty counts as missing.
+# Not empty: an empty string counts as missing.
 _NOTHING_THOUGHT: Final = " "
 
 
 class ThinkingChatAdapter(ChatAdapter):
-    """Text and images, roles that alternate, reasoning that goes back."""
+    """Text and images, alternating roles, and reasoning in the conversation."""
 
     @abstractmethod
     def thinks(self, request: ModelRequest) -> bool:
-        """Whether the model will think about ``request``."""
+        """Return whether the model thinks before it answers ``request``."""
 
     @abstractmethod
     def sees(self, model: str) -> bool:
-        """Whether ``model`` takes images."""
+        """Return whether ``model`` takes images."""
 
     def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
         vision = request.vision and self.sees(request.model)
@@ -52,7 +52,7 @@ class ThinkingChatAdapter(ChatAdapter):
         return wire
 
     def reasoning_to_wire(self, message: AssistantMessage, *, current: bool) -> JsonObject:
-        """All of it, of finished turns too: what is not needed is ignored, what is missing is refused."""
+        """Write all reasoning, of finished turns too: unneeded reasoning is ignored, missing reasoning refused."""
         own = [
             block.text
             for block in message.blocks
@@ -61,7 +61,7 @@ class ThinkingChatAdapter(ChatAdapter):
         return {"reasoning_content": "".join(own)} if own else {}
 
     def tool_choice_fields(self, choice: ToolChoice) -> JsonObject:
-        # The default is left unsaid, and there is no field for calls in parallel.
+        # The default is not sent, and there is no field for parallel calls.
         return {} if choice.mode == "auto" else {"tool_choice": tool_choice_to_wire(choice)}
 
     def response_format_to_wire(self, wanted: ResponseFormat) -> JsonObject:
@@ -69,6 +69,6 @@ class ThinkingChatAdapter(ChatAdapter):
 
 
 def must_call(request: ModelRequest) -> bool:
-    """Whether the model has to call a tool, which these models do only while they do not think."""
+    """Return whether the model has to call a tool, which these models do only while thinking is off."""
     choice = request.tool_choice
     return bool(request.tools) and choice is not None and choice.mode in ("required", "specific")

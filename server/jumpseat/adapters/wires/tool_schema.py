@@ -1,7 +1,7 @@
-"""The parameters of a tool as all wires take them: one object, with properties, at the top.
+"""Normalize the parameters of a tool to the form that all wires take: an object schema with properties.
 
-What client tools and MCP servers bring may be a choice of objects, a reference, or nothing at all. What cannot be
-said in one object is loosened, never tightened: the tool itself checks what it is given.
+Client tools and MCP servers may declare a choice of objects, a reference, or nothing at all. What an object schema
+cannot express is loosened, never tightened: the tool itself checks its arguments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "$ref", "enum", "const", "n
 
 
 def object_parameters(schema: JsonObject) -> JsonObject:
-    """``schema`` itself where it is fine already, as nearly all are."""
+    """Return ``schema`` as an object schema with properties; unchanged if it is one, as nearly all are."""
     odd = any(key in schema for key in _NOT_AT_THE_TOP)
     if not odd and schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
         return schema
