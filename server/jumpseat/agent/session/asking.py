@@ -26,12 +26,12 @@ async def first_answer(
 ) -> A:
     """Return the first answer to ``pending``: from the client that is asked, or from any client by the event's id.
 
-    ``find_client`` returns the client to ask next, or ``None``. If a client fails, the next one is asked. If no
-    client is left, the answer is waited for as long as ``has_listeners`` is true; whoever knows that it no longer
-    is has to settle the question.
+    ``find_client`` returns the client to ask, or ``None``. If that client disconnects, the next one is asked. If no
+    answer can come from a client that is asked, the question stays open only if ``has_listeners`` returns true:
+    whoever notices that the listeners are gone has to settle it.
 
     Raises:
-        ClientCallError: no client is left, or the client that was asked failed.
+        ClientCallError: no client can answer, or the client that was asked failed.
     """
     failed: list[ClientCallError] = []
     async with anyio.create_task_group() as tasks:
