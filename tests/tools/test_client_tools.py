@@ -111,7 +111,7 @@ def test_an_error_wins_over_a_result() -> None:
 )
 def test_a_full_result_of_the_wrong_form_is_a_failure(result: dict[str, Any]) -> None:
     assert outcome(result) == ToolOutcome(
-        "The tool `locate` answered in a form that could not be read.",
+        "The result of the tool `locate` is malformed.",
         status="failure",
         error="Malformed tool result",
     )

@@ -66,7 +66,7 @@ def test_pages_read_the_same_in_whatever_pieces_they_are_parsed(
 ) -> None:
     html = "<title>T</title><p>a &amp; b <a href='/x'>c</a></p><script>x</script><pre>d\n e</pre>" * 3
     whole = md(html)
-    monkeypatch.setattr(html_text, "PIECE", piece)
+    monkeypatch.setattr(html_text, "CHUNK_CHARACTERS", piece)
     # What is left at the end is one piece at most.
     assert md(html) == whole
 
@@ -93,6 +93,6 @@ def test_pages_that_are_made_to_hurt_do_not(html: str) -> None:
 
 
 def test_a_page_that_takes_too_long_is_told_as_far_as_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html_text, "PATIENCE_S", 0)
-    monkeypatch.setattr(html_text, "PIECE", 12)
-    assert md("<p>first</p><p>second</p>") == "first\n\n[The rest of this page takes too long to read.]"
+    monkeypatch.setattr(html_text, "TIME_LIMIT_S", 0)
+    monkeypatch.setattr(html_text, "CHUNK_CHARACTERS", 12)
+    assert md("<p>first</p><p>second</p>") == "first\n\n[The rest of this page takes too long to convert.]"

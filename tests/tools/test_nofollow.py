@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.tools.nofollow import CAN_WALK, LeadsElsewhereError, create_file, open_place, replace_file
+from jumpseat.tools.nofollow import CAN_WALK, LinkInPathError, create_file, open_place, replace_file
 from tests.tools.session import call, tool_session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not CAN_WALK, reason="this system cannot open so")]
 
-ELSEWHERE = "it leads elsewhere now than when permission was given"
+ELSEWHERE = "it now resolves to a different location than when permission was given"
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_no_link_on_the_way_is_followed(project: Path, name: str, act: Callable[
     (project / "link").symlink_to("sub")
     (project / "sub" / "link").symlink_to("..")
     (project / "loop").symlink_to("loop")
-    with pytest.raises(LeadsElsewhereError):
+    with pytest.raises(LinkInPathError):
         act(project / name)
 
 

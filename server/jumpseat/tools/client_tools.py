@@ -1,7 +1,7 @@
-"""Tools that run in the client: asking for them, and reading what comes back.
+"""Tools that run in a client: send the calls, read the results.
 
-The question goes to all attached clients as an event; whichever has the tool answers by its request id. Unless the
-operator sets one there is no time limit: handlers may wait for people.
+A call goes to all attached clients as an event; the client that has the tool answers by the request id. There is no
+time limit unless the operator sets one, because handlers may wait for people.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ NO_ARGUMENTS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 
 class ClientTools:
-    """The tools of all clients that are attached to a session. ``limit_s`` holds for each call."""
+    """The source of the tools of all attached clients. ``limit_s`` is the time limit of a call, in seconds."""
 
     def __init__(self, session: Session, limit_s: float | None = None) -> None:
         self._session = session
         self._limit_s = limit_s
 
-    def tools(self) -> Mapping[str, ToolOfClient]:
+    def tools(self) -> Mapping[str, ClientSideTool]:
         tools = self._session.clients.tools()
-        return {name: ToolOfClient(self._session, tool, self._limit_s) for name, tool in tools.items()}
+        return {name: ClientSideTool(self._session, tool, self._limit_s) for name, tool in tools.items()}
 
     async def ready(self) -> None:
-        """They always are."""
+        """Return at once."""
 
     async def close(self, grace_s: float) -> None:
-        """Nothing runs here: an open call is withdrawn with the turn that made it."""
+        """Do nothing: an open call is withdrawn with the turn that made it."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToolOfClient:
+class ClientSideTool:
     """One tool of a client."""
 
     session: Session
@@ -74,7 +74,7 @@ class ToolOfClient:
         return self.definition.defer
 
     def summary(self, arguments: JsonObject) -> str | None:
-        """A client does not say."""
+        """Return ``None``: clients send no summaries."""
         return None
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
@@ -92,7 +92,7 @@ class ToolOfClient:
 async def run_client_tool(
     session: Session, tool: ClientTool, call: ToolUseBlock, limit_s: float | None = None
 ) -> ToolOutcome:
-    """Ask the clients to run ``call`` and wait for the answer: ``limit_s`` seconds, or as long as it takes."""
+    """Ask the clients to run ``call`` and wait for the result, for ``limit_s`` seconds or without limit."""
     pending = session.clients.external_calls.ask(call)
     answer: HandlePendingToolCallParams | None = None
     try:
@@ -110,7 +110,7 @@ async def run_client_tool(
 
 
 def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolOutcome:
-    """What an answer means. The text of a handler's exception stays with the client that threw it."""
+    """Convert a client's answer; the message of an exception in its handler is not shown to the model."""
     if answer.error is not None:
         arguments = canonical_json(call.arguments or {})
         return ToolOutcome(
@@ -127,7 +127,7 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
             return outcome_of_object(call, ToolResultObject.model_validate(result))
         except ValidationError:
             return ToolOutcome(
-                text=f"The tool `{call.name}` answered in a form that could not be read.",
+                text=f"The result of the tool `{call.name}` is malformed.",
                 status="failure",
                 error="Malformed tool result",
             )
@@ -137,7 +137,7 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
 
 
 def object_of_outcome(outcome: ToolOutcome) -> JsonObject:
-    """A successful outcome in that full form: what a hook is shown, and may give back with changes."""
+    """Convert a successful outcome to a result object, as hooks receive it and may return it changed."""
     binary = [
         {"type": "image", "data": image.data, "mimeType": image.mime_type, "description": image.label}
         for image in outcome.images
@@ -153,7 +153,7 @@ def object_of_outcome(outcome: ToolOutcome) -> JsonObject:
 
 
 def outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutcome:
-    """What a result in its full form means."""
+    """Convert a result object of a client or a hook."""
     outcome = ToolOutcome(
         text=result.text_result_for_llm,
         telemetry=result.tool_telemetry or None,
@@ -181,6 +181,6 @@ def outcome_of_object(call: ToolUseBlock, result: ToolResultObject) -> ToolOutco
         case "timeout":
             outcome.status, outcome.error = "timeout", result.error or result.text_result_for_llm
         case _:
-            # `failure`, and any word a client may invent.
+            # `failure`, and any value that a client may invent.
             outcome.status, outcome.error = "failure", result.error or result.text_result_for_llm
     return outcome

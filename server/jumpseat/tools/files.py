@@ -1,4 +1,4 @@
-"""What the file tools share: what text is, unified diffs, words for errors."""
+"""Shared by the file tools: detection of binary files, unified diffs, messages for file errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SNIFF_BYTES: Final = 8192
 
 
 def problem(path: str, error: OSError | ValueError) -> ToolOutcome:
-    """The failure that ``error`` is for a call about ``path``, as given by the model."""
+    """Return the failed outcome for an error that concerns ``path``, as the model wrote it."""
     if isinstance(error, FileNotFoundError):
         return missing(path)
     if isinstance(error, ValueError):
-        # A NUL character, or a lone surrogate that no file name can hold.
+        # The path contains a NUL character, or a lone surrogate, which no file name can contain.
         return failure(f"{path!r} is not a valid path. Please provide a valid path.")
     return failure(f"Path {path} cannot be accessed: {describe(error)}.")
 
@@ -26,7 +26,7 @@ def missing(path: str) -> ToolOutcome:
 
 
 def describe(error: OSError) -> str:
-    """The system's words without number and file name: ``Permission denied``, say."""
+    """Return the system's message without number and file name, such as ``Permission denied``."""
     return error.strerror or str(error) or type(error).__name__
 
 
@@ -35,25 +35,25 @@ def is_binary(head: bytes) -> bool:
 
 
 def readable(text: str) -> str:
-    """``text`` without the surrogates that stand for undecodable bytes: no JSON can carry those."""
+    """Replace the surrogates that stand for undecodable bytes, which JSON cannot carry."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def unified_diff(name: str, before: str | None, after: str, context: int = 3) -> str:
-    """The unified diff between two texts; ``before`` is ``None`` for a new file.
+    """Return the unified diff of two texts; ``before`` is ``None`` for a new file.
 
-    Only the lines between the common head and tail are compared: edits are small and files may be large.
+    Compares only the lines between the common head and tail: edits are small and files may be large.
     """
     old = [] if before is None else before.split("\n")
     new = after.split("\n")
-    # A final newline ends the last line; it does not begin another one.
+    # A final newline ends the last line and does not begin another one.
     for lines in (old, new):
         if lines and not lines[-1]:
             lines.pop()
         elif lines:
             lines[-1] += "\n\\ No newline at end of file"
-    head = _common(old, new, 0)
-    tail = _common(old[::-1], new[::-1], head)
+    head = _count_common(old, new, 0)
+    tail = _count_common(old[::-1], new[::-1], head)
     start = max(0, head - context)
     body = difflib.unified_diff(
         old[start : len(old) - max(0, tail - context)],
@@ -67,8 +67,8 @@ def unified_diff(name: str, before: str | None, after: str, context: int = 3) ->
     return readable("\n".join([*header, *hunks])) + "\n"
 
 
-def _common(old: list[str], new: list[str], taken: int) -> int:
-    """How many lines at the start are equal, leaving ``taken`` lines at the end of the shorter list out."""
+def _count_common(old: list[str], new: list[str], taken: int) -> int:
+    """Count the equal lines at the start, without the last ``taken`` lines of the shorter list."""
     most = min(len(old), len(new)) - taken
     for index in range(most):
         if old[index] != new[index]:

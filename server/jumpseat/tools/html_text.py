@@ -1,7 +1,7 @@
-"""Pages for models: HTML as Markdown, without what is there for eyes and machines only.
+"""Convert HTML to Markdown for models, without navigation, scripts and layout.
 
-Written in one pass and without recursion, because pages are other people's and may be made to hurt. Import this
-module when the first page is there.
+Works in one pass and without recursion, because pages come from strangers and may be malicious. Imported when the
+first page is converted.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from time import monotonic
 from typing import Final
 from urllib.parse import urljoin
 
-PIECE: Final = 1 << 16
-"""Characters that are parsed before the clock is looked at."""
-PATIENCE_S: Final = 5.0
+CHUNK_CHARACTERS: Final = 1 << 16
+"""Characters that are parsed between two checks of the time."""
+TIME_LIMIT_S: Final = 5.0
 SHORTEST_MAIN: Final = 200
-"""A main part with fewer characters than this is not taken for the page."""
+"""A main part with fewer characters than this is ignored, and the whole page is used."""
 DEEPEST_INDENT: Final = 6
 
 _SKIPPED: Final = frozenset(
     """
     script style noscript template svg canvas iframe object audio video nav select button dialog math
-    """.split()  # noqa: SIM905 - a page of quotation marks says no more
+    """.split()  # noqa: SIM905 - a list of literals would be harder to read
 )
 _BLOCKS: Final = frozenset(
     """
     address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer
     form h1 h2 h3 h4 h5 h6 header hr html legend li main ol option p pre section summary table tbody td
     tfoot th thead title tr ul
-    """.split()  # noqa: SIM905 - a page of quotation marks says no more
+    """.split()  # noqa: SIM905 - a list of literals would be harder to read
 )
 _HEADINGS: Final = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _SPACE: Final = re.compile(r"[ \t\r\n\f\xa0]+")
 
 
 def html_to_markdown(html: str, base_url: str) -> str:
-    """The text of a page with its headings, lists, links, tables and code; links are made absolute.
+    """Return a page as Markdown with headings, lists, links, tables and code; links are made absolute.
 
-    Where the page marks its main part, that is all that is told of it.
+    If the page marks its main part, only that is returned.
     """
     parser = _Parser(base_url)
-    deadline = monotonic() + PATIENCE_S
-    for start in range(0, len(html), PIECE):
-        parser.feed(html[start : start + PIECE])
+    deadline = monotonic() + TIME_LIMIT_S
+    for start in range(0, len(html), CHUNK_CHARACTERS):
+        parser.feed(html[start : start + CHUNK_CHARACTERS])
         if monotonic() > deadline:
-            parser.say("[The rest of this page takes too long to read.]")
+            parser.add_paragraph("[The rest of this page takes too long to convert.]")
             return parser.finish()
-    if len(parser.rawdata) < PIECE:
-        # What is left is a tag without an end. A long one would be looked through again and again.
+    if len(parser.rawdata) < CHUNK_CHARACTERS:
+        # The rest is an unfinished tag. A long one would be scanned again and again.
         parser.close()
     return parser.finish()
 
 
 @dataclass(slots=True)
 class _Block:
-    """A paragraph, heading, row, item; tight ones follow each other without an empty line."""
+    """A paragraph, heading, row or item; no empty line separates two ``tight`` blocks."""
 
     text: str
     tight: bool
@@ -64,7 +64,7 @@ class _Block:
 
 @dataclass(slots=True)
 class _Link:
-    """A link that is open, and where in the line its text begins."""
+    """An open link, and the index in the line where its text begins."""
 
     url: str
     start: int
@@ -72,7 +72,7 @@ class _Link:
 
 @dataclass(slots=True)
 class _List:
-    """An open list; ``number`` is that of its next item, or nothing."""
+    """An open list; ``number`` is that of its next item, ``None`` if items are not numbered."""
 
     number: int | None
     items: int = field(default=0)
@@ -97,7 +97,7 @@ class _Parser(HTMLParser):
         self._cells = 0
         self._main: tuple[int, int | None] | None = None
 
-    # --- what the parser finds ----------------------------------------------------------------------------------
+    # --- events of the parser -------------------------------------------------------------------------------------
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._skipping is not None:
@@ -106,7 +106,7 @@ class _Parser(HTMLParser):
         if tag in _SKIPPED or (("aria-hidden", "true") in attrs and tag in ("div", "span")):
             self._skipping, self._skip_depth = tag, 1
             return
-        self._at_border(tag)
+        self._at_block_boundary(tag)
         match tag:
             case "title":
                 self._in_title = not self._title
@@ -135,7 +135,7 @@ class _Parser(HTMLParser):
             case "br":
                 self._line.append(" " if self._cells else "\n")
             case "hr":
-                self.say("---")
+                self.add_paragraph("---")
             case "a":
                 self._end_link()
                 if url := self._absolute(dict(attrs).get("href")):
@@ -157,7 +157,7 @@ class _Parser(HTMLParser):
             if not self._pre:
                 self._end_code()
             return
-        self._at_border(tag)
+        self._at_block_boundary(tag)
         match tag:
             case "tr" | "table":
                 self._cells = 0
@@ -186,16 +186,16 @@ class _Parser(HTMLParser):
         else:
             self._line.append(data if self._pre else _SPACE.sub(" ", data))
 
-    # --- what is made of it -------------------------------------------------------------------------------------
+    # --- building the Markdown -----------------------------------------------------------------------------------
 
-    def say(self, text: str) -> None:
-        """A paragraph of its own."""
+    def add_paragraph(self, text: str) -> None:
+        """Add a paragraph."""
         self._end_block()
         self._line.append(text)
         self._end_block()
 
     def finish(self) -> str:
-        """All of it, or the main part."""
+        """Return the Markdown of the whole page, or of its main part."""
         if self._pre:
             self._end_code()
         self._end_block()
@@ -216,8 +216,8 @@ class _Parser(HTMLParser):
             tight = block.tight
         return "".join(parts)
 
-    def _at_border(self, tag: str) -> None:
-        """A block begins or ends here. In a table, a row stays on its line as long as it can."""
+    def _at_block_boundary(self, tag: str) -> None:
+        """End the current block if ``tag`` begins or ends one. A table row stays on one line if possible."""
         if self._pre or tag not in _BLOCKS or tag in ("td", "th"):
             return
         if self._cells and tag in ("p", "div"):
@@ -236,7 +236,7 @@ class _Parser(HTMLParser):
         self._prefix = "  " * min(max(len(self._lists) - 1, 0), DEEPEST_INDENT) + self._prefix
 
     def _end_block(self) -> None:
-        # A link may go around whole blocks: the first with a text is the link.
+        # A link may contain whole blocks: the first one with text becomes the link.
         around = self._link if self._link is not None and not self._has_text(self._link) else None
         self._end_link()
         if around is not None:
@@ -247,7 +247,7 @@ class _Parser(HTMLParser):
             lines = [_SPACE.sub(" ", line.replace("``", "")).strip() for line in lines]
         text = "\n".join(line for line in lines if line)
         if not text:
-            # A heading in an item, a paragraph in one: the mark is for whatever comes first in it.
+            # Keep the prefix of an item for the first text in it, such as a heading or paragraph.
             return
         self._add(self._prefix + text, tight=self._tight)
         self._prefix, self._tight = "", False

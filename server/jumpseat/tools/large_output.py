@@ -1,4 +1,4 @@
-"""Outputs that are too large for a model go to a file; the model gets its path and the first lines.
+"""Write outputs that are too large for a model to a file; the model gets its path and a preview.
 
 Source: the recorded conversations of the Copilot SDK's own test suite, which compare the text literally.
 """
@@ -15,9 +15,9 @@ PREVIEW_CHARACTERS: Final = 500
 
 
 def spill(text: str, max_bytes: int, folder: Path) -> str:
-    """``text`` itself where it fits into ``max_bytes``, else a note on the file it was saved to.
+    """Return ``text`` if it fits into ``max_bytes``, else a note about the file that it was saved to.
 
-    Where the file cannot be written, the note says so and the preview still goes to the model.
+    If the file cannot be written, the note says so, and still contains the preview.
     """
     # A character is one byte at least: short texts need no encoding to be measured.
     if len(text) * 4 <= max_bytes or len(data := text.encode()) <= max_bytes:

@@ -1,8 +1,8 @@
-"""Opening what was judged: a path whose links are all followed already, along which no other link is followed.
+"""Open resolved paths without following links.
 
-Permission is given for the place that a path leads to. A link that is put in its way afterwards would lead the call
-elsewhere, so each folder is opened from the one before it, and links in between are refused. Systems that cannot
-open so (Windows) open the path as it is.
+Permission is given for the place that a path resolves to. A link that is created on the way afterwards would take
+the call to another place, so each folder is opened relative to its parent and links are refused. Systems without
+such calls (Windows) open the path as it is.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from typing import Final
 
 CAN_WALK: Final = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.unlink, os.stat} <= os.supports_dir_fd
 
-# With a path only, folders that may be entered and not listed are no hindrance.
+# O_PATH opens folders that may be entered but not listed, too.
 _FOLDER: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 
 
-class LeadsElsewhereError(OSError):
-    """There is a link where there was none when the path was judged."""
+class LinkInPathError(OSError):
+    """The path contains a link that it did not contain when permission was given."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(errno.ELOOP, "it leads elsewhere now than when permission was given", path)
+        super().__init__(
+            errno.ELOOP, "it now resolves to a different location than when permission was given", path
+        )
 
 
 def open_place(place: Path) -> int:
-    """Open a file or folder for reading; the descriptor is the caller's to close. A pipe is not waited for.
+    """Open a file or folder for reading and return the descriptor, which the caller closes. Never waits for a pipe.
 
     Raises:
-        LeadsElsewhereError: a link is in the way.
-        OSError: it cannot be opened.
+        LinkInPathError: the path contains a link.
+        OSError: the file cannot be opened.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
     if not CAN_WALK:
@@ -45,12 +47,12 @@ def open_place(place: Path) -> int:
 
 
 def create_file(place: Path, data: bytes) -> None:
-    """Make a file with all the folders on the way to it, or nothing of the file.
+    """Create a file and its parent folders; leave no partial file on failure.
 
     Raises:
-        FileExistsError: there is something already, or a file where a folder should be; ``filename`` says where.
-        LeadsElsewhereError: a link is in the way.
-        OSError: it cannot be written.
+        FileExistsError: the path exists, or a parent is a file; ``filename`` is the existing path.
+        LinkInPathError: the path contains a link.
+        OSError: the file cannot be written.
     """
     if not CAN_WALK:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -61,11 +63,11 @@ def create_file(place: Path, data: bytes) -> None:
 
 
 def replace_file(place: Path, data: bytes, mode: int) -> None:
-    """Write a new file beside a file and move it there, so that no reader ever sees half of it.
+    """Replace a file by a new one written beside it, so that no reader sees partial content.
 
     Raises:
-        LeadsElsewhereError: a link is in the way.
-        OSError: it cannot be written.
+        LinkInPathError: the path contains a link.
+        OSError: the file cannot be written.
     """
     draft = f".{place.name[:32]}.{uuid.uuid4().hex}.tmp"
     if not CAN_WALK:
@@ -74,7 +76,7 @@ def replace_file(place: Path, data: bytes, mode: int) -> None:
         return
     with _folder(place.parent) as folder:
         if _is_link(place.name, folder):
-            raise LeadsElsewhereError(str(place))
+            raise LinkInPathError(str(place))
         _write_new(draft, data, folder, place, mode)
         try:
             os.replace(draft, place.name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -86,7 +88,7 @@ def replace_file(place: Path, data: bytes, mode: int) -> None:
 
 @contextlib.contextmanager
 def _folder(path: Path, *, make: bool = False) -> Generator[int]:
-    """A descriptor of a folder, entered from the root without following a link; made where it may be."""
+    """Open a folder from the root without following links; create missing folders if ``make``."""
     fd = os.open(path.anchor, _FOLDER)
     try:
         for depth, name in enumerate(path.parts[1:], start=2):
@@ -116,9 +118,9 @@ def _open(name: str, flags: int, folder: int, path: Path) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except OSError as error:
-        # Which number a link gets depends on the system, and on what is opened.
+        # The error number for a link depends on the system and on the flags.
         if _is_link(name, folder):
-            raise LeadsElsewhereError(str(path)) from None
+            raise LinkInPathError(str(path)) from None
         error.filename = str(path)
         raise
 
@@ -144,7 +146,7 @@ def _write_new(name: str, data: bytes, folder: int | None, path: Path, mode: int
             if mode is not None:
                 os.chmod(fd, stat.S_IMODE(mode))
     except BaseException:
-        # Half a file would make the next attempt fail.
+        # A partial file would make the next attempt fail.
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=folder)
         raise

@@ -1,4 +1,4 @@
-"""Questions to the person behind a client."""
+"""Questions to the user, asked through a client."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse
 async def ask_user(
     session: Session, call_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
 ) -> UserInputResponse:
-    """Ask the client that declared it can ask its user; any client may answer by the id of the event instead.
+    """Ask the user through a client that can; any client may answer instead, by the id of the event.
 
-    Where the one that was asked goes away, the next one that can is asked. However the question ends, clients that
-    show it are told.
+    If that client disconnects, the next one that can is asked. ``user_input.completed`` follows in every case.
 
     Raises:
-        ClientCallError: no client can ask, or the one that was asked failed.
+        ClientCallError: no attached client can ask its user, or the client failed to.
     """
     clients = session.clients
     if clients.user_input_client() is None:
@@ -50,10 +49,10 @@ async def ask_user(
 
 
 async def ask_about_plan(session: Session, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-    """Put a plan to the client that declared it can show one, in the same manner.
+    """Ask the user to approve a plan, in the manner of :func:`ask_user`.
 
     Raises:
-        ClientCallError: no client can show it, or the one that was asked failed.
+        ClientCallError: no attached client can show a plan, or the client failed to.
     """
     clients = session.clients
     if clients.plan_client() is None:

@@ -1,6 +1,6 @@
-"""What the web tools are given: pages, and results of searches. Who gets them, and how, is not their business.
+"""The interfaces behind the web tools: fetching pages and searching. ``services/`` implements them.
 
-A fetcher judges every address before it goes there; a tool never does.
+A fetcher, not the tool, checks every address before it connects to it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an address answered. ``url`` is where it was found in the end, ``media_type`` is lower-case.
+    """A fetched page. ``url`` is its address after redirects, ``media_type`` is in lower case.
 
-    ``text`` is decoded; for pictures there is ``picture`` instead. A ``redirected_to`` leads to another site, which
-    was not visited: that is for a call of its own.
+    ``text`` is decoded; an image has ``picture`` instead. ``redirected_to`` is an address on another site, which
+    was not fetched, because permission was given for one host.
     """
 
     url: str
@@ -26,7 +26,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search; ``text`` is what of the page answers the query."""
+    """One result of a search; ``text`` is the excerpt of the page that answers the query."""
 
     title: str
     url: str
@@ -34,17 +34,17 @@ class Hit:
 
 
 class WebError(Exception):
-    """A page or a search cannot be had. The text is for the model: it tells no secret."""
+    """Fetching or searching failed. The message is for the model and contains no secret."""
 
 
 class Fetcher(Protocol):
     """Fetches pages."""
 
     async def fetch(self, url: str, *, raw: bool) -> Page:
-        """The page at ``url``; ``raw`` asks for its source where a service would tidy it up.
+        """Fetch the page at ``url``; ``raw`` asks for its source where a service would reformat it.
 
         Raises:
-            WebError: it cannot be had, or may not be visited.
+            WebError: the page cannot be fetched, or must not be.
         """
         ...
 
@@ -54,27 +54,27 @@ class Searcher(Protocol):
 
     @property
     def url(self) -> str:
-        """Where queries are sent to."""
+        """Return the address that queries are sent to."""
         ...
 
     async def search(self, query: str, domains: list[str]) -> list[Hit]:
-        """The best results, only those of ``domains`` where some are named.
+        """Return the best results, limited to ``domains`` unless the list is empty.
 
         Raises:
-            WebError: the service does not answer as it should.
+            WebError: the service failed, or its answer is invalid.
         """
         ...
 
 
 class Web(Protocol):
-    """The web, as the operator lets tools see it."""
+    """The web, within the limits that the operator has configured."""
 
     def fetcher(self) -> Fetcher: ...
 
     def can_search(self) -> bool:
-        """Whether a service for it is configured."""
+        """Return whether a search service is configured."""
         ...
 
     def searcher(self) -> Searcher:
-        """What searches, where :meth:`can_search` says so."""
+        """Return the searcher; requires :meth:`can_search`."""
         ...

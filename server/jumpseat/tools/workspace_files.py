@@ -1,4 +1,4 @@
-"""The files that the file tools work on: those on the disk, or as an editor has them that lends its buffers."""
+"""The files that the file tools work on: on disk, or in the buffers of the user's editor."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jumpseat.errors import ClientCallError
 from jumpseat.tools.nofollow import create_file, open_place, replace_file
 
 LARGEST_BYTES: Final = 8 * 1024 * 1024
-"""Larger files are read from the disk: nobody has them open, and they would go over the wire as a whole."""
+"""Larger files are read from disk: they are rarely open, and an editor would send them as a whole."""
 
 
 class Files:
-    """``editor`` is whoever has the files open, if anybody has. What exists is for the disk to say.
+    """Reads and writes files through ``editor``, if there is one; whether a file exists is decided by the disk.
 
-    A path that was judged is opened where it led then, whatever links have been made since.
+    A path for which permission was given is opened where it resolved to then, whatever links were made since.
     """
 
     def __init__(self, editor: EditorFiles | None = None) -> None:
@@ -27,40 +27,40 @@ class Files:
         self._judged: dict[Path, Path] = {}
 
     def settle(self, path: Path, place: Path) -> None:
-        """Take note that permission was given for ``path`` where it leads to ``place``."""
+        """Record that permission was given for ``path`` while it resolved to ``place``."""
         self._judged[path] = place
 
     def place(self, path: Path) -> Path:
-        """Where a path leads: as it was judged, else now."""
+        """Return where a path resolved to when permission was given, else where it resolves to now."""
         return self._judged.get(path) or Path(os.path.realpath(path))
 
     def look(self, path: Path) -> int:
-        """A descriptor of a file or folder to read, which is the caller's to close.
+        """Open a file or folder for reading and return the descriptor, which the caller closes.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: the file cannot be opened.
         """
         return open_place(self.place(path))
 
     async def open(self, path: Path) -> None:
-        """Learn how the editor has a file, for what is read of it until it is opened again."""
+        """Ask the editor for unsaved changes to a file; reads use them until the file is opened again."""
         self._unsaved.pop(path, None)
         if self._editor is None or (saved := _text(path)) is None:
             return
         text = await self._editor.read(path)
-        # Editors have line ends of their own; that alone is no difference.
+        # Editors may convert line endings; that alone is not a change.
         if text is not None and text.replace("\r\n", "\n") != saved.replace("\r\n", "\n"):
             self._unsaved[path] = text.encode("utf-8", "surrogateescape")
 
     def unsaved(self, path: Path) -> bytes | None:
-        """An opened file as the editor has it; ``None`` where that is what the disk has."""
+        """Return the unsaved content of an opened file; ``None`` if it is the same as on disk."""
         return self._unsaved.get(path)
 
     def read(self, path: Path) -> bytes:
-        """The whole of a file, as the editor has it where it was opened.
+        """Return the content of a file, with unsaved changes if it was opened.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
         unsaved = self.unsaved(path)
         if unsaved is not None:
@@ -69,34 +69,34 @@ class Files:
             return file.read()
 
     async def replace(self, path: Path, data: bytes, mode: int) -> None:
-        """Change a file as a whole, with the rights that it has.
+        """Replace the content of a file and keep its mode.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
-        if not await self._written_by_editor(path, data):
+        if not await self._write_in_editor(path, data):
             replace_file(self.place(path), data, mode)
 
     async def create(self, path: Path, data: bytes) -> None:
-        """Make a file, and the folders on the way to it.
+        """Create a file and its parent folders.
 
         Raises:
-            FileExistsError: there is something already; ``filename`` says where.
-            OSError: it cannot be written.
+            FileExistsError: the path exists, or a parent is a file; ``filename`` is the existing path.
+            OSError: the file cannot be written.
         """
         _refuse_existing(path)
         place = self.place(path)
         try:
             if self._editor is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            if not await self._written_by_editor(path, data):
+            if not await self._write_in_editor(path, data):
                 create_file(place, data)
         except FileExistsError as error:
             if error.filename == str(place):
                 error.filename = str(path)
             raise
 
-    async def _written_by_editor(self, path: Path, data: bytes) -> bool:
+    async def _write_in_editor(self, path: Path, data: bytes) -> bool:
         if self._editor is None:
             return False
         try:
@@ -106,11 +106,11 @@ class Files:
         try:
             return await self._editor.write(path, text)
         except ClientCallError as error:
-            raise OSError(errno.EIO, f"the editor did not write it ({error})", str(path)) from None
+            raise OSError(errno.EIO, f"the editor did not write the file ({error})", str(path)) from None
 
 
 def _text(path: Path) -> str | None:
-    """A file that an editor may have open; ``None`` for all that is no text, or large, or not there."""
+    """Return the text of a file that an editor may have open; ``None`` if it is binary, large or missing."""
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             return None
@@ -121,6 +121,6 @@ def _text(path: Path) -> str | None:
 
 
 def _refuse_existing(path: Path) -> None:
-    # A link that leads nowhere is something, too.
+    # A dangling link counts as existing.
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))

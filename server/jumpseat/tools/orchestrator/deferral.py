@@ -1,11 +1,11 @@
-"""Tools that the model is told of only when it looks for them, where there are very many.
+"""Deferred tools: left out of requests until the model searches for them.
 
-Above a number of tools, or where much is to be said of them, those of clients, servers and declarations that were
-not used yet are left out of requests (all but those that say ``never``), and one tool finds them by what they are
-for. What was found, or called, stays: the events of the session say so, also after a resume. A call of a tool that
-was left out runs as any other.
+Above a number of tools, or of characters in their specs, the tools of clients, MCP servers and declarations that
+are not in use are deferred, except for those with ``defer: "never"``. One tool finds them by purpose or name. A
+tool that was found or called stays in use, also after a resume: the session's events record it. A call of a
+deferred tool runs like any other.
 
-A client may bring a search of its own: a tool of that name, whose result names what it has found.
+A client may bring a search of its own: a tool of that name, whose result names the tools that it has found.
 """
 
 from __future__ import annotations
@@ -26,48 +26,50 @@ from jumpseat_protocol import events
 MOST_FOUND: Final = 10
 
 NAMES_CHARACTERS: Final = 4000
-"""How much of the system message the names of the tools may take that are left out."""
+"""Characters of the system message that the names of deferred tools may take."""
 
 _WORD: Final = re.compile(r"[a-z0-9]+|[^\W_0-9a-z]+")
 
 
 @runtime_checkable
 class Deferring(Protocol):
-    """A tool that says whether it may be left out; others may, unless they are built in."""
+    """A tool that declares whether it may be deferred; other tools may be, unless they are built in."""
 
     @property
     def defer(self) -> Literal["auto", "never"] | None: ...
 
 
 class Deferral:
-    """Says which tools of one session the model is not told of."""
+    """Decides which tools of one session are deferred."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # By name: a schema, and how long it is. Most turns have the tools of the turn before.
+        # Schema and its length by name, because most turns have the tools of the previous turn.
         self._lengths: dict[str, tuple[object, int]] = {}
 
     def deferred(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
-        """Those of ``tools`` that the model is not told of now; it must be told of those that are ``needed``."""
+        """Return those of ``tools`` that are deferred now; tools named in ``needed`` never are."""
         settings = self._session.settings
         if not settings.tool_search.enabled:
             return {}
-        left = {name: tool for name, tool in tools.items() if _may_be_left_out(tool)}
-        if not left or not self._too_much(tools, left):
+        deferrable = {name: tool for name, tool in tools.items() if _is_deferrable(tool)}
+        if not deferrable or not self._too_many(tools, deferrable):
             return {}
         if TOOL_SEARCH not in tools and not Filter(settings).offers(TOOL_SEARCH, "builtin"):
             return {}
-        kept = {*self._session.tools_in_use, TOOL_SEARCH, *needed}
-        return {name: tool for name, tool in left.items() if name not in kept}
+        shown = {*self._session.tools_in_use, TOOL_SEARCH, *needed}
+        return {name: tool for name, tool in deferrable.items() if name not in shown}
 
-    def _too_much(self, tools: Mapping[str, Tool], left: Mapping[str, Tool]) -> bool:
-        """Whether there are too many tools, or too much is said of those that may be left out, used ones included:
-        what is found must not bring all others back."""
+    def _too_many(self, tools: Mapping[str, Tool], deferrable: Mapping[str, Tool]) -> bool:
+        """Return whether there are too many tools, or the specs of those that may be deferred are too long.
+
+        Tools in use count, too: finding one must not bring all the others back.
+        """
         config = self._session.settings.tool_search
         if len(tools) > config.defer_threshold:
             return True
         total = 0
-        for name, tool in left.items():
+        for name, tool in deferrable.items():
             total += self._length(name, tool.spec)
             if total > config.defer_characters:
                 return True
@@ -81,14 +83,14 @@ class Deferral:
         return length + len(name) + len(spec.description)
 
 
-def _may_be_left_out(tool: Tool) -> bool:
+def _is_deferrable(tool: Tool) -> bool:
     if tool.source == "builtin":
         return False
     return not (isinstance(tool, Deferring) and tool.defer == "never")
 
 
 def guidance(names: Collection[str]) -> str:
-    """What the system message says of tools that are left out."""
+    """Return the paragraph of the system message about the deferred tools ``names``."""
     listed, rest = "", 0
     for name in sorted(names):
         if len(listed) + len(name) > NAMES_CHARACTERS:
@@ -100,7 +102,7 @@ def guidance(names: Collection[str]) -> str:
 
 
 def activate(session: Session, names: Iterable[str], strategy: str) -> list[str]:
-    """Tell the model of these tools from now on; gives those that are new."""
+    """Put tools in use, so that requests contain them; return the names that are new."""
     new = [name for name in dict.fromkeys(names) if name not in session.tools_in_use]
     if new:
         session.emit(events.ToolSearchActivated(strategy=strategy, tool_names=new))
@@ -109,7 +111,7 @@ def activate(session: Session, names: Iterable[str], strategy: str) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class ToolSearch:
-    """Finds tools by words, or by their names; ``hidden`` are those that are left out."""
+    """Finds tools by words or by name; ``hidden`` are the deferred tools."""
 
     session: Session
     hidden: Mapping[str, Tool]
@@ -130,8 +132,11 @@ class ToolSearch:
             {
                 "type": "object",
                 "properties": {
-                    "query": {"type": "string", "description": "Words for what is to be done, or names of tools"},
-                    "limit": {"type": "integer", "description": f"How many at most; {MOST_FOUND} unless given"},
+                    "query": {"type": "string", "description": "Words for the task, or names of tools"},
+                    "limit": {
+                        "type": "integer",
+                        "description": f"Most results; default {MOST_FOUND}",
+                    },
                 },
                 "required": ["query"],
             },
@@ -145,9 +150,9 @@ class ToolSearch:
         arguments = call.arguments or {}
         query, limit = arguments.get("query"), arguments.get("limit", MOST_FOUND)
         if not isinstance(query, str) or not query.strip():
-            return failure(f"Invalid arguments for `{TOOL_SEARCH}`: query: expected words")
+            return failure(f"Invalid arguments for `{TOOL_SEARCH}`: query: expected a string that is not empty")
         if not isinstance(limit, int) or limit < 1:
-            return failure(f"Invalid arguments for `{TOOL_SEARCH}`: limit: expected a number from 1 on")
+            return failure(f"Invalid arguments for `{TOOL_SEARCH}`: limit: expected an integer of at least 1")
 
         async def run() -> ToolOutcome:
             found = search(query, self.hidden)[:limit]
@@ -157,12 +162,12 @@ class ToolSearch:
             lines = (f"- {tool.name}: {tool.spec.description}" for tool in found)
             return ToolOutcome("These tools can be called now:\n" + "\n".join(lines))
 
-        # Nothing but the list of tools is read.
+        # No permission: the search reads nothing but the list of tools.
         return Prepared(None, run)
 
 
 def search(query: str, tools: Mapping[str, Tool]) -> list[Tool]:
-    """The tools that ``query`` names or describes, the best first."""
+    """Return the tools that ``query`` names or describes, best match first."""
     named = [tools[name] for name in dict.fromkeys(re.split(r"[\s,]+", query)) if name in tools]
     if named:
         return named
@@ -171,15 +176,15 @@ def search(query: str, tools: Mapping[str, Tool]) -> list[Tool]:
     for name, tool in tools.items():
         spec = tool.spec
         parameters: Any = spec.parameters.get("properties", {})
-        of_name, of_rest = set(_words(name)), {*_words(spec.description), *_words(" ".join(parameters))}
-        score = sum(3 * _meets(word, of_name) + _meets(word, of_rest) for word in words)
+        in_name, in_rest = set(_words(name)), {*_words(spec.description), *_words(" ".join(parameters))}
+        score = sum(3 * _matches(word, in_name) + _matches(word, in_rest) for word in words)
         if score:
             scored.append((-score, name))
     return [tools[name] for _, name in sorted(scored)]
 
 
-def _meets(word: str, words: Collection[str]) -> bool:
-    # One form of a word finds another: file, files; delete, deleting.
+def _matches(word: str, words: Collection[str]) -> bool:
+    # Different forms of a word match: file, files; delete, deleting.
     return word in words or (len(word) >= 4 and any(one[:4] == word[:4] and _alike(one, word) for one in words))
 
 

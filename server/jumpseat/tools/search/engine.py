@@ -1,8 +1,8 @@
-"""Running a search in a process of its own: what is asked, what a hit is, and the bounds that hold for any engine.
+"""Run a search in its own process: requests, hits, and the limits that hold for every engine.
 
-An engine is a program that writes records in the form of ``rg --json``. It is ended when the call is cancelled, has
-enough, or takes too long; what it found until then counts. Two are known: :mod:`jumpseat.tools.search.ripgrep` says
-how ripgrep is called, :mod:`jumpseat.tools.search.python_engine` is the one in Python.
+An engine is a program that writes records in the format of ``rg --json``. It is killed when the call is cancelled,
+has enough hits, or takes too long; hits found until then are kept. There are two engines: ripgrep
+(:mod:`jumpseat.tools.search.ripgrep`) and one in Python (:mod:`jumpseat.tools.search.python_engine`).
 """
 
 from __future__ import annotations
@@ -31,40 +31,40 @@ from jumpseat.tools.tool import ToolOutcome, failure
 TIME_LIMIT_S: Final = 30.0
 
 ORPHAN_LIMIT_S: Final = 60.0
-"""When the engine in Python ends by itself, should this process be gone and its system not tell."""
+"""Time after which the Python engine exits by itself, in case this process has died unnoticed."""
 
 KILL_WAIT_S: Final = 1.0
-"""Patience with a process that even SIGKILL does not end at once (uninterruptible I/O)."""
+"""Longest wait for a process that SIGKILL does not end at once (uninterruptible I/O)."""
 
 RECORD_LIMIT_BYTES: Final = 4 * 1024 * 1024
-"""Longer records are not read: one line of a minified file may make hundreds of megabytes."""
+"""Longer records are not parsed: one line of a minified file may have hundreds of megabytes."""
 
-COMPLAINT_LIMIT_BYTES: Final = 64 * 1024
+STDERR_LIMIT_BYTES: Final = 64 * 1024
 
 Record: TypeAlias = dict[str, Any]
-"""``type`` and ``data``; no data where the record was too long."""
+"""An object with ``type`` and ``data``; ``data`` is ``None`` if the record was too long."""
 
 FILE_LIMIT_BYTES: Final = 64 * 1024 * 1024
-"""Larger files are passed over."""
+"""Larger files are skipped."""
 
 SKIPPED: Final = (".git",)
-"""Names that no search looks at."""
+"""Names that no search enters."""
 
 HITS_LIMIT: Final = (100_000, 2 * 1024 * 1024)
-"""Lines and characters that are held of one file; a search that finds more in it ends there."""
+"""Most lines and characters of hits in one file; a search that exceeds them stops."""
 
 LINE_LIMIT: Final = 2000
-"""Characters kept of one line: a minified file is a single one."""
+"""Characters kept of one line: a minified file may be a single line."""
 
 Ending: TypeAlias = Literal["complete", "enough", "time", "memory", "crash"]
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search of contents as every engine takes it.
+    """A search of file contents, for any engine.
 
-    ``file`` is a single name in ``root``, or ``None`` for all files below it except the ``ignored`` paths; these
-    are relative, and a directory ends with a slash. Without ``content``, only the matching lines' number is wanted.
+    ``file`` is a single name in ``root``, or ``None`` for all files below it except for ``ignored`` paths; these are
+    relative, and a directory ends with a slash. Without ``content``, only the lines are counted.
     """
 
     pattern: str
@@ -82,7 +82,7 @@ class Search:
 
 @dataclass(slots=True)
 class Line:
-    """``more`` characters were cut off; ``number`` is ``None`` where the line was too long to be read at all."""
+    """A line, of which ``more`` characters were cut off. ``number`` is ``None`` if it was too long to parse."""
 
     number: int | None
     text: str
@@ -92,10 +92,10 @@ class Line:
 
 @dataclass(slots=True)
 class FileHits:
-    """The matching lines of a file, with their context, in order.
+    """The matching lines of a file with their context, in order.
 
-    ``name`` is relative to the searched directory, empty where a single file was searched. ``count`` is of the
-    lines that match; where they are ``too_many``, there are more.
+    ``name`` is relative to the searched directory, empty if a single file was searched. ``count`` is the number of
+    matching lines; if ``too_many``, there are more.
     """
 
     name: str
@@ -105,22 +105,22 @@ class FileHits:
 
 
 class RefusedError(Exception):
-    """An engine does not understand the request; the text says why. Raised before anything was handed over."""
+    """An engine rejected the request, for the reason in the message. Raised before any hit is delivered."""
 
 
 class PatternRefusedError(RefusedError):
-    """It is about the pattern of a search of contents."""
+    """The pattern is not a valid regular expression."""
 
 
 class GlobRefusedError(RefusedError):
-    """It is about the glob."""
+    """The glob is invalid."""
 
 
 async def search_in_python(environ: Mapping[str, str], search: Search, add: Callable[[FileHits], bool]) -> Ending:
-    """Hand the hits of each file to ``add``, in order of the paths, until it says that it has enough.
+    """Pass the hits of each file to ``add``, in order of the paths, until it returns false.
 
     Raises:
-        RefusedError: before anything was handed over.
+        RefusedError: the pattern or glob is invalid.
         OSError: the process cannot be started.
     """
     request = {
@@ -151,10 +151,10 @@ async def glob_in_python(
     ignored: Iterable[str],
     add: Callable[[str], None],
 ) -> tuple[Ending, int]:
-    """Hand the paths that match to ``add``, relative and in order, ``limit`` at most; and how many more there are.
+    """Pass up to ``limit`` matching paths to ``add``, relative and in order; return the number of others, too.
 
     Raises:
-        RefusedError: before anything was handed over.
+        RefusedError: the glob is invalid.
         OSError: the process cannot be started.
     """
     more = 0
@@ -188,12 +188,12 @@ async def run_engine(
     take: Callable[[Record], bool],
     request: bytes | None = None,
 ) -> tuple[Ending, str]:
-    """Run ``command`` in ``root`` and hand its records to ``take`` until that has enough.
+    """Run ``command`` in ``root`` and pass its records to ``take`` until that returns false.
 
-    How that ended, and what the program complained of. Nothing of the process outlives the call.
+    Returns how the search ended and the standard error. The process group never outlives the call.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
     process = await _start(command, root, environ, request)
     assert process.stdout is not None
@@ -202,7 +202,7 @@ async def run_engine(
     try:
         with anyio.move_on_after(TIME_LIMIT_S):
             if process.stdin is not None and request is not None:
-                # One that does not listen says why elsewhere.
+                # A process that does not read its input reports the reason on its standard error.
                 with contextlib.suppress(anyio.BrokenResourceError):
                     await process.stdin.send(request)
                 await process.stdin.aclose()
@@ -211,16 +211,16 @@ async def run_engine(
                     complete = complete or record["type"] == "summary"
                     if not take(record):
                         return "enough", ""
-            complaint = (await _read_all(process.stderr)).decode("utf-8", "replace").strip()
+            stderr = (await _read_all(process.stderr)).decode("utf-8", "replace").strip()
             await process.wait()
-            return "complete" if complete else "crash", complaint
+            return "complete" if complete else "crash", stderr
         return "time", ""
     finally:
         await _end(process)
 
 
 def interrupted(ending: Ending) -> str | None:
-    """What a model should know of a search that did not come to its end."""
+    """Return the note for the model about an incomplete search, ``None`` for a complete one."""
     match ending:
         case "complete" | "enough":
             return None
@@ -240,14 +240,14 @@ _ADVICE: Final = "Use a simpler pattern (without nested repetition), or a narrow
 
 
 class HitReader:
-    """Puts records together to the hits of a file, without ever holding much."""
+    """Collects records into the hits of one file at a time, within :data:`HITS_LIMIT`."""
 
     def __init__(self, search: Search, add: Callable[[FileHits], bool]) -> None:
         self._search = search
         self._add = add
         self._hits = FileHits("")
         self._size = 0
-        self._wanted = True
+        self._is_searched = True
         self.begun = False
 
     def take(self, record: Record) -> bool:
@@ -257,21 +257,21 @@ class HitReader:
             name = _path(data["path"]).removeprefix("./")
             self._hits = FileHits("" if self._search.file is not None else name)
             self._size = 0
-            self._wanted = self._search.file is not None or not is_ignored(name, self._search.ignored)
-        elif kind in ("match", "context") and self._wanted:
+            self._is_searched = self._search.file is not None or not is_ignored(name, self._search.ignored)
+        elif kind in ("match", "context") and self._is_searched:
             self._take_lines(data, matches=kind == "match")
             if len(self._hits.lines) > HITS_LIMIT[0] or self._size > HITS_LIMIT[1]:
                 self._hits.too_many = True
                 return self._add(self._hits) and False
         elif kind == "end":
             hits, self._hits = self._hits, FileHits("")
-            if self._wanted and data and data["binary_offset"] is None and hits.count:
+            if self._is_searched and data and data["binary_offset"] is None and hits.count:
                 return self._add(hits)
         return True
 
     def end(self, ending: Ending) -> Ending:
-        """Hand over what there is of a file that was not searched to its end; returns ``ending``."""
-        if ending not in ("complete", "enough") and self._wanted and self._hits.count:
+        """Deliver the hits of a file that was not searched to its end; return ``ending``."""
+        if ending not in ("complete", "enough") and self._is_searched and self._hits.count:
             self._add(self._hits)
         return ending
 
@@ -296,37 +296,37 @@ class HitReader:
 async def _run_python_engine(
     environ: Mapping[str, str], root: Path, request: dict[str, Any], take: Callable[[Record], bool]
 ) -> Ending:
-    short_of_memory = False
+    out_of_memory = False
 
-    def judge(record: Record) -> bool:
-        nonlocal short_of_memory
+    def check(record: Record) -> bool:
+        nonlocal out_of_memory
         if record["type"] != "error":
             return take(record)
         reason, text = record["data"]["reason"], record["data"]["text"]
         if reason == "memory":
-            short_of_memory = True
+            out_of_memory = True
             return False
         raise (PatternRefusedError if reason == "pattern" else GlobRefusedError)(text)
 
     request |= {"parent": os.getpid(), "seconds": ORPHAN_LIMIT_S, "skipped": SKIPPED}
-    ending, _complaint = await run_engine(
-        # Without the site module, and without the environment that the user may have made for other programs.
+    ending, _stderr = await run_engine(
+        # Without the site module and without environment variables meant for other programs.
         [sys.executable, "-ISBXutf8" if sys.dont_write_bytecode else "-ISXutf8", "-c", _START, _FOLDER],
         root=root,
         environ={name: environ[name] for name in _NEEDED if name in environ},
-        take=judge,
+        take=check,
         request=json.dumps(request).encode(),
     )
-    return "memory" if short_of_memory else ending
+    return "memory" if out_of_memory else ending
 
 
 _FOLDER: Final = os.path.dirname(__file__)
 
 _START: Final = "import sys; sys.path.append(sys.argv[1]); import python_engine; python_engine.main()"
-"""As a module its compiled form is kept. The folder comes last: names in it are the standard library's, too."""
+"""Imported as a module, so that its bytecode is cached. The folder comes last: it must not shadow the stdlib."""
 
 _NEEDED: Final = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What an interpreter may not start without."""
+"""Variables without which an interpreter may fail to start."""
 
 _HEAD: Final = re.compile(rb'\{"type":"(\w+)"')
 
@@ -360,7 +360,7 @@ def _record(data: bytes, *, whole: bool) -> Record:
 async def _read_all(stream: ByteReceiveStream) -> bytes:
     data = bytearray()
     async for chunk in stream:
-        data += chunk[: COMPLAINT_LIMIT_BYTES - len(data)]
+        data += chunk[: STDERR_LIMIT_BYTES - len(data)]
     return bytes(data)
 
 
@@ -376,14 +376,14 @@ async def _start(
             stderr=subprocess.PIPE,
             cwd=root,
             env=environ,
-            # `rg` may be a script that calls the real one: a group can be ended as a whole.
+            # `rg` may be a script around the real program: a group can be killed as a whole.
             start_new_session=os.name == "posix",
         )
     raise AssertionError("nothing cancels this scope")
 
 
 async def _end(process: Process) -> None:
-    """Kill what is left of ``process``. Not interruptible, but bounded."""
+    """Kill the group of ``process``. Not cancellable, but bounded."""
     with anyio.CancelScope(shield=True):
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -402,12 +402,12 @@ def _path(value: dict[str, str]) -> str:
 
 
 def _text(value: dict[str, str]) -> str:
-    """Text comes as it is, anything that is not UTF-8 in base64."""
+    """Decode a text of a record: UTF-8 is plain, anything else is in base64."""
     if "text" in value:
         return value["text"]
     return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
 
 
 def _plain(path: str) -> str:
-    """``path`` as a program with UTF-8 names reads it, whatever the encoding of names is here."""
+    """Re-encode ``path`` for a program that uses UTF-8 file names, whatever the encoding is here."""
     return os.fsencode(path).decode("utf-8", "surrogateescape")

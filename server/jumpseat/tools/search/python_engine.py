@@ -1,10 +1,10 @@
-"""The program that searches files where there is no better one: it runs in a process of its own.
+"""The search engine in Python, a program that runs in its own process.
 
-A pattern can hold Python's interpreter for hours, and only a process can be ended then.
-It searches its working directory. One request in JSON comes on standard input; the hits go out as records in the
-form of ``rg --json``, with two kinds besides: ``file``, a name that a glob matches, and ``error``. A ``summary``
-comes last where nothing went wrong. What starts it and bounds it in time is :mod:`jumpseat.tools.search.engine`.
-Nothing but the standard library is imported, and little of that: most searches take less time than an import.
+A regular expression can block Python's interpreter for hours, and only a process can be killed then.
+It searches its working directory. It reads one request, in JSON, from standard input, and writes hits as records
+in the format of ``rg --json``, with two further types: ``file``, a path that a glob matches, and ``error``. A
+``summary`` comes last unless there was an error. :mod:`jumpseat.tools.search.engine` starts it and limits its time.
+It imports little, and only of the standard library: most searches take less time than an import.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEMORY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
 
 
 class RefusedError(Exception):
-    """The request cannot be met: ``reason`` is ``pattern``, ``glob`` or ``memory``."""
+    """The request is invalid: ``reason`` is ``pattern`` or ``glob``."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -48,9 +48,9 @@ def main() -> NoReturn:
     except MemoryError:
         _emit("error", reason="memory", text="")
     except BrokenPipeError:
-        # Whoever asked has enough.
+        # The server has enough hits.
         os._exit(1)
-    # Tearing the interpreter down takes longer than many a search.
+    # Finalizing the interpreter takes longer than many searches.
     os._exit(0)
 
 
@@ -70,13 +70,13 @@ def grep(
     ignored: list[str],
 ) -> None:
     regex = _compile(pattern, ignore_case=ignore_case, multiline=multiline)
-    wanted = _selector(glob)
-    # One search of the whole text saves going through the lines of most files. Not for patterns that look beyond
-    # a line: they may match a line alone and the whole text nowhere.
+    is_selected = _selector(glob)
+    # Searching the whole text first avoids splitting most files into lines. Not for patterns that look around:
+    # they may match a single line without matching the whole text.
     look_first = not multiline and re.search(r"\(\?|\\[AZ]", pattern) is None
     names = walk_files(skipped, set(ignored)) if file is None else iter([file])
     for name in names:
-        text = _read_text(name, file_limit, follow=file is not None) if wanted(name) else None
+        text = _read_text(name, file_limit, follow=file is not None) if is_selected(name) else None
         if not text or (look_first and regex.search(text) is None):
             continue
         found = _multiline_hits(regex, text) if multiline else _line_hits(regex, text)
@@ -108,7 +108,7 @@ def glob(*, pattern: str, depth: int | None, limit: int, skipped: list[str], ign
             continue
         limit -= 1
         _emit("file", path=_encoded(name))
-        # The next name may be the one that takes for ever.
+        # Flushed, because the next name may take for ever to match.
         sys.stdout.flush()
     _emit("summary", more=more)
 
@@ -116,10 +116,10 @@ def glob(*, pattern: str, depth: int | None, limit: int, skipped: list[str], ign
 def walk_files(
     skipped: Container[str], ignored: Container[str], depth: int | None = None, *, as_text: bool = False
 ) -> Iterator[str]:
-    """The files below the working directory relative to it, without linked directories.
+    """Yield the relative paths of the files below the working directory; linked directories are not followed.
 
-    In order of the names of each directory or, ``as_text``, of the whole paths. Names in ``skipped`` and paths in
-    ``ignored`` (those of directories end with a slash) are left out, and directories that cannot be read.
+    Ordered by the names in each directory or, if ``as_text``, by whole paths. Leaves out names in ``skipped``,
+    paths in ``ignored`` (those of directories end with a slash) and directories that cannot be read.
     """
 
     def position(entry: os.DirEntry[str]) -> bytes:
@@ -148,12 +148,12 @@ def walk_files(
 
 
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """A pattern for whole relative paths: ``**``, ``*``, ``?``, ``[...]`` and ``{a,b}``.
+    """Compile a glob for whole relative paths: ``**``, ``*``, ``?``, ``[...]`` and ``{a,b}``.
 
     Raises:
         re.error: the pattern is malformed.
     """
-    # Repetitions mean the same once, and would make the search for a match explode.
+    # Repetitions are redundant, and would make matching take exponential time.
     pattern = re.sub(r"(?:\*\*/){2,}", "**/", re.sub(r"\*{3,}", "**", pattern))
     return re.compile(_translate(pattern), re.DOTALL)
 
@@ -178,7 +178,7 @@ def _translate(pattern: str) -> str:
             result.append("[^/]")
         elif char == "[" and (end := pattern.find("]", at + 1)) > 0:
             negated = pattern[at] in "!^"
-            # Only the hyphen means the same in both languages.
+            # Only the hyphen has the same meaning in globs and regular expressions.
             body = re.sub(r"[^\w-]|-(?=-)", r"\\\g<0>", pattern[at + negated : end])
             result.append(f"[^/{body}]" if negated else f"(?!/)[{body}]")
             at = end + 1
@@ -199,9 +199,9 @@ def _translate(pattern: str) -> str:
 
 
 def _selector(glob: str | None) -> Callable[[str], bool]:
-    """Whether a relative path is wanted, by the rules of ``rg --glob``.
+    """Return a function that decides whether a relative path is searched, by the rules of ``rg --glob``.
 
-    Without a slash the glob is about names at any depth; ``!`` in front excludes, directories too.
+    A glob without a slash matches names at any depth; a leading ``!`` excludes files and directories.
     """
     if not glob:
         return lambda _name: True
@@ -222,7 +222,7 @@ def _selector(glob: str | None) -> Callable[[str], bool]:
 
 def _compile(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[str]:
     flags = re.MULTILINE | (re.DOTALL if multiline else 0) | (re.IGNORECASE if ignore_case else 0)
-    # Python warns of [[:alpha:]] and the like, which helps nobody here.
+    # Python warns about [[:alpha:]] and the like, which nobody would see.
     warnings.simplefilter("ignore")
     try:
         return re.compile(pattern, flags)
@@ -231,9 +231,9 @@ def _compile(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[
 
 
 def _read_text(path: str, limit: int, *, follow: bool) -> str | None:
-    """The text of a regular file, or ``None`` for everything that is not searched."""
+    """Return the text of a regular file, ``None`` for anything that is not searched."""
     try:
-        # Opening a pipe would wait for ever; links are followed only where the call names them.
+        # Opening a pipe would block; a link is followed only if the call names it.
         status = os.stat(path, follow_symlinks=follow)
         if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
@@ -251,7 +251,7 @@ def _read_text(path: str, limit: int, *, follow: bool) -> str | None:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Where each line starts and ends; a list of all of them may take many times the memory of the text."""
+    """Yield start and end of each line; a list of all would take many times the memory of the text."""
     start, stop = 0, len(text) - text.endswith("\n")
     while start <= stop:
         end = text.find("\n", start, stop)
@@ -266,7 +266,7 @@ def _line_hits(regex: re.Pattern[str], text: str) -> Iterator[int]:
 
 
 def _multiline_hits(regex: re.Pattern[str], text: str) -> Iterator[int]:
-    """The lines that matches of the whole text touch, each once."""
+    """Yield the indexes of the lines that matches in the whole text touch, each once."""
     count = text.count("\n", 0, len(text) - 1) + 1
     at = line = following = 0
     for match in regex.finditer(text):
@@ -278,7 +278,7 @@ def _multiline_hits(regex: re.Pattern[str], text: str) -> Iterator[int]:
 
 
 def _with_context(text: str, hits: Iterator[int], before: int, after: int) -> Iterator[tuple[int, bool, int, int]]:
-    """Number, whether it matches, start and end of each hit and of the lines around it."""
+    """Yield line number, whether it matches, start and end of each hit and of the lines around it."""
     hit, last = next(hits, None), -after - 1
     for index, (start, end) in enumerate(_lines(text)):
         if index == hit:
@@ -299,7 +299,7 @@ def _encoded(name: str) -> dict[str, str]:
 
 
 def _emit(kind: str, **data: Any) -> None:
-    # The type comes first and without blanks, as in ripgrep's records.
+    # The type comes first and without spaces, as in the records of ripgrep.
     record = json.dumps({"type": kind, "data": data}, separators=(",", ":"))
     sys.stdout.write(f"{record}\n")
     if kind in ("summary", "error"):
@@ -307,8 +307,8 @@ def _emit(kind: str, **data: Any) -> None:
 
 
 def _bound(parent: int, seconds: float) -> None:
-    """See that this process ends on its own where nobody is left to end it."""
-    # A thread of the C library's kind: it needs no interpreter, which a regular expression may hold.
+    """Make this process exit by itself if its parent dies, and limit its memory."""
+    # This timer runs in a C thread, which does not need the interpreter that a regular expression may block.
     faulthandler.dump_traceback_later(seconds, exit=True, file=open(os.devnull, "w"))  # noqa: SIM115 - kept open
     if sys.platform == "win32":
         # Windows has neither the limit nor the timer.
@@ -320,19 +320,19 @@ def _bound(parent: int, seconds: float) -> None:
     except (ValueError, OSError):
         # macOS may refuse the limit, and a stricter one may be in force.
         pass
-    # Regular expressions do look for signals.
-    signal.signal(signal.SIGALRM, lambda _number, _frame: _every_moment(parent))
+    # Regular expressions do handle signals.
+    signal.signal(signal.SIGALRM, lambda _number, _frame: _check_parent(parent))
     signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
 
 
-def _every_moment(parent: int) -> None:
-    """End with the process that asked, and let it have what was found even if nothing is found any more."""
+def _check_parent(parent: int) -> None:
+    """Exit if the parent has died, and flush the hits found so far."""
     if os.getppid() != parent:
         os._exit(1)
     try:  # noqa: SIM105 - contextlib is one more import
         sys.stdout.flush()
     except RuntimeError:
-        # The signal came in the middle of a write.
+        # The signal interrupted a write.
         pass
 
 

@@ -1,7 +1,7 @@
-"""Searching files with ripgrep, the faster engine behind ``grep``.
+"""Search files with ripgrep, the faster engine of ``grep``.
 
-Its JSON output is read rather than its text, so that what the model sees does not depend on its version or
-options; the options make it search exactly the files that :mod:`jumpseat.tools.search.python_engine` would.
+Reads its JSON output, so that the result does not depend on ripgrep's version or configuration. The options make
+it search exactly the files that :mod:`jumpseat.tools.search.python_engine` searches.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ from jumpseat.tools.search.engine import (
 )
 
 PRUNED_LIMIT: Final = 200
-"""Ignored directories that ripgrep is told of; the hits of all others are dropped later."""
+"""Most ignored directories on ripgrep's command line; hits in all others are dropped later."""
 
 
 async def search_with_ripgrep(
     program: str, environ: Mapping[str, str], search: Search, add: Callable[[FileHits], bool]
 ) -> Ending:
-    """Hand the hits of each file to ``add``, in order of the paths, until it says that it has enough.
+    """Pass the hits of each file to ``add``, in order of the paths, until it returns false.
 
     Raises:
-        PatternRefusedError: before anything was handed over.
-        OSError: it cannot be run.
+        PatternRefusedError: the pattern is invalid.
+        OSError: ripgrep cannot be started.
     """
     reader = HitReader(search, add)
-    ending, complaint = await run_engine(
+    ending, stderr = await run_engine(
         _command(program, search), root=search.root, environ=environ, take=reader.take
     )
-    if ending == "crash" and complaint and not reader.begun:
-        # Never about files: unreadable ones are not reported.
-        raise PatternRefusedError(
-            complaint.splitlines()[-1].removeprefix("rg: ").removeprefix("error: ").rstrip(".")
-        )
+    if ending == "crash" and stderr and not reader.begun:
+        # Never about files: --no-messages hides errors of unreadable ones.
+        raise PatternRefusedError(stderr.splitlines()[-1].removeprefix("rg: ").removeprefix("error: ").rstrip("."))
     return reader.end(ending)
 
 

@@ -1,4 +1,4 @@
-"""What a person is asked before a shell command runs, whichever tool runs it."""
+"""The permission request for a shell command, whichever tool runs it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellComm
 
 
 def shell_permission(command: str, intention: str) -> ShellPermission:
-    """The request for ``command``, with what it is made of and what it touches."""
+    """Return the request for ``command``, with the programs, paths and URLs that its text mentions."""
     line = parse_shell(command)
     return ShellPermission(
         full_command_text=command,

@@ -1,7 +1,7 @@
-"""One shell command: its process, its output and its end.
+"""One shell command: its process, its output and its exit.
 
-A command leads a process group of its own, and nothing of that group outlives :meth:`Shell.stop` or the
-cancellation of the task that supervises it.
+A command leads its own process group, and no process of that group outlives :meth:`Shell.stop` or the cancellation
+of the supervising task.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from anyio.abc import Process
 from jumpseat.process_groups import group_exists, kill_group, terminate_group
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
-"""Output kept per command; the oldest goes first."""
+"""Output kept per command; the oldest is dropped first."""
 
 GRACE_S: Final = 1.0
-"""Between SIGTERM and SIGKILL."""
+"""Time between SIGTERM and SIGKILL."""
 
 KILL_WAIT_S: Final = 1.0
-"""Patience with processes that even SIGKILL does not end at once (uninterruptible I/O)."""
+"""Longest wait for processes that SIGKILL does not end at once (uninterruptible I/O)."""
 
 DRAIN_S: Final = 0.25
-"""Wait for the end of the output after the command's own exit: a background child may hold the pipe open."""
+"""Longest wait for the end of the output after the command's exit: a background child may hold the pipe open."""
 
 QUIET: Final = {
     "PAGER": "cat",
@@ -37,11 +37,11 @@ QUIET: Final = {
     "GIT_TERMINAL_PROMPT": "0",
     "DEBIAN_FRONTEND": "noninteractive",
 }
-"""What keeps programs from waiting for a person."""
+"""Environment variables that keep programs from waiting for a person."""
 
 
 class Shell:
-    """One command. ``finished``: the command itself has exited; ``alive``: something of its group has not."""
+    """One command. ``finished``: the command has exited; ``alive``: a process of its group still runs."""
 
     def __init__(self, shell_id: str, command: str, process: Process, output_fd: int, input_fd: int | None) -> None:
         self._begin(shell_id, command)
@@ -68,7 +68,7 @@ class Shell:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the group still runs, background children of a finished command included."""
+        """Return whether any process of the group still runs, including background children."""
         return self._process.returncode is None or group_runs(self._process.pid)
 
     @property
@@ -81,7 +81,7 @@ class Shell:
 
     @property
     def output_bytes(self) -> int:
-        """Bytes written so far, dropped ones included: changes exactly when there is something new."""
+        """Return the number of bytes written so far, dropped ones included: it changes exactly on new output."""
         return self._output.total
 
     @property
@@ -89,27 +89,27 @@ class Shell:
         return self._output.unread
 
     def output(self, limit: int | None = None) -> str:
-        """All output so far, or its last ``limit`` bytes."""
+        """Return all output so far, or its last ``limit`` bytes."""
         return self._output.text(limit, final=self.finished)
 
     def unread(self) -> str:
-        """The output since the last call."""
+        """Return the output since the last call."""
         return self._output.take(final=self.finished)
 
     async def wait(self) -> None:
-        """Until the command itself has exited."""
+        """Wait until the command itself has exited."""
         await self._finished.wait()
 
     async def news(self, seen: int) -> None:
-        """Until there is more than ``seen`` bytes of output, or the command has exited."""
+        """Wait for more than ``seen`` bytes of output, or for the exit of the command."""
         while self._output.total == seen and not self.finished:
             await self._news.wait()
 
     async def write(self, text: str, *, eof: bool = False) -> None:
-        """Write to the command's standard input, and close it after that with ``eof``.
+        """Write to the command's standard input, and close it afterwards if ``eof``.
 
         Raises:
-            OSError: the command does not read any more, or has no standard input.
+            OSError: the command has closed its standard input, or has none.
         """
         if self._input_fd is None or self.finished or self._writing:
             raise BrokenPipeError
@@ -127,17 +127,17 @@ class Shell:
                 self._close_input()
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
-        """End the whole process group: SIGTERM, then SIGKILL. Not interruptible, but bounded."""
+        """End the process group with SIGTERM, then SIGKILL. Not cancellable, but bounded."""
         with anyio.CancelScope(shield=True):
             await self._end_group(grace_s)
             with anyio.move_on_after(DRAIN_S):
                 await self._finished.wait()
-            # A process that left the group may hold the pipe open for ever.
+            # A process that has left the group may hold the pipe open for ever.
             self._scope.cancel()
             await self._closed.wait()
 
     async def supervise(self) -> None:
-        """Read the output and wait for the end; kills what is left when it is cancelled."""
+        """Read the output until the group ends; kill the group on cancellation."""
         try:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
@@ -147,7 +147,7 @@ class Shell:
                         await self._eof.wait()
                     self._finish()
                     await self._eof.wait()
-                    # Background children that write elsewhere must still die with the session.
+                    # Background children without this pipe must still end with the session.
                     await self._group_end(1, 1)
         finally:
             with anyio.CancelScope(shield=True):
@@ -171,38 +171,38 @@ class Shell:
                 self._eof.set()
                 return
             self._output.append(data)
-            self._tell()
+            self._notify()
 
     def _finish(self) -> None:
         if self.finished:
             return
         code = self._process.returncode
-        # As a shell reports the end by a signal; a process that survived SIGKILL counts as killed.
+        # As shells report signals; a process that survived SIGKILL counts as killed.
         self._finish_with(137 if code is None else 128 - code if code < 0 else code)
 
     def _finish_with(self, exit_code: int) -> None:
         self.exit_code = exit_code
         self._finished.set()
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = anyio.Event()
 
     async def _end_group(self, grace_s: float) -> None:
-        for send, patience_s in ((terminate_group, grace_s), (kill_group, KILL_WAIT_S)):
+        for send, timeout_s in ((terminate_group, grace_s), (kill_group, KILL_WAIT_S)):
             if not self.alive:
                 return
             try:
                 send(self._process.pid)
             except (ProcessLookupError, PermissionError):
-                # Gone meanwhile, or (sudo) not ours to end.
+                # The group has ended, or belongs to another user (sudo).
                 return
-            with anyio.move_on_after(patience_s):
+            with anyio.move_on_after(timeout_s):
                 await self._group_end(0.005, 0.05)
 
     async def _group_end(self, pause_s: float, longest_pause_s: float) -> None:
-        """Until nothing of the group runs; the system tells nobody but the parents, so this polls."""
+        """Poll until no process of the group runs: only parents are notified by the system."""
         while self.alive:
             await anyio.sleep(pause_s)
             pause_s = min(2 * pause_s, longest_pause_s)
@@ -214,7 +214,7 @@ class Shell:
 
 
 class OutputBuffer:
-    """The last :data:`OUTPUT_LIMIT_BYTES` of a command's output and how much of it has been read."""
+    """The last :data:`OUTPUT_LIMIT_BYTES` of a command's output, and the position up to which it was read."""
 
     def __init__(self, limit: int = OUTPUT_LIMIT_BYTES) -> None:
         self.total = 0
@@ -241,7 +241,7 @@ class OutputBuffer:
         return text
 
     def _from(self, start: int, *, final: bool) -> tuple[str, int]:
-        """The text from offset ``start`` on and the offset where it ends, before any half character."""
+        """Return the text from offset ``start`` and its end offset, which is before any incomplete character."""
         first_kept = self.total - len(self._kept)
         begin = max(start, first_kept)
         text, used = codecs.utf_8_decode(self._kept[begin - first_kept :], "replace", final)
@@ -253,10 +253,10 @@ class OutputBuffer:
 async def spawn(
     command: str, cwd: Path, environ: dict[str, str], *, stdin: bool
 ) -> tuple[Process, int, int | None]:
-    """The process, the descriptor to read its output from and the one to write its input to.
+    """Start a command; return the process, the descriptor of its output and that of its input.
 
-    The pipes are our own: the event loop's pipe transports would keep waiting for background children that
-    inherited them, and cannot be closed reliably while such children live.
+    The pipes are not those of the event loop, whose transports wait for background children that inherited them
+    and cannot be closed reliably while such children live.
     """
     if sys.platform == "win32":
         raise OSError("the bash tool is not available on Windows")
@@ -288,13 +288,13 @@ async def spawn(
 
 
 def _non_interactive(environ: dict[str, str]) -> dict[str, str]:
-    """``environ`` such that no program waits for a person. ``BASH_ENV`` would run a start-up script."""
+    """Keep programs from waiting for a person, and bash from running start-up scripts."""
     quiet = {name: value for name, value in environ.items() if name not in ("BASH_ENV", "ENV", "PROMPT_COMMAND")}
     return quiet | {"TERM": "dumb"} | QUIET
 
 
 def group_runs(leader: int) -> bool:
-    """Whether the process group of the reaped process ``leader`` still has a running member."""
+    """Return whether the process group of the reaped process ``leader`` still has a running member."""
     if sys.platform == "win32":
         return False
     try:
@@ -304,11 +304,11 @@ def group_runs(leader: int) -> bool:
     except PermissionError:
         return False
     else:
-        # The kernel gives a number away again only when its group is empty: this is a stranger.
+        # The kernel reuses a number only when its group is empty: this is an unrelated process.
         return False
     if not group_exists(leader):
         return False
-    # Where nothing reaps orphans (a container without an init), a group of zombies answers for ever.
+    # Where nothing reaps orphans (a container without an init), a group of zombies never disappears.
     try:
         return any(_runs_in_group(entry, leader) for entry in os.listdir("/proc") if entry.isdigit())
     except OSError:
@@ -320,6 +320,6 @@ def _runs_in_group(pid: str, group: int) -> bool:
         stat = Path("/proc", pid, "stat").read_bytes()
     except OSError:
         return False
-    # pid (name) state parent group ...: the name may hold anything, parentheses included.
+    # pid (name) state parent group ...: the name may contain anything, parentheses included.
     state, _, member_of = stat[stat.rindex(b")") + 2 :].split(b" ", 3)[:3]
     return int(member_of) == group and state not in (b"Z", b"X")

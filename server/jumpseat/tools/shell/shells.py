@@ -1,7 +1,7 @@
 """The shell commands of one session, running and finished.
 
-Nothing of them outlives :meth:`Shells.close`, or the cancellation of the task group they were built with.
-How a command came to be allowed, and how its output is worded for the model, is decided elsewhere.
+No process outlives :meth:`Shells.close`, or the cancellation of the task group.
+Permissions and the wording of results are not decided here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from jumpseat.tools.shell.process import GRACE_S, QUIET, Shell, spawn
 log = logging.getLogger(__name__)
 
 FINISHED_KEPT: Final = 32
-"""Finished commands whose output nobody has fetched yet."""
+"""Most finished commands that are kept for their unread output."""
 
 
 class Shells:
-    """The shells of one session, running and finished but not yet read.
+    """Implements :class:`jumpseat.tools.running_commands.CommandRunner`.
 
     Each command is supervised by a task in ``task_group``; cancelling the group kills the commands.
     """
@@ -34,7 +34,7 @@ class Shells:
     def __init__(
         self, task_group: TaskGroup, terminals: Callable[[], EditorTerminals | None] = lambda: None
     ) -> None:
-        """``terminals`` gives those of an editor, where commands run that read nothing."""
+        """``terminals`` returns the terminals of the user's editor, in which commands without input run."""
         self._task_group = task_group
         self._terminals = terminals
         self._shells: dict[str, Shell] = {}
@@ -42,7 +42,7 @@ class Shells:
         self._closed = False
 
     def __iter__(self) -> Iterator[Shell]:
-        """The known shells, oldest first."""
+        """Iterate over the known shells, oldest first."""
         return iter(tuple(self._shells.values()))
 
     def get(self, shell_id: str) -> Shell | None:
@@ -51,13 +51,11 @@ class Shells:
     async def start(
         self, command: str, *, cwd: Path, environ: dict[str, str], stdin: bool = False, call_id: str | None = None
     ) -> Shell:
-        """Run ``command`` in ``bash -c``. Without ``stdin`` it reads from the null device.
-
-        For a tool call it runs in a terminal of the editor, where one lends any and no ``stdin`` is needed.
+        """Start ``command``; see :meth:`jumpseat.tools.running_commands.CommandRunner.start`.
 
         Raises:
             OSError: bash or the working directory is missing, or the system refuses another process.
-            ValueError: the command or the environment holds a NUL character.
+            ValueError: the command or the environment contains a NUL character.
             anyio.ClosedResourceError: the session is closing.
         """
         if self._closed:
@@ -69,17 +67,17 @@ class Shells:
                 shell = await self._start(command, cwd, environ, stdin=stdin)
             if not self._closed:
                 return shell
-            # Closing did not see this one yet.
+            # The session was closed while the command started.
             await shell.stop(0)
         raise anyio.ClosedResourceError
 
     def release(self, shell: RunningCommand) -> None:
-        """Forget ``shell`` now that its end has been told; one that left processes behind stays listed."""
+        """Forget a finished command whose end has been reported; one with background processes stays listed."""
         if shell.finished and not shell.alive:
             self._shells.pop(shell.id, None)
 
     async def close(self, grace_s: float = GRACE_S) -> None:
-        """Kill everything. Not interruptible, but bounded by the two waits of :meth:`Shell.stop`."""
+        """End all commands. Not cancellable, but bounded by the two waits of :meth:`Shell.stop`."""
         self._closed = True
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
@@ -92,17 +90,17 @@ class Shells:
         return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
 
     async def _in_terminal(self, command: str, cwd: Path, call_id: str) -> Shell | None:
-        """``None`` where no editor lends a terminal."""
+        """Start ``command`` in a terminal of the editor; return ``None`` if there is none."""
         terminals = self._terminals()
         if terminals is None:
             return None
-        # Loaded late: most sessions have no editor.
+        # Imported here, because most sessions have no editor.
         from jumpseat.tools.shell.terminal import TerminalShell
 
         try:
             terminal = await terminals.run(call_id, command, cwd, QUIET)
         except ClientCallError as error:
-            log.warning("the editor gave no terminal, the command runs without: %s", error)
+            log.warning("the editor refused a terminal, running the command without one: %s", error)
             return None
         return self._register(TerminalShell(str(self._next_id), command, terminal))
 

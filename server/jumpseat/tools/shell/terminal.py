@@ -1,4 +1,4 @@
-"""A command that runs in a terminal of the editor, for the tools like any other: its output is asked for."""
+"""A command that runs in a terminal of the user's editor; its output is polled."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from jumpseat.agent.editor import EditorTerminal
 from jumpseat.errors import ClientCallError
 from jumpseat.tools.shell.process import GRACE_S, OutputBuffer, Shell
 
-LOOK_S: Final = 0.5
-"""How often the output is asked for while the command runs; the person sees it without that."""
-PATIENCE_S: Final = 2.0
-"""How long an editor is waited for at the end of a command."""
-GONE: Final = 129
-"""The exit code of a command whose editor is gone: as of one that was hung up on."""
+POLL_INTERVAL_S: Final = 0.5
+"""Interval at which the output is polled; the user sees it in the editor at once."""
+END_TIMEOUT_S: Final = 2.0
+"""Longest wait for the editor at the end of a command."""
+HUNG_UP: Final = 129
+"""Exit code of a command whose editor has disconnected, as after SIGHUP."""
 
 
 class TerminalShell(Shell):
-    """Reads nothing; its processes are the editor's to end."""
+    """A command without standard input, whose processes the editor ends."""
 
     def __init__(self, shell_id: str, command: str, terminal: EditorTerminal) -> None:
         self._begin(shell_id, command)
@@ -33,7 +33,7 @@ class TerminalShell(Shell):
         return not self.finished
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
-        """Have the editor end the command. Not interruptible, but bounded."""
+        """Ask the editor to end the command. Not cancellable, but bounded."""
         with anyio.CancelScope(shield=True):
             if not self.finished:
                 with anyio.move_on_after(max(grace_s, 0.1)), contextlib.suppress(ClientCallError):
@@ -43,17 +43,17 @@ class TerminalShell(Shell):
             await self._closed.wait()
 
     async def supervise(self) -> None:
-        """Follow the command to its end, and give the terminal back."""
-        exit_code = GONE
+        """Poll the output until the command ends, then release the terminal."""
+        exit_code = HUNG_UP
         try:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._look_again)
+                    tasks.start_soon(self._poll)
                     exit_code = await self._wait()
                     tasks.cancel_scope.cancel()
         finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(PATIENCE_S):
-                await self._look()
+            with anyio.CancelScope(shield=True), anyio.move_on_after(END_TIMEOUT_S):
+                await self._read_output()
                 with contextlib.suppress(ClientCallError):
                     await self._terminal.release()
             if not self.finished:
@@ -64,14 +64,14 @@ class TerminalShell(Shell):
         try:
             return await self._terminal.wait()
         except ClientCallError:
-            return GONE
+            return HUNG_UP
 
-    async def _look_again(self) -> None:
+    async def _poll(self) -> None:
         while True:
-            await anyio.sleep(LOOK_S)
-            await self._look()
+            await anyio.sleep(POLL_INTERVAL_S)
+            await self._read_output()
 
-    async def _look(self) -> None:
+    async def _read_output(self) -> None:
         try:
             text, truncated = await self._terminal.output()
         except ClientCallError:
@@ -79,8 +79,8 @@ class TerminalShell(Shell):
         new = text[len(self._seen) :] if not truncated and text.startswith(self._seen) else text
         if new:
             if len(new) == len(text) and self._seen:
-                # The beginning was dropped or drawn over: what there is now counts.
+                # The beginning was dropped or overwritten: start again with the current text.
                 self._output = OutputBuffer()
             self._output.append(new.encode("utf-8", "replace"))
             self._seen = text
-            self._tell()
+            self._notify()
