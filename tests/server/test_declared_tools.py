@@ -267,10 +267,10 @@ async def test_a_client_registers_a_command_tool_that_is_always_asked_about(tmp_
 WRONG: list[tuple[JsonObject, str]] = [
     ({}, "the declaration needs a name"),
     ({"name": "a b", "cmds": [["true"]]}, "'a b' cannot be the name of a tool"),
-    ({"name": "bash", "cmds": [["true"]]}, "there is a tool 'bash' already"),
-    ({"name": "mine", "cmds": [["true"]]}, "there is a tool 'mine' already"),
+    ({"name": "bash", "cmds": [["true"]]}, "a tool 'bash' exists already"),
+    ({"name": "mine", "cmds": [["true"]]}, "a tool 'mine' exists already"),
     ({"name": "x"}, "expected cmds"),
-    ({"name": "x", "cmds": [[]]}, "tool 'x'.cmds[0]: expected an argv, a text or a function"),
+    ({"name": "x", "cmds": [[]]}, "tool 'x'.cmds[0]: expected a list of strings, a string or a function"),
     ({"name": "x", "cmds": [["true"]], "env": {"key": "file:/etc/passwd"}}, "env cannot be registered"),
     ({"name": "x", "cmds": [["true"]], "handlers": {"setup": 1}}, "handlers cannot be registered"),
     (

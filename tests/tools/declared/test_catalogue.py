@@ -31,7 +31,7 @@ async def test_a_file_that_never_ends_costs_itself_and_a_limited_time(tmp_path: 
         (tmp_path / "fifo").write_text("")
 
     problems = {one.name: one.problem for one in catalogue.known(tmp_path).values()}
-    assert problems == {"a": None, "b": f"{home / 'b.py'}: it takes too long to read"}
+    assert problems == {"a": None, "b": f"{home / 'b.py'}: reading it takes too long"}
 
 
 async def test_a_file_that_never_ends_keeps_none_behind_it_from_being_read(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ async def test_a_file_that_never_ends_keeps_none_behind_it_from_being_read(tmp_p
     (home / "c.toml").write_text('cmds = ["true"]\n')
     catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=2)
     problems = {one.name: one.problem for one in await catalogue.everything(None)}
-    assert problems == {"a": f"{home / 'a.py'}: it takes too long to read", "b": None, "c": None}
+    assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
 
 
 @pytest.mark.parametrize("tools", ["3", "None", "'ab'", "[3]", "{1: 2}", "[lambda: exit()]"])

@@ -160,7 +160,7 @@ async def test_a_command_whose_time_is_up_is_ended_with_all_it_started(
     text = await told(tasks, tool)
 
     assert "begun\n" in text
-    assert "<stopped after 0.3 s: its time was up>\n<exited with exit code 124>" in text
+    assert "<timed out after 0.3 s>\n<exited with exit code 124>" in text
     await gone(int(pid.read_text()))
 
 
@@ -257,6 +257,7 @@ async def test_calls_wait_for_each_other_unless_the_tool_says_otherwise(tasks: T
 async def test_an_unresolvable_reference_in_parameters_ends_the_call_and_fetches_nothing(tasks: TaskGroup) -> None:
     parameters = {"text": {"$ref": "http://127.0.0.1:1/schema"}}
 
-    assert "cannot be run: its parameters are no good: unresolvable reference in the schema" in await told(
-        tasks, {"cmds": [["true"]], "parameters": parameters}, text="x"
+    assert (
+        "cannot be run: its parameters are not a usable schema: unresolvable reference in the schema"
+        in await told(tasks, {"cmds": [["true"]], "parameters": parameters}, text="x")
     )

@@ -97,8 +97,8 @@ def test_a_tool_in_a_callback_takes_what_stands_around_it() -> None:
     [
         ({}, "t.toml: expected cmds"),
         ({"cmds": "true"}, "t.toml: cmds: "),
-        ({"cmds": [1]}, r"t.toml.cmds\[0\]: expected an argv, a text or a function, got 1"),
-        ({"cmds": [[True]]}, r"t.toml.cmds\[0\]: expected texts, got bool"),
+        ({"cmds": [1]}, r"t.toml.cmds\[0\]: expected a list of strings, a string or a function, got 1"),
+        ({"cmds": [[True]]}, r"t.toml.cmds\[0\]: expected a list of strings, got an element of type bool"),
         ({"cmds": [" "]}, r"t.toml.cmds\[0\]: expected a command"),
         ({"cmds": [{"cmd": ["x"], "flagg": 1}]}, r"t.toml.cmds\[0\]: flagg: Extra inputs"),
         ({"cmds": NOOP, "handlers": {"setupp": print}}, "t.toml.handlers: unknown setupp; known: setup, "),

@@ -1,7 +1,7 @@
-"""Whether a call of a declared tool is asked about, and what the user is asked.
+"""The permission request of a declared tool.
 
-Commands are shown as what they are, so that the rules for shells hold for them; everything else is a custom tool.
-The user is asked unless the tool says otherwise.
+A call that consists of commands is a ``shell`` request, so that shell rules apply to it; any other call is a
+``custom-tool`` request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission
 def request_for(
     view: ToolView, steps: Sequence[Filled | Handler], question: str | None
 ) -> CustomToolPermission | ShellPermission:
-    """What the user is asked. ``question`` is the tool's own wording."""
+    """Return the request for a call with these ``steps``; ``question`` is the tool's own text for it."""
     commands = [step.shown for step in steps if isinstance(step, Filled)]
     if not commands or len(commands) < len(steps):
         return CustomToolPermission(

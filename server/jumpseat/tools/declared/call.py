@@ -9,8 +9,7 @@
                                        cancelled -> on_exit
 
 ``success`` is called after every command or function, ``error`` once. Whatever the functions do, the call has a
-result: what they have added to it, else what the commands came to. What a function says when it fails is in the log
-only.
+result: the text that they have added, else the output of the commands. Exceptions of functions go to the log only.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from jumpseat.agent.secrets import MIN_LENGTH, Secrets
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.approval import request_for
-from jumpseat.tools.declared.calling import HandlerError, bind, call, tell
-from jumpseat.tools.declared.commands import Commands, Ended
+from jumpseat.tools.declared.calling import HandlerError, bind, call, log_failure
+from jumpseat.tools.declared.commands import CommandResult, Commands
 from jumpseat.tools.declared.definition import Command, Definition, Handler, read_step
-from jumpseat.tools.declared.filling import Filled, as_it_is, fill, values_of_call
+from jumpseat.tools.declared.filling import Filled, fill, unfilled, values_of_call
 from jumpseat.tools.declared.functions import run_function
 from jumpseat.tools.declared.schema import problems_of
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
@@ -48,7 +47,7 @@ log = logging.getLogger(__name__)
 FAILED: Final = "Tool execution failed"
 
 LEAVE_WITHIN_S: Final = 1.0
-"""For the functions that hear of an aborted call."""
+"""Time for the functions that are called when a call is aborted."""
 
 _ORDERS: Final[Mapping[str, Mapping[int, tuple[str, ...]]]] = {
     "env": {0: (), 1: ("tool",)},
@@ -78,12 +77,12 @@ _ORDERS: Final[Mapping[str, Mapping[int, tuple[str, ...]]]] = {
     "rejected": {0: (), 1: ("tool",), 2: ("tool", "opts"), 3: ("tool", "tools", "cmd")},
     "cancelled": {0: (), 1: ("tool",), 2: ("tool", "opts"), 3: ("tool", "tools", "cmd")},
 }
-"""What the parameters of each function are by position: as of today, but where only older ones have that many."""
+"""Parameters of each function by their number: in the current order, unless only older versions have that many."""
 
 
 @dataclass(slots=True)
 class Services:
-    """What the calls of one session share. ``flags`` are those of its commands."""
+    """Shared by the calls of one session. ``flags`` record whether commands with a flag succeeded."""
 
     session_id: str
     commands: Commands
@@ -94,7 +93,7 @@ class Services:
 
 
 class Call:
-    """``always_ask`` is for tools of clients, which cannot say that nobody need be asked."""
+    """One call. ``always_ask`` is set for tools that a client registered, which cannot waive approval."""
 
     def __init__(
         self, definition: Definition, use: ToolUseBlock, ctx: ToolContext, services: Services, *, always_ask: bool
@@ -110,38 +109,38 @@ class Call:
         self._values = values_of_call(EnvValues(owner, {}), self._view.args, definition.parameters)
         self._cwd = ctx.cwd
         self._steps: Sequence[Filled | Handler] = ()
-        self._goes_on = False
+        self._continues = False
         self._timed_out = False
         self._stdout: list[Any] = []
         self._stderr: list[Any] = []
-        # How commands ended, and what the last function gave.
+        # The reports of the commands, and the result of the last function.
         self._reports: list[str] = []
         self._last = ""
 
     # --- before ---------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> Prepared | ToolOutcome:
-        """Check the arguments, find all values, set up; says what the user is to be asked."""
+        """Check the arguments, resolve values and run ``setup``; return the call with the permission it needs."""
         name = self._definition.name
         if self._line.cancelled:
-            await self._say("cancelled")
+            await self._add_output("cancelled")
             return self._with_outputs(ToolOutcome("The user cancelled this tool call.", status="denied"))
         try:
             problems = problems_of(self._view.args, self._definition.parameters)
             if problems:
                 return failure(f"Invalid arguments for `{name}`: {'; '.join(problems)}")
-            await self._find_values()
-            await self._enter()
+            await self._resolve_values()
+            await self._set_up()
             self._steps = self._ready(self._view.cmds)
             permission = await self._permission()
             guard = await self._guard()
         except HandlerError as error:
-            return self._broken(error)
+            return self._handler_failure(error)
         except ConfigError as error:
             return failure(f"The tool `{name}` cannot be run: {error}")
         return Prepared(permission, self.run, self.refused, guard)
 
-    async def _find_values(self) -> None:
+    async def _resolve_values(self) -> None:
         definition, view = self._definition, self._view
         owner = f"tool {definition.name!r}"
         if callable(definition.env):
@@ -164,8 +163,8 @@ class Call:
         if definition.cwd is not None:
             self._cwd = _inside(self._ctx.cwd, values.text(definition.cwd))
 
-    async def _enter(self) -> None:
-        """Set up, unless the call before has done so for this one, too."""
+    async def _set_up(self) -> None:
+        """Run ``setup``, unless this call continues the previous one of the same tool."""
         definition, view = self._definition, self._view
         owed = self._line.owed
         if owed is not None:
@@ -173,7 +172,7 @@ class Call:
             name, before, leave = owed
             if name == definition.name and isinstance(before, ToolView):
                 view.take_over(before)
-                self._goes_on = True
+                self._continues = True
                 return
             await leave()
         if definition.build_cmd is not None:
@@ -185,13 +184,13 @@ class Call:
         steps: list[Filled | Handler] = []
         for number, cmd in enumerate(cmds):
             step = cmd if isinstance(cmd, Filled) else read_step(f"cmds[{number}]", cmd)
-            steps.append(as_it_is(step) if isinstance(step, Command) else step)
+            steps.append(unfilled(step) if isinstance(step, Command) else step)
         if not steps:
-            raise ConfigError("it has no cmds")
+            raise ConfigError("setup left no cmds")
         return steps
 
     async def _permission(self) -> PermissionRequest | None:
-        if not self._always_ask and not await self._wants_approval():
+        if not self._always_ask and not await self._needs_approval():
             return None
         question = await self._text_of("prompt")
         return request_for(self._view, self._steps, question)
@@ -200,26 +199,27 @@ class Call:
         opts = self._definition.opts
         scope = None
         if opts.require_cmd_approval:
-            said = await self._text_of("cmd_string")
-            scope = canonical_json(self._view.args) if said is None else said
+            scope = await self._text_of("cmd_string")
+            if scope is None:
+                scope = canonical_json(self._view.args)
         return Guard(needs_person=not opts.allowed_in_yolo_mode, scope=scope)
 
-    async def _wants_approval(self) -> bool:
-        wanted = self._definition.opts.approval
+    async def _needs_approval(self) -> bool:
+        approval = self._definition.opts.approval
         condition = self._definition.handlers.get("prompt_condition")
-        if callable(wanted):
-            wanted = await self._call("requires_approval", cast("Handler", wanted))
-        if isinstance(wanted, bool):
-            return wanted
-        if wanted is None:
-            # Nothing was said, or nothing clear: asking is safe.
+        if callable(approval):
+            approval = await self._call("requires_approval", cast("Handler", approval))
+        if isinstance(approval, bool):
+            return approval
+        if approval is None:
+            # Unset, or a function without a result: asking is safe.
             return True if condition is None else bool(await self._call("prompt_condition", condition))
-        return bool(wanted) and (condition is None or bool(await self._call("prompt_condition", condition)))
+        return bool(approval) and (condition is None or bool(await self._call("prompt_condition", condition)))
 
     # --- running --------------------------------------------------------------------------------------------------
 
     async def run(self) -> ToolOutcome:
-        """Run all commands and functions, with the handlers around them."""
+        """Run all commands and functions, and the handlers around them."""
         try:
             outcome = await self._run_steps()
             await self._leave()
@@ -230,19 +230,19 @@ class Call:
         return self._with_messages(outcome)
 
     async def refused(self, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:
-        """What comes of a call that was not allowed, in the tool's own words where it has some."""
+        """Return the outcome of a call that was not allowed, with the tool's own text if it has one."""
         kind = "cancelled" if cancelled else "rejected"
-        said = len(self._chat.outputs)
+        output_count = len(self._chat.outputs)
         try:
             text = await self._text_of(kind, reason=outcome.text)
-            if text and len(self._chat.outputs) == said:
+            if text and len(self._chat.outputs) == output_count:
                 self._chat.add_tool_output(self._view, text)
         except HandlerError:
-            # It is in the log; the outcome stands.
+            # The error is in the log; the outcome stands.
             pass
         if cancelled:
             self._line.cancelled = True
-        if cancelled or self._goes_on:
+        if cancelled or self._continues:
             await self._exit()
         outcome.error = outcome.error or outcome.text
         return self._with_messages(self._with_outputs(outcome))
@@ -251,35 +251,35 @@ class Call:
         previous: Any = self._line.last
         ran, fault = 0, None
         for number, step in enumerate(self._steps):
-            if not await self._is_approved(step):
+            if not await self._is_step_approved(step):
                 continue
             ran += 1
             try:
                 ok, data, previous = await self._step(number, step, previous)
             except HandlerError as error:
-                ok, fault = False, self._broken(error)
+                ok, fault = False, self._handler_failure(error)
                 data = previous = fault.text
             self._line.last = previous
             if not ok:
                 self._stderr.append(data)
-                await self._say("error")
-                text = self._told() or as_text(data) or f"The tool `{self._view.name}` failed."
+                await self._add_output("error")
+                text = self._combined_output() or as_text(data) or f"The tool `{self._view.name}` failed."
                 status = "timeout" if self._timed_out else "failure"
                 return self._with_outputs(ToolOutcome(text, status, error=fault.error if fault else None))
             self._stdout.append(data)
-            if not await self._say("success"):
+            if not await self._add_output("success"):
                 return self._with_outputs(failure(f"The tool `{self._view.name}` failed.", error=FAILED))
         if not ran:
             return self._with_outputs(ToolOutcome("The user rejected this tool call.", status="denied"))
         return self._with_outputs(
-            ToolOutcome(self._told() or f"The tool `{self._view.name}` ran and gave no output.")
+            ToolOutcome(self._combined_output() or f"The tool `{self._view.name}` ran and gave no output.")
         )
 
-    def _told(self) -> str:
+    def _combined_output(self) -> str:
         return "\n\n".join(filter(None, (*self._reports, self._last)))
 
     async def _step(self, number: int, step: Filled | Handler, previous: Any) -> tuple[bool, Any, Any]:
-        """Run one; gives whether it went well, its data, and what the next one gets for input."""
+        """Run one step; return whether it succeeded, its data, and the input of the next step."""
         view, definition = self._view, self._definition
         if isinstance(step, Filled):
             return await self._run_command(step)
@@ -305,9 +305,11 @@ class Call:
                 show=ctx.partial,
             )
         except OSError as error:
-            ended = Ended(127, "", f"The command could not be started: {describe(error)} ({error.filename}).", 0)
+            ended = CommandResult(
+                127, "", f"The command could not be started: {describe(error)} ({error.filename}).", 0
+            )
         except ValueError:
-            ended = Ended(127, "", "The command holds a NUL character.", 0)
+            ended = CommandResult(127, "", "The command contains a NUL character.", 0)
         if step.flag is not None:
             view.tools.flags[step.flag] = ended.exit_code == 0
         ok, self._timed_out = ended.exit_code == 0, ended.timed_out
@@ -324,8 +326,8 @@ class Call:
         self._reports.append(_report(step, ended, limit_s, alone=len(self._steps) == 1))
         return ok, data, result
 
-    async def _is_approved(self, step: Filled | Handler) -> bool:
-        """What the handler ``approved`` of 2024 says of a command; where it refuses, the tool is told."""
+    async def _is_step_approved(self, step: Filled | Handler) -> bool:
+        """Call the handler ``approved`` (of 2024) for a step; if it refuses, call ``rejected``."""
         approved = self._definition.handlers.get("approved")
         if approved is None:
             return True
@@ -337,11 +339,11 @@ class Call:
         if isinstance(answer, Mapping):
             answer = cast("Mapping[str, Any]", answer).get("status") == "success"
         if not answer:
-            await self._say("rejected", cmd=cmd)
+            await self._add_output("rejected", cmd=cmd)
         return bool(answer)
 
     async def _leave(self) -> None:
-        """``on_exit``; owed to the call behind this one where both share their handlers."""
+        """Run ``on_exit``, or leave it to the next call if both share their handlers."""
         if self._definition.opts.use_handlers_once and self._line.following == self._definition.name:
             self._line.owed = (self._definition.name, self._view, self._exit)
         else:
@@ -349,38 +351,38 @@ class Call:
 
     async def _exit(self) -> None:
         if (on_exit := self._definition.handlers.get("on_exit")) is not None:
-            # The call has its result all the same.
+            # The call has its result even if this fails.
             with suppress(HandlerError):
                 await self._call("on_exit", on_exit)
 
     # --- the functions of the tool --------------------------------------------------------------------------------
 
-    async def _say(self, kind: str, **more: Any) -> bool:
-        """Let the tool say what it has to; ``False`` where it failed to."""
-        said = len(self._chat.outputs)
+    async def _add_output(self, kind: str, **more: Any) -> bool:
+        """Add the text of an output function to the result; return false if the function failed."""
+        output_count = len(self._chat.outputs)
         try:
             text = await self._text_of(kind, **more)
         except HandlerError:
             return False
-        if text and len(self._chat.outputs) == said:
+        if text and len(self._chat.outputs) == output_count:
             self._chat.add_tool_output(self._view, text)
         return True
 
     async def _text_of(self, kind: str, *, reason: str | None = None, cmd: Any = None) -> str | None:
-        """What an output function returns, where that is a text."""
+        """Return the text of an output template or function, ``None`` if it has none."""
         output = self._definition.output.get(kind)
         if output is None:
             return None
         if isinstance(output, str):
             return self._filled(output)
-        given = await self._call(kind, output, cmd=cmd, reason=reason)
-        return as_text(given) if isinstance(given, str) else None
+        result = await self._call(kind, output, cmd=cmd, reason=reason)
+        return as_text(result) if isinstance(result, str) else None
 
     def _filled(self, template: str) -> str:
         try:
             return self._values.text(template) or template
         except MissingValueError as error:
-            tell(f"tool {self._view.name!r}", error)
+            log_failure(f"tool {self._view.name!r}", error)
             return template
 
     async def _call(self, kind: str, function: Handler, **more: Any) -> Any:
@@ -407,7 +409,7 @@ class Call:
 
     # --- the result -----------------------------------------------------------------------------------------------
 
-    def _broken(self, error: HandlerError) -> ToolOutcome:
+    def _handler_failure(self, error: HandlerError) -> ToolOutcome:
         if error.timed_out:
             self._timed_out = True
             text = f"The tool `{self._view.name}` gave no result within {self._definition.timeout_s:g} s."
@@ -415,7 +417,7 @@ class Call:
         return failure(f"The tool `{self._view.name}` failed.", error=FAILED)
 
     def _with_outputs(self, outcome: ToolOutcome) -> ToolOutcome:
-        """``outcome`` in the words of the tool, where it has added some."""
+        """Replace the text of ``outcome`` by the outputs that the tool has added, if any."""
         outputs = self._chat.outputs
         if outputs:
             outcome.text = "\n\n".join(for_llm for for_llm, _ in outputs if for_llm)
@@ -435,16 +437,16 @@ def _inside(folder: Path, path: str | None) -> Path:
     return folder / os.path.expanduser(path or "")
 
 
-def _report(step: Filled, ended: Ended, limit_s: float, *, alone: bool) -> str:
-    """How a command ended, for the model: both streams apart, and the exit code."""
+def _report(step: Filled, ended: CommandResult, limit_s: float, *, alone: bool) -> str:
+    """Describe the result of a command for the model: both streams separately, and the exit code."""
     lines = [] if alone else [f"$ {step.shown}"]
     if ended.stdout:
         lines.append(ended.stdout)
     if ended.stderr:
         lines.append(f"<stderr>\n{ended.stderr}\n</stderr>")
     if ended.timed_out:
-        lines.append(f"<stopped after {limit_s:g} s: its time was up>")
-    # Only where it tells something: equal runs are to give equal texts.
+        lines.append(f"<timed out after {limit_s:g} s>")
+    # Short times are left out, so that equal runs give equal texts.
     time = f" after {ended.duration_s:.0f} s" if ended.duration_s >= 1 and not ended.timed_out else ""
     lines.append(f"<exited with exit code {ended.exit_code}{time}>")
     return "\n".join(lines)

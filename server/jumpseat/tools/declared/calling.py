@@ -1,9 +1,9 @@
-"""Calling the functions of a declared tool, whatever conventions they were written for.
+"""Call the functions of a declared tool in all calling conventions.
 
-A function is given what its parameters are called after: ``self`` or ``tool`` is the tool, ``tools`` what surrounds
-it, then ``args``, ``input``, ``output_cb``, ``opts``, ``cmd``, ``stdout`` and so on; leading underscores do not
-count. That covers all conventions, because their names do not clash. Only where a name is unknown does the position
-decide, by the number of parameters.
+A parameter gets the value that its name stands for: ``self`` or ``tool`` is the tool, ``tools`` its surroundings,
+then ``args``, ``input``, ``output_cb``, ``opts``, ``cmd``, ``stdout`` and so on; leading underscores are ignored.
+That covers all conventions, because their names do not clash. If a name is unknown, the positions decide, by the
+number of parameters.
 
 Synchronous functions run in a thread, asynchronous ones in the task of the caller.
 """
@@ -38,11 +38,11 @@ NAMES: Final[Mapping[str, str]] = {
     "output": "stdout",
     "error": "stderr",
 }
-"""Other names of the same things."""
+"""Synonyms of parameter names."""
 
 
 class HandlerError(Exception):
-    """A function of a tool failed or took too long. What it said is in the log; ``place`` names the function."""
+    """A function of a tool failed or timed out. The log has its message; ``place`` names the function."""
 
     def __init__(self, place: str, *, timed_out: bool = False) -> None:
         super().__init__(place)
@@ -52,7 +52,7 @@ class HandlerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A function with what it is to be called with. ``given`` are our names of it."""
+    """A function with its arguments. ``given`` are the names of the values that it gets."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -61,9 +61,9 @@ class Bound:
 
 
 def bind(function: Callable[..., Any], values: Mapping[str, Any], orders: Mapping[int, tuple[str, ...]]) -> Bound:
-    """``function`` with those of ``values`` that it wants.
+    """Bind ``function`` to those of ``values`` that its parameters name.
 
-    ``orders`` says for a number of parameters which values they are where their names do not tell.
+    ``orders`` gives the values by position, for each number of parameters, if a name is unknown.
     """
     parameters = _parameters(function)
     if parameters is None or any(one.kind is one.VAR_POSITIONAL for one in parameters):
@@ -80,7 +80,7 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any], orders: Mappin
         chosen: list[str] = []
         for one in positional:
             if (name := _name(one.name)) not in values:
-                # All that follow have defaults as well.
+                # All following parameters have defaults, too.
                 break
             chosen.append(name)
     else:
@@ -92,10 +92,10 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any], orders: Mappin
 
 
 async def call(place: str, bound: Bound, timeout_s: float) -> Any:
-    """What the function returns.
+    """Call the function, in a thread unless it is asynchronous, and return its result.
 
     Raises:
-        HandlerError: it failed or took too long; the log says more.
+        HandlerError: the function failed or timed out; the log has the details.
     """
     is_async = inspect.iscoroutinefunction(bound.function)
     try:
@@ -107,11 +107,11 @@ async def call(place: str, bound: Bound, timeout_s: float) -> Any:
     except anyio.get_cancelled_exc_class() as error:
         if anyio.current_effective_deadline() == -math.inf:
             raise
-        # Nobody has cancelled anything: it comes from the function itself.
-        tell(place, error)
+        # The call was not cancelled: the function itself raised this.
+        log_failure(place, error)
         raise HandlerError(place) from None
     except (Exception, *FATAL_ERRORS) as error:
-        tell(place, error)
+        log_failure(place, error)
         raise HandlerError(place) from None
     assert scope.cancelled_caught
     log.warning("%s: took longer than %g s", place, timeout_s)
@@ -122,12 +122,12 @@ def _run(bound: Bound) -> Any:
     try:
         return bound.function(*bound.args, **bound.kwargs)
     except FATAL_ERRORS as error:
-        # Not even from a thread.
+        # These would end the process even from a thread.
         raise RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__) from None
 
 
-def tell(place: str, error: BaseException) -> None:
-    """Write down what went wrong in a function, and where: for its author, and for nobody else."""
+def log_failure(place: str, error: BaseException) -> None:
+    """Log an exception of a function with its location, for the author of the tool."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     log.error("%s: %s: %s%s", place, type(error).__name__, error, where)

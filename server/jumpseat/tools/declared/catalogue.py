@@ -1,16 +1,16 @@
-"""All declared tools and groups, wherever they are declared.
+"""The catalogue of all declared tools and groups.
 
-Of several with one name, the first in this order counts:
+Of declarations with the same name, the first in this order is used:
 
-1. what clients have registered;
+1. those that clients have registered;
 2. ``.jumpseat/tools/NAME.toml`` and ``NAME.py`` of the project, where the user trusts its folder;
 3. ``[tools.NAME]`` of the configuration;
 4. ``tools/NAME.toml`` and ``NAME.py`` in the home folder;
-5. entry points of the group ``jumpseat.tools`` of installed packages, which are looked for only when a name is
-   asked for that is nowhere else.
+5. entry points of the group ``jumpseat.tools`` of installed packages, which are read only when a name is not found
+   elsewhere.
 
-A Python file has a mapping ``TOOL`` (or ``GROUP``), or several in a list ``TOOLS``. One declaration that is wrong
-hides no other. Files are read when a session begins to need them, and again when they have changed.
+A Python file defines a mapping ``TOOL`` (or ``GROUP``), or several in a list ``TOOLS``. An invalid declaration does
+not affect the others. Files are read when a session needs them, and again after changes.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ log = logging.getLogger(__name__)
 ENTRY_POINTS: Final = "jumpseat.tools"
 
 READ_WITHIN_S: Final = 5.0
-"""How long all Python files together may take."""
+"""Time limit for reading all Python files together."""
 
 Origin: TypeAlias = Literal["client", "project", "configuration", "home", "package"]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A declaration as it was found: a tool, a group, or what is wrong with it. ``where`` is for people."""
+    """A declaration that was found: a tool, a group, or a ``problem``. ``where`` describes its origin to people."""
 
     name: str
     origin: Origin
@@ -66,8 +66,8 @@ Stamp: TypeAlias = tuple[int, int]
 class Catalogue:
     """The declared tools of one process.
 
-    ``configured`` are the tables of the configuration, by name; ``is_trusted`` tells which places may set up the
-    server; ``built_in`` are the names that a declaration takes only where it says so.
+    ``configured`` are the tables of the configuration, by name; ``is_trusted`` decides whether a folder may add
+    tools; a declaration may use the names in ``built_in`` only with ``overrides_built_in_tool``.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Catalogue:
     # --- looking --------------------------------------------------------------------------------------------------
 
     def known(self, cwd: Path | None) -> dict[str, Known]:
-        """What sessions in ``cwd`` have, as it was last read; packages aside. No I/O."""
+        """Return the declarations for sessions in ``cwd`` as last read, without packages. Does no I/O."""
         found: dict[str, Known] = dict(self._registered)
         for layer in (self._projects.get(cwd, ()) if cwd else (), self._configured or (), self._at_home):
             for one in layer:
@@ -103,16 +103,16 @@ class Catalogue:
         return found
 
     def package(self, name: str) -> Known | None:
-        """A tool of an installed package, once :meth:`find_packages` has looked."""
+        """Return a tool of an installed package, if :meth:`find_packages` has found one."""
         return (self._packages or {}).get(name)
 
     @property
     def has_looked(self) -> bool:
-        """Whether installed packages were looked at."""
+        """Return whether installed packages were searched."""
         return self._packages is not None
 
     async def everything(self, cwd: Path | None) -> list[Known]:
-        """All there is, by name, read anew; without ``cwd`` that of no project."""
+        """Read all declarations again and return them sorted by name; without ``cwd``, none of a project."""
         await self.read(cwd)
         await self.find_packages()
         known = self.known(cwd)
@@ -121,7 +121,7 @@ class Catalogue:
         return sorted(known.values(), key=lambda one: one.name)
 
     async def read(self, cwd: Path | None) -> None:
-        """Read what is new or has changed, for sessions in ``cwd``. Python files get a limited time."""
+        """Read new and changed files for sessions in ``cwd``, within a time limit."""
         async with self._lock:
             if self._configured is None:
                 self._configured = await anyio.to_thread.run_sync(self._of_configuration)
@@ -129,34 +129,34 @@ class Catalogue:
             folder = None if cwd is None else project_folder(cwd, FOLDER, self._home)
             project = [one for one in _stamped(folder) if self._is_trusted(one[0])]
             with anyio.move_on_after(self._read_within_s) as scope:
-                # At the same time, so that a file that never ends keeps no other from being read.
+                # Concurrently, so that a file that never finishes does not block the others.
                 async with anyio.create_task_group() as tasks:
                     for path, stamp in home:
-                        tasks.start_soon(self._look, path, stamp, "home")
+                        tasks.start_soon(self._read_file, path, stamp, "home")
                     for path, stamp in project:
-                        tasks.start_soon(self._look, path, stamp, "project")
+                        tasks.start_soon(self._read_file, path, stamp, "project")
             if scope.cancelled_caught:
                 log.warning("declared tools: reading them took longer than %g s", self._read_within_s)
             self._at_home = self._of_files(home)
             if cwd is not None:
                 self._projects[cwd] = self._of_files(project)
 
-    async def _look(self, path: Path, stamp: Stamp, origin: Origin) -> None:
-        kept = self._files.get(path)
-        if kept is not None and kept[0] == stamp:
+    async def _read_file(self, path: Path, stamp: Stamp, origin: Origin) -> None:
+        cached = self._files.get(path)
+        if cached is not None and cached[0] == stamp:
             return
-        # In case it never ends.
-        late = Known(path.stem, origin, str(path), problem=f"{path}: it takes too long to read")
-        self._files[path] = (stamp, [late])
+        # In case reading never finishes.
+        timed_out = Known(path.stem, origin, str(path), problem=f"{path}: reading it takes too long")
+        self._files[path] = (stamp, [timed_out])
         found = await anyio.to_thread.run_sync(self._read, path, origin, abandon_on_cancel=True)
         self._files[path] = (stamp, found)
-        _tell(found)
+        _log_problems(found)
 
     def _of_files(self, files: list[tuple[Path, Stamp]]) -> list[Known]:
         return [known for path, _ in files if path in self._files for known in self._files[path][1]]
 
     async def find_packages(self) -> None:
-        """Look at what installed packages bring; once."""
+        """Read the tools of installed packages, once."""
         async with self._lock:
             if self._packages is None:
                 self._packages = await anyio.to_thread.run_sync(self._of_packages)
@@ -164,13 +164,13 @@ class Catalogue:
     # --- clients --------------------------------------------------------------------------------------------------
 
     def register(self, raw: Mapping[str, Any]) -> Known:
-        """Take a declaration from a client: commands only, and always asked about.
+        """Register a client's declaration, which may contain commands only and always needs approval.
 
-        One of the same name from a client is replaced.
+        Replaces a client's declaration of the same name.
 
         Raises:
-            InvalidRequestError: it has no name, or the name of a tool that no client has registered.
-            ConfigError: it is wrong, or more than a command tool.
+            InvalidRequestError: the name is missing, or that of a tool that no client has registered.
+            ConfigError: the declaration is invalid, or more than a command tool.
         """
         name = raw.get("name")
         if not isinstance(name, str) or not name:
@@ -178,11 +178,11 @@ class Catalogue:
         layers = (*self._projects.values(), self._configured or [], self._at_home)
         taken = {one.name for layer in layers for one in layer} | (self._packages or {}).keys()
         if name in taken or name in self._built_in:
-            raise InvalidRequestError(f"there is a tool {name!r} already: take another name")
+            raise InvalidRequestError(f"a tool {name!r} exists already: choose another name")
         where = f"tool {name!r}"
         for key in ("env", "handlers", "overrides_built_in_tool", "enabled"):
             if raw.get(key):
-                # What a file of the user's may say, such as what to run for a key, is not for clients to say.
+                # The user's files may configure these, for example a command that prints a key; clients may not.
                 raise ConfigError(f"{where}: {key} cannot be registered")
         known = Known(name, "client", where, tool=read_definition(raw, where=where, data_only=True))
         self._registered[name] = known
@@ -192,7 +192,7 @@ class Catalogue:
 
     def _of_configuration(self) -> list[Known]:
         found = [self._known(raw, "configuration", f"tools.{name}", name) for name, raw in self._tables.items()]
-        _tell(found)
+        _log_problems(found)
         return found
 
     def _read(self, path: Path, origin: Origin) -> list[Known]:
@@ -211,7 +211,7 @@ class Catalogue:
             named = cast("Mapping[Any, Any]", several).items()
             return [self._known(raw, origin, where, str(name)) for name, raw in named]
         if not isinstance(several, list | tuple):
-            return [Known(path.stem, origin, where, problem=f"{where}: expected a list TOOLS, or a mapping")]
+            return [Known(path.stem, origin, where, problem=f"{where}: expected TOOLS to be a list or a mapping")]
         return [self._known(raw, origin, where, "") for raw in cast("Iterable[Any]", several)]
 
     def _known(self, raw: Any, origin: Origin, where: str, name: str) -> Known:
@@ -224,7 +224,7 @@ class Catalogue:
         except ConfigError as error:
             return Known(name, origin, where, problem=str(error))
         except Exception as error:
-            # A function that was to give the declaration.
+            # The function that returns the declaration has failed.
             return Known(name, origin, where, problem=f"{where}: {type(error).__name__}: {error}")
         if tool.name in self._built_in and not tool.overrides_built_in_tool:
             problem = f"{where}: {tool.name!r} is a built-in tool; set overrides_built_in_tool to replace it"
@@ -243,14 +243,14 @@ class Catalogue:
         return found
 
 
-def _tell(found: Iterable[Known]) -> None:
+def _log_problems(found: Iterable[Known]) -> None:
     for one in found:
         if one.problem is not None:
             log.warning("%s", one.problem)
 
 
 def _stamped(folder: Path | None) -> list[tuple[Path, Stamp]]:
-    """The files of a folder that may hold declarations, with what changes when they do."""
+    """Return the declaration files of a folder with their modification times and sizes."""
     found: list[tuple[Path, Stamp]] = []
     for path in [] if folder is None else declaration_files(folder):
         try:

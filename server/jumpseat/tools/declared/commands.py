@@ -1,7 +1,7 @@
-"""Running the commands of a declared tool: argv or shell, both streams, a time-out, and nothing left behind.
+"""Run the commands of a declared tool, with separate output streams and a time-out.
 
-A command leads a process group of its own; whatever of it still runs when the command has ended, when its time is
-up or when the call is cancelled, is killed.
+A command leads its own process group, which is ended when the command exits, when it times out and when the call is
+cancelled.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBu
 PARTIAL_INTERVAL_S: Final = 0.1
 
 PARTIAL_LIMIT_BYTES: Final = 64 * 1024
-"""Each partial output repeats the whole text: a chatty command must not flood the wire."""
+"""Each partial output repeats the whole text: a command that writes much must not flood the connection."""
 
 TIMED_OUT: Final = 124
-"""The exit code of a command whose time was up, as ``timeout`` has it."""
+"""The exit code of a command that timed out, as in coreutils ``timeout``."""
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended. The streams are without colours; ``duration_s`` is the time it took."""
+class CommandResult:
+    """The result of a command. Escape sequences are removed from the streams."""
 
     exit_code: int
     stdout: str
@@ -46,7 +46,7 @@ class Ended:
 
 
 class Commands:
-    """The commands that run for one session."""
+    """The running commands of one session."""
 
     def __init__(self) -> None:
         self._running: set[Process] = set()
@@ -61,12 +61,12 @@ class Commands:
         stdin: str | None,
         timeout_s: float,
         show: Callable[[str], None],
-    ) -> Ended:
-        """Run an argv, or a line for the shell, to its end. ``show`` is told all output so far, now and then.
+    ) -> CommandResult:
+        """Run an argv, or a line for ``sh``. ``show`` is called with all output so far while it runs.
 
         Raises:
-            OSError: there is no such program or directory, or the system refuses.
-            ValueError: there is a NUL character in it.
+            OSError: the program or directory is missing, or the system refuses another process.
+            ValueError: the command or the environment contains a NUL character.
         """
         argv = ["sh", "-c", line] if isinstance(line, str) else list(line)
         started = time.monotonic()
@@ -94,13 +94,13 @@ class Commands:
             self._running.discard(process)
             streams.close()
         code = process.returncode
-        # As a shell reports the end by a signal; a process that survived SIGKILL counts as killed.
+        # As shells report signals; a process that survived SIGKILL counts as killed.
         exit_code = TIMED_OUT if timed_out else 137 if code is None else 128 - code if code < 0 else code
         stdout, stderr = streams.texts()
-        return Ended(exit_code, stdout, stderr, time.monotonic() - started, timed_out)
+        return CommandResult(exit_code, stdout, stderr, time.monotonic() - started, timed_out)
 
     async def close(self, grace_s: float) -> None:
-        """End all that run; not interruptible, but bounded."""
+        """End all running commands. Not cancellable, but bounded."""
         self._grace_s = grace_s
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
@@ -108,18 +108,18 @@ class Commands:
                     tasks.start_soon(self._end, process)
 
     async def _end(self, process: Process) -> None:
-        """End what still runs of a command: SIGTERM, then SIGKILL. Bounded."""
-        for send, patience_s in ((terminate_group, self._grace_s), (kill_group, KILL_WAIT_S)):
+        """End the process group of a command with SIGTERM, then SIGKILL. Bounded."""
+        for send, timeout_s in ((terminate_group, self._grace_s), (kill_group, KILL_WAIT_S)):
             if not _runs(process):
                 return
             try:
                 send(process.pid)
             except (ProcessLookupError, PermissionError):
-                # Gone meanwhile, or (sudo) not ours to end.
+                # The group has ended, or belongs to another user (sudo).
                 return
             pause_s = 0.005
-            with anyio.move_on_after(patience_s):
-                # The system tells nobody but the parents of the end of a group.
+            with anyio.move_on_after(timeout_s):
+                # Polled, because the system notifies only parents.
                 while _runs(process):
                     await anyio.sleep(pause_s)
                     pause_s = min(2 * pause_s, 0.05)
@@ -132,7 +132,7 @@ def _runs(process: Process) -> bool:
 class _Streams:
     """The pipes of one command.
 
-    They are our own: the event loop's transports would wait for background children that inherited them.
+    They are not those of the event loop, whose transports wait for background children that inherited them.
     """
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ class _Streams:
     async def write(self, data: bytes) -> None:
         assert self._stdin is not None
         rest = memoryview(data)
-        # A command may well end, or close its input, before it has read everything.
+        # A command may exit or close its input before it has read everything.
         with suppress(OSError):
             while rest:
                 try:

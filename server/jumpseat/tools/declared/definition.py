@@ -1,15 +1,15 @@
-"""A declared tool as data: reading it, in the forms of today, of 2025 and of 2024.
+"""Read the declaration of a tool, in the forms of today, of 2025 and of 2024.
 
 ::
 
     description = "Count the words of a file"
-    cmds = [["wc", "-w", "--", "${path}"]]        # argv; a text is a line for the shell
+    cmds = [["wc", "-w", "--", "${path}"]]        # an argv; a string is a line for the shell
 
     [parameters.path]
     type = "string"
     description = "The file"
 
-The same in Python is a mapping ``TOOL``, where ``cmds`` may hold functions and handlers are functions.
+In Python the declaration is a mapping ``TOOL``, whose ``cmds`` and handlers may be functions.
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ DEFAULT_TIMEOUT_S: Final = 300.0
 
 HANDLERS: Final = ("setup", "prompt_condition", "approved", "on_exit")
 OUTPUTS: Final = ("success", "error", "prompt", "rejected", "cancelled", "cmd_string")
-TEXTS: Final = frozenset({"prompt", "rejected", "cancelled"})
-"""Outputs that may be texts with ``${}`` instead of functions."""
+STRING_OUTPUTS: Final = frozenset({"prompt", "rejected", "cancelled"})
+"""Outputs that may be strings with ``${}`` instead of functions."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What all providers take for the name of a tool."""
+"""Tool names that all providers accept."""
 
 
 class Options(BaseModel):
     """``opts``: how a tool is treated.
 
-    ``requires_approval`` is a boolean, or a function that gives one (anything else that is true leaves the decision
-    to ``prompt_condition``); unset, the user is asked. ``timeout_s`` holds for each command and function,
-    ``timeout`` is the same in milliseconds. ``on_mention`` keeps a tool from the model until somebody names it.
-    ``parallel`` lets calls of one answer run at the same time; others run one after the other. Where
-    ``allowed_in_yolo_mode`` is off, what allows all calls does not allow these; with ``require_cmd_approval`` an
-    approval holds for the same ``cmd_string`` only, or the same arguments. Tools keep options of their
-    own here, too.
+    ``requires_approval`` is a boolean, or a function that returns one (any other true value leaves the decision to
+    ``prompt_condition``); if unset, the user is asked. ``timeout_s`` limits each command and function, ``timeout``
+    is the same in milliseconds. ``on_mention`` hides a tool from the model until it is named. ``parallel`` lets
+    calls of one answer run concurrently instead of one after the other. Without ``allowed_in_yolo_mode``, settings
+    that allow all calls do not allow these; with ``require_cmd_approval`` an approval holds only for the same
+    ``cmd_string``, or the same arguments. Tools may have options of their own, too.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True, arbitrary_types_allowed=True)
@@ -65,13 +64,13 @@ class Options(BaseModel):
 
     @property
     def approval(self) -> Any:
-        """The first of the three names that says something."""
-        said = (self.requires_approval, self.require_approval_before, self.user_approval)
-        return next((one for one in said if one is not None), None)
+        """Return the first of the three synonymous options that is set."""
+        options = (self.requires_approval, self.require_approval_before, self.user_approval)
+        return next((one for one in options if one is not None), None)
 
 
 class _Declaration(BaseModel):
-    """What may be said; :class:`Definition` is what it means."""
+    """The keys of a declaration; :class:`Definition` is the result of reading it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, arbitrary_types_allowed=True)
 
@@ -107,9 +106,9 @@ class _CommandTable(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A process to run. ``line`` is an argv, or a text for the shell; all texts may hold ``${}``.
+    """A process to run. ``line`` is an argv, or a string for the shell; all strings may contain ``${}``.
 
-    ``flag`` is the name under which it is remembered whether it ended with 0.
+    ``flag`` is the name under which success (exit code 0) is recorded.
     """
 
     line: tuple[str, ...] | str
@@ -124,9 +123,9 @@ Step: TypeAlias = Command | Handler
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One tool. ``legacy`` tells the conventions of 2024, where they differ and nothing else tells them apart.
+    """One tool. ``legacy`` selects the conventions of 2024 where nothing else distinguishes them.
 
-    ``cmds`` are as they were declared; :func:`read_step` makes steps of them, because handlers may add some.
+    ``cmds`` are as declared; :func:`read_step` converts them when a call runs, because handlers may add some.
     """
 
     name: str
@@ -148,58 +147,60 @@ class Definition:
 
 
 def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_only: bool = False) -> Definition:
-    """Read a declaration. ``name`` is for one that does not say its own; ``data_only`` allows no functions.
+    """Read a declaration. ``name`` is the default name; ``data_only`` forbids functions.
 
     Raises:
-        ConfigError: something unknown or of the wrong form; the text says where.
+        ConfigError: an unknown key or an invalid value, at the place in the message.
     """
     try:
-        said = _Declaration.model_validate(_unwrapped(where, raw))
+        declared = _Declaration.model_validate(_unwrapped(where, raw))
     except ValidationError as error:
         raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
     if data_only and (place := _function_in(raw)) is not None:
         raise ConfigError(f"{where}{place}: expected data, not a function")
-    signature = read_signature(where, said.parameters, said.schema_)
-    name = said.name or signature.name or name
+    signature = read_signature(where, declared.parameters, declared.schema_)
+    name = declared.name or signature.name or name
     if not _NAME.fullmatch(name):
         raise ConfigError(f"{where}: {name!r} cannot be the name of a tool: expected letters, digits, '_' and '-'")
-    handlers = _functions(f"{where}.handlers", said.handlers, HANDLERS, texts=frozenset())
-    if not said.cmds and said.build_cmd is None and "setup" not in handlers:
+    handlers = _functions(f"{where}.handlers", declared.handlers, HANDLERS, strings=frozenset())
+    if not declared.cmds and declared.build_cmd is None and "setup" not in handlers:
         raise ConfigError(f"{where}: expected cmds: a list of commands or functions")
-    for number, cmd in enumerate(said.cmds):
+    for number, cmd in enumerate(declared.cmds):
         read_step(f"{where}.cmds[{number}]", cmd)
-    opts = _with_short_keys(said)
+    opts = _with_short_keys(declared)
     milliseconds = opts.timeout
     return Definition(
         name=name,
-        description=said.description or signature.description or "",
+        description=declared.description or signature.description or "",
         parameters=signature.parameters,
-        cmds=tuple(said.cmds),
-        env=_env(where, said.env),
-        schema=said.schema_,
-        cwd=said.cwd,
-        system_prompt=_text_or_function(f"{where}.system_prompt", said.system_prompt),
+        cmds=tuple(declared.cmds),
+        env=_env(where, declared.env),
+        schema=declared.schema_,
+        cwd=declared.cwd,
+        system_prompt=_string_or_function(f"{where}.system_prompt", declared.system_prompt),
         handlers=cast("Mapping[str, Handler]", handlers),
-        output=_functions(f"{where}.output", said.output, OUTPUTS, texts=TEXTS),
-        enabled=said.enabled if isinstance(said.enabled, bool) else _function(f"{where}.enabled", said.enabled),
-        build_cmd=None if said.build_cmd is None else _function(f"{where}.build_cmd", said.build_cmd),
+        output=_functions(f"{where}.output", declared.output, OUTPUTS, strings=STRING_OUTPUTS),
+        enabled=declared.enabled
+        if isinstance(declared.enabled, bool)
+        else _function(f"{where}.enabled", declared.enabled),
+        build_cmd=None if declared.build_cmd is None else _function(f"{where}.build_cmd", declared.build_cmd),
         opts=opts,
         timeout_s=opts.timeout_s or (milliseconds / 1000 if milliseconds else DEFAULT_TIMEOUT_S),
-        overrides_built_in_tool=said.overrides_built_in_tool,
+        overrides_built_in_tool=declared.overrides_built_in_tool,
         legacy=signature.example or "approved" in handlers,
     )
 
 
 def read_step(where: str, cmd: Any) -> Step:
-    """An entry of ``cmds``: a function, an argv, a line for the shell, or a table that says more.
+    """Read an entry of ``cmds``: a function, an argv, a line for the shell, or a table with further keys.
 
     Raises:
-        ConfigError: it is none of them.
+        ConfigError: the entry is none of them.
     """
     if callable(cmd):
         return cast("Handler", cmd)
     if isinstance(cmd, Mapping):
-        # Lua has one kind of table: an argv with a flag comes as a table with both.
+        # In Lua, an argv with a flag is one table with both.
         try:
             table = _CommandTable.model_validate(dict(cast("Mapping[str, Any]", cmd)))
         except ValidationError as error:
@@ -212,21 +213,21 @@ def read_step(where: str, cmd: Any) -> Step:
 def _line(where: str, cmd: Any) -> tuple[str, ...] | str:
     if isinstance(cmd, str):
         if not cmd.strip():
-            raise ConfigError(f"{where}: expected a command, got an empty text")
+            raise ConfigError(f"{where}: expected a command, got an empty string")
         return cmd
     argv = cast("list[Any]", cmd) if isinstance(cmd, list | tuple) else []
     if not argv:
-        raise ConfigError(f"{where}: expected an argv, a text or a function, got {cmd!r:.100}")
+        raise ConfigError(f"{where}: expected a list of strings, a string or a function, got {cmd!r:.100}")
     words: list[str] = []
     for word in argv:
         if not isinstance(word, str | int | float) or isinstance(word, bool):
-            raise ConfigError(f"{where}: expected texts, got {type(word).__name__}")
+            raise ConfigError(f"{where}: expected a list of strings, got an element of type {type(word).__name__}")
         words.append(str(word))
     return tuple(words)
 
 
 def _unwrapped(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """``raw`` as one table, where the tool itself stands in ``callback`` and the rest around it."""
+    """Merge a declaration whose tool is in ``callback``, with further keys around it, into one table."""
     outer = {key: value for key, value in raw.items() if key != "callback"}
     extends = outer.pop("extends", None)
     if extends not in (None, "cmd_tool"):
@@ -236,17 +237,19 @@ def _unwrapped(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
         return outer
     inner: Any = callback() if callable(callback) else callback
     if not isinstance(inner, Mapping):
-        raise ConfigError(f"{where}.callback: expected a tool, or a function that gives one")
+        raise ConfigError(f"{where}.callback: expected a tool, or a function that returns one")
     table = _unwrapped(f"{where}.callback", cast("Mapping[str, Any]", inner))
     opts = {**dict(table.get("opts") or {}), **dict(outer.get("opts") or {})}
     return {**table, **outer, **({"opts": opts} if opts else {})}
 
 
-def _with_short_keys(said: _Declaration) -> Options:
-    """``opts`` with what stands beside it for short."""
-    update: dict[str, Any] = {"requires_approval": said.requires_approval, "timeout_s": said.timeout_s}
-    update["on_mention"] = said.on_mention if said.on_mention is not None else None if said.visible else True
-    return said.opts.model_copy(update={key: value for key, value in update.items() if value is not None})
+def _with_short_keys(declared: _Declaration) -> Options:
+    """Merge options that are written beside ``opts`` into it."""
+    update: dict[str, Any] = {"requires_approval": declared.requires_approval, "timeout_s": declared.timeout_s}
+    update["on_mention"] = (
+        declared.on_mention if declared.on_mention is not None else None if declared.visible else True
+    )
+    return declared.opts.model_copy(update={key: value for key, value in update.items() if value is not None})
 
 
 def _env(where: str, raw: Any) -> Mapping[str, Any] | Handler:
@@ -258,21 +261,21 @@ def _env(where: str, raw: Any) -> Mapping[str, Any] | Handler:
 
 
 def _functions(
-    where: str, raw: Mapping[str, Any], known: tuple[str, ...], *, texts: frozenset[str]
+    where: str, raw: Mapping[str, Any], known: tuple[str, ...], *, strings: frozenset[str]
 ) -> dict[str, Handler | str]:
     unknown = sorted(raw.keys() - set(known))
     if unknown:
         raise ConfigError(f"{where}: unknown {', '.join(unknown)}; known: {', '.join(known)}")
     found: dict[str, Handler | str] = {}
     for name, value in raw.items():
-        if isinstance(value, str) and name in texts:
+        if isinstance(value, str) and name in strings:
             found[name] = value
         elif value is not None:
             found[name] = _function(f"{where}.{name}", value)
     return found
 
 
-def _text_or_function(where: str, value: Any) -> str | Handler | None:
+def _string_or_function(where: str, value: Any) -> str | Handler | None:
     return value if value is None or isinstance(value, str) else _function(where, value)
 
 
@@ -283,7 +286,7 @@ def _function(where: str, value: Any) -> Handler:
 
 
 def _function_in(node: Any, place: str = "") -> str | None:
-    """Where a function stands in a declaration that is to be data."""
+    """Return the place of a function in a declaration, ``None`` if it contains none."""
     if callable(node):
         return place
     items: list[tuple[str, Any]] = []

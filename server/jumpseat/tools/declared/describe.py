@@ -1,4 +1,4 @@
-"""A declared tool as others may see it: without functions, and without what may be secret."""
+"""Describe declared tools for clients, without functions and without values that may be secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredTo
 
 
 def summarise(known: Known) -> DeclaredToolSummary:
-    """A row of a list."""
+    """Return the summary of a tool or group for a list."""
     described = known.tool or known.group
     return DeclaredToolSummary(
         name=known.name,
@@ -23,7 +23,7 @@ def summarise(known: Known) -> DeclaredToolSummary:
 
 
 def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[str] = ()) -> DeclaredToolDescription:
-    """All that may be told of one; among ``others`` are the members of a group, or they are ``built_in``."""
+    """Describe a tool or group; members of a group are looked up in ``others`` and ``built_in``."""
     summary: dict[str, Any] = summarise(known).model_dump()
     if known.group is not None:
         origins: dict[str, Origin] = {one.name: one.origin for one in others if one.tool is not None}
@@ -61,8 +61,8 @@ def _command(cmd: Any) -> list[str] | str | None:
 
 
 def _approval(tool: Definition) -> Literal["always", "never", "depends"]:
-    wanted = tool.opts.approval
+    approval = tool.opts.approval
     condition = "prompt_condition" in tool.handlers
-    if callable(wanted) or (condition and not isinstance(wanted, bool)):
+    if callable(approval) or (condition and not isinstance(approval, bool)):
         return "depends"
-    return "always" if wanted is None or wanted else "never"
+    return "always" if approval is None or approval else "never"

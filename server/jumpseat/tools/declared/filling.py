@@ -1,9 +1,9 @@
-"""Commands with their ``${name}`` filled in.
+"""Substitute the values of ``${name}`` in commands.
 
-In an argv the value becomes part of the word it stands in; a word that is nothing but one ``${name}`` of a list
-becomes a word for each entry, and is left out where an optional name has no value. In a line for the shell nothing
-is put into the text: the values are variables of the shell's environment, so that no value can become a command.
-``${name}`` finds an entry of ``env``, else an argument; ``${args.name}`` always an argument.
+In an argv a value becomes part of its word. A word that consists of one ``${name}`` becomes one word per entry if
+the value is a list, and is left out if an optional name has no value. A line for the shell is not changed: values
+become variables of its environment, so that no value can become a command. ``${name}`` is an entry of ``env``, else
+an argument; ``${args.name}`` is always an argument.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A command that can be run. ``variables`` are for its environment, ``shown`` is what a person is to judge."""
+    """A command to run. ``variables`` extend its environment, ``shown`` is its text in permission requests."""
 
     line: tuple[str, ...] | str
     shown: str
@@ -37,7 +37,7 @@ class Filled:
 
 
 def values_of_call(env: EnvValues, arguments: JsonObject, parameters: JsonObject) -> EnvValues:
-    """What ``${}`` may name in one call. An argument that the model may leave out is an optional name."""
+    """Return the values of ``${}`` in one call. Arguments that the model has left out are optional names."""
     values: dict[str, Any] = {**arguments, **{f"args.{name}": value for name, value in arguments.items()}}
     missing = dict(env.missing)
     for name in cast("JsonObject", parameters.get("properties", {})):
@@ -45,16 +45,16 @@ def values_of_call(env: EnvValues, arguments: JsonObject, parameters: JsonObject
             values.pop(name, None)
             values.pop(f"args.{name}", None)
             for form in (name, f"args.{name}"):
-                missing.setdefault(form, Missing("the model has not given it", optional=True))
+                missing.setdefault(form, Missing("the call has no such argument", optional=True))
     values.update(env.values)
     return replace(env, values={name: _plain(value) for name, value in values.items()}, missing=missing)
 
 
 def fill(command: Command, values: EnvValues, exported: Iterable[str]) -> Filled:
-    """``command`` with its values. ``exported`` are the names that become variables of its environment.
+    """Substitute ``values`` in ``command``. ``exported`` are the names that become environment variables.
 
     Raises:
-        MissingValueError: a name that is not optional has none.
+        MissingValueError: a name that is not optional has no value.
     """
     variables = {
         name: as_text(values.values[name])
@@ -72,8 +72,8 @@ def fill(command: Command, values: EnvValues, exported: Iterable[str]) -> Filled
     return Filled(words, shlex.join(words), variables, command.flag, stdin, cwd, command.timeout_s)
 
 
-def as_it_is(command: Command) -> Filled:
-    """A command of a handler: its author has put the values in, and what looks like a name may be the model's."""
+def unfilled(command: Command) -> Filled:
+    """Return a command of a handler without substitution: a ``${name}`` in it may come from the model."""
     shown = command.line if isinstance(command.line, str) else shlex.join(command.line)
     return Filled(
         command.line, shown, flag=command.flag, stdin=command.stdin, cwd=command.cwd, timeout_s=command.timeout_s
@@ -89,7 +89,7 @@ def _words(template: str, values: EnvValues) -> list[str]:
 
 
 def _for_shell(line: str, values: EnvValues) -> tuple[str, dict[str, str]]:
-    """The line with names that a shell understands, and what they stand for; names of the shell's own are left."""
+    """Rename ``${}`` to valid shell variables; return the line and their values. Other variables are kept."""
     named: dict[str, str] = {}
 
     def variable(match: re.Match[str]) -> str:
@@ -97,7 +97,7 @@ def _for_shell(line: str, values: EnvValues) -> tuple[str, dict[str, str]]:
         if name not in values.values and name not in values.missing:
             return match[0]
         plain = name if _VARIABLE.fullmatch(name) else re.sub(r"\W", "_", name)
-        # Raises where it has to have a value.
+        # Raises if a required name has no value.
         named[plain] = values.text(match[0]) or ""
         return f"${{{plain}}}"
 
@@ -105,7 +105,7 @@ def _for_shell(line: str, values: EnvValues) -> tuple[str, dict[str, str]]:
 
 
 def _plain(value: Any) -> Any:
-    """Lists stay, for words of their own; all else that is no plain value is JSON where it becomes text."""
+    """Keep lists, whose entries may become words, and plain values; convert anything else to text."""
     if isinstance(value, list):
         return cast("list[Any]", value)
     return value if isinstance(value, str | int | float | bool) else as_text(value)

@@ -1,8 +1,7 @@
-"""Running the functions of a declared tool: one result each, whether it is returned or called back.
+"""Run the functions in ``cmds`` of a declared tool, each of which returns its result or calls back with it.
 
-Whichever comes first counts; what comes later, from any thread, is ignored. A function that asked for ``output_cb``
-(or ``opts``, which holds it) and returns nothing has promised to call back, and is waited for as long as its
-time-out allows.
+The first result counts; later ones, from any thread, are ignored. A function that takes ``output_cb`` (or ``opts``,
+which contains it) and returns ``None`` is expected to call back within its time-out.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
 
-from jumpseat.tools.declared.calling import HandlerError, bind, call, tell
+from jumpseat.tools.declared.calling import HandlerError, bind, call, log_failure
 from jumpseat.tools.declared.definition import Handler
 
 ORDERS: Final[Mapping[int, tuple[str, ...]]] = {
@@ -32,15 +31,15 @@ ORDERS_2024: Final[Mapping[int, tuple[str, ...]]] = {0: (), 1: ("tool",), 2: ("t
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one function. ``data`` is anything; ``given`` is what it gave, which the next function gets."""
+    """The result of one function. ``given`` is its original result, the ``input`` of the next function."""
 
     ok: bool
     data: Any = None
     given: Any = None
 
 
-class _OneAnswer:
-    """Takes the first answer and no other."""
+class _FirstAnswer:
+    """The callback: keeps the first result and ignores all others."""
 
     def __init__(self) -> None:
         self.value: Any = None
@@ -58,7 +57,7 @@ class _OneAnswer:
         if threading.get_ident() == self._loop_thread:
             self._ready.set()
         else:
-            # The loop may have ended in the meantime.
+            # The event loop may have been closed in the meantime.
             with suppress(RuntimeError):
                 anyio.from_thread.run_sync(self._ready.set, token=self._token)
 
@@ -73,16 +72,16 @@ class _OneAnswer:
 async def run_function(
     place: str, function: Handler, values: Mapping[str, Any], *, timeout_s: float, legacy: bool
 ) -> Answer:
-    """What ``function`` comes to. ``values`` has what it may ask for: ``tool``, ``tools``, ``args``, ``input``.
+    """Run ``function``; its parameters may name ``values``: ``tool``, ``tools``, ``args``, ``input``.
 
     Raises:
-        HandlerError: it failed, or gave no answer in time.
+        HandlerError: the function failed, or had no result within ``timeout_s`` seconds.
     """
-    answer = _OneAnswer()
+    answer = _FirstAnswer()
     jobs: list[Any] = []
     opts = {"input": values["input"], "output_cb": answer, "register_job": jobs.append}
-    everything = {**values, "output_cb": answer, "register_job": jobs.append, "opts": opts}
-    bound = bind(function, everything, ORDERS_2024 if legacy else ORDERS)
+    available = {**values, "output_cb": answer, "register_job": jobs.append, "opts": opts}
+    bound = bind(function, available, ORDERS_2024 if legacy else ORDERS)
     may_call_back = not bound.given.isdisjoint(("output_cb", "opts"))
     try:
         with anyio.move_on_after(timeout_s):
@@ -107,7 +106,7 @@ async def run_function(
 
 
 def _answer_of(value: Any) -> Answer:
-    """``{status, data}``, or ``{status, msg}`` as in 2024; anything else is the data of a success."""
+    """Read ``{status, data}``, or ``{status, msg}`` as in 2024; any other value is the data of a success."""
     if isinstance(value, Mapping) and (table := cast("Mapping[str, Any]", value)).get("status") in (
         "success",
         "error",
@@ -117,9 +116,9 @@ def _answer_of(value: Any) -> Answer:
 
 
 def _end(place: str, job: Any) -> None:
-    """End a process that a function has told of, where it still runs."""
+    """Terminate a process that the function has registered, if it still runs."""
     try:
         if getattr(job, "returncode", None) is None and hasattr(job, "terminate"):
             job.terminate()
     except Exception as error:
-        tell(place, error)
+        log_failure(place, error)

@@ -1,10 +1,10 @@
-"""Groups of tools, and how tools and groups are named in a prompt.
+"""Groups of tools, which a prompt can mention.
 
 ::
 
     tools = ["lint", "format"]                    # a declaration with tools is a group
-    prompt = "Use ${tools} on what you change."   # what @{name} becomes in a prompt
-    system_prompt = "Lint before you format."     # for as long as the group has been named
+    prompt = "Use ${tools} on what you change."   # replaces @{name} in a prompt
+    system_prompt = "Lint before you format."     # once the group has been named
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jumpseat.tools.declared.definition import Handler
 GROUP_WORDS: Final = "the tools ${tools}"
 
 
-class _Said(BaseModel):
+class _Declaration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str = ""
@@ -34,7 +34,7 @@ class _Said(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Tools that are named together. ``tools`` are names of tools of any source."""
+    """Tools under a common name. ``tools`` are names of tools of any source."""
 
     name: str
     description: str
@@ -43,12 +43,12 @@ class Group:
     system_prompt: str | Handler | None = None
 
     def words(self, members: list[str]) -> str:
-        """What a mention of the group becomes."""
+        """Return the text that replaces a mention of the group."""
         return self.prompt.replace("${tools}", ", ".join(f"`{name}`" for name in members))
 
 
 def is_group(raw: Mapping[str, Any]) -> bool:
-    """Whether a declaration is that of a group."""
+    """Return whether a declaration is that of a group."""
     return "tools" in raw and "cmds" not in raw
 
 
@@ -56,16 +56,18 @@ def read_group(raw: Mapping[str, Any], *, where: str, name: str = "") -> Group:
     """Read the declaration of a group.
 
     Raises:
-        ConfigError: something unknown or of the wrong form; the text says where.
+        ConfigError: an unknown key or an invalid value, at the place in the message.
     """
     try:
-        said = _Said.model_validate(raw)
+        declared = _Declaration.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
-    prompt = said.system_prompt
+    prompt: Any = declared.system_prompt
     if prompt is not None and not isinstance(prompt, str) and not callable(prompt):
-        raise ConfigError(f"{where}.system_prompt: expected a text or a function")
-    name = said.name or name
+        raise ConfigError(f"{where}.system_prompt: expected a string or a function")
+    name = declared.name or name
     if not name or mentions(f"@{{{name}}}") != [name]:
-        raise ConfigError(f"{where}: {name!r} cannot be the name of a group")
-    return Group(name, said.description, tuple(said.tools), said.prompt, cast("str | Handler | None", prompt))
+        raise ConfigError(f"{where}: {name!r} is not a valid name of a group")
+    return Group(
+        name, declared.description, tuple(declared.tools), declared.prompt, cast("str | Handler | None", prompt)
+    )

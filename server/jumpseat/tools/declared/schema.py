@@ -1,4 +1,4 @@
-"""What a declared tool takes: its parameters as a JSON Schema, whatever form they were declared in.
+"""Convert the declared parameters of a tool, in any of their forms, to a JSON Schema.
 
 ::
 
@@ -8,7 +8,7 @@
     schema = {name = ..., parameters = {inputs = {lang = "python", code = "print(1)"}}}    # an example, as in 2024
     schema = [{tool = {_attr = {name = ...}, action = {_attr = {type = "update"}, buffer = "1"}}}]   # several
 
-In the short form everything is required that is not ``optional`` and has no ``default``.
+In the short form a parameter is required unless it is ``optional`` or has a ``default``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ATTRIBUTES: Final = "_attr"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How models call a tool. ``example`` tells that its schema was an example, as in 2024."""
+    """Name, description and parameters of a tool. ``example``: the schema was declared by example, as in 2024."""
 
     parameters: JsonObject
     name: str | None = None
@@ -37,10 +37,10 @@ class Signature:
 
 
 def read_signature(where: str, parameters: Any, schema: Any) -> Signature:
-    """The signature in ``parameters`` or ``schema``; nothing in both means "no arguments".
+    """Read the signature from ``parameters`` or ``schema``; without either the tool takes no arguments.
 
     Raises:
-        ConfigError: it has none of the forms, or is no JSON Schema.
+        ConfigError: the form is unknown, or the result is not a valid JSON Schema.
     """
     if parameters is not None and schema is not None:
         raise ConfigError(f"{where}: expected parameters or schema, not both")
@@ -50,15 +50,15 @@ def read_signature(where: str, parameters: Any, schema: Any) -> Signature:
 
 
 def problems_of(arguments: JsonObject, parameters: JsonObject) -> list[str]:
-    """What is wrong with the arguments of a call, each with its place; empty where nothing is.
+    """Validate the arguments of a call; return the problems, each with its place.
 
     Raises:
-        ConfigError: the schema refers to what it does not hold, or to itself without end.
+        ConfigError: the schema has an unresolvable or endless reference.
     """
     try:
         problems = json_schema.problems_of(arguments, parameters)
     except UnusableSchemaError as error:
-        raise ConfigError(f"its parameters are no good: {error}") from None
+        raise ConfigError(f"its parameters are not a usable schema: {error}") from None
     return [f"{one.pointer}: {one.text}" if one.path else one.text for one in problems]
 
 
@@ -127,7 +127,7 @@ def _of_examples(where: str, examples: list[Any]) -> Signature:
 
 
 def _of_example(examples: list[Any]) -> JsonObject:
-    """A schema that all ``examples`` of one place satisfy, with the texts as examples."""
+    """Return a schema that all ``examples`` of one place satisfy, with strings as its examples."""
     if examples and all(isinstance(one, Mapping) for one in examples):
         tables = cast("list[Mapping[str, Any]]", examples)
         names = dict.fromkeys(name for table in tables for name in table)

@@ -1,4 +1,4 @@
-"""The declared tools of one session: which of them it has, what the model is told of them, and their calls."""
+"""The declared tools of one session: which of them are offered, their instructions and their calls."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
 log = logging.getLogger(__name__)
 
 ANSWER_WITHIN_S: Final = 5.0
-"""How long functions may take that say whether a tool is enabled, or what its prompt is."""
+"""Time limit of the functions ``enabled`` and ``system_prompt``."""
 
 KEEP_ENABLED_S: Final = 30.0
-"""How long such an answer is good."""
+"""Time for which a result of ``enabled`` is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """One tool of one session."""
+    """One declared tool in one session."""
 
     definition: Definition
     services: Services
@@ -56,7 +56,7 @@ class DeclaredTool:
         return ToolSpec(self.name, self.definition.description, self.definition.parameters)
 
     def summary(self, arguments: JsonObject) -> str | None:
-        """Its description: what a call in particular does, its own functions say when the user is asked."""
+        """Return the description; a text for the single call is part of the permission request."""
         return self.definition.description or None
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
@@ -64,7 +64,7 @@ class DeclaredTool:
 
 
 class DeclaredTools:
-    """Those that are declared, enabled and, where they wait for that, named."""
+    """The source of the declared tools that are enabled and, if they require it, named."""
 
     def __init__(
         self, catalogue: Catalogue, resolver: EnvResolver, always: Collection[str], session: Session
@@ -75,7 +75,7 @@ class DeclaredTools:
         self._services = Services(
             session.id, Commands(), resolver, session.services.secrets, flags={}, adapter=None
         )
-        # By name: when it was asked, and what it said.
+        # By name: the time and result of the last call of ``enabled``.
         self._enabled: dict[str, tuple[float, bool]] = {}
         self._prompts: dict[str, str] = {}
         self._mentioned_now: frozenset[str] = frozenset()
@@ -92,9 +92,9 @@ class DeclaredTools:
         }
 
     async def look(self, names: Collection[str], mentioned: Collection[str]) -> None:
-        """Look for what is new, and for packages where one of ``names`` is nowhere else.
+        """Read new and changed declarations, and packages if one of ``names`` is not found elsewhere.
 
-        Those that are ``mentioned`` are named by the prompt that is about to be said.
+        ``mentioned`` are the names in the prompt that is about to be sent.
         """
         self._mentioned_now = frozenset(mentioned)
         cwd = self._session.settings.cwd
@@ -107,16 +107,16 @@ class DeclaredTools:
         tools = [one.tool for one in self._all(known) if one.tool is not None]
         for tool in tools:
             if callable(tool.enabled):
-                await self._ask_enabled(tool, tool.enabled)
+                await self._update_enabled(tool, tool.enabled)
         for owner in (*tools, *(one.group for one in known.values() if one.group is not None)):
             if callable(owner.system_prompt):
-                await self._ask_prompt(owner, owner.system_prompt)
+                await self._update_prompt(owner, owner.system_prompt)
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         known = self._catalogue.known(self._session.settings.cwd)
         groups = [
             one
-            for one in self._groups(known, self._asked_for())
+            for one in self._groups(known, self._requested())
             if any(name in offered or name.startswith("mcp:") for name in one.tools)
         ]
         tools = [one for name, one in self.tools().items() if name in offered]
@@ -138,7 +138,7 @@ class DeclaredTools:
     async def close(self, grace_s: float) -> None:
         await self._services.commands.close(grace_s)
 
-    # --- which ----------------------------------------------------------------------------------------------------
+    # --- selection-------------------------------------------------------------------------------------------------
 
     def _all(self, known: Mapping[str, Known]) -> Iterator[Known]:
         yield from known.values()
@@ -146,18 +146,18 @@ class DeclaredTools:
             if (one := self._catalogue.package(name)) is not None:
                 yield one
 
-    def _asked_for(self) -> set[str]:
-        """The tools and groups that somebody has named: the user, the client, its agent or the configuration."""
+    def _requested(self) -> set[str]:
+        """Return the tools and groups named by the user, the client, its agent or the configuration."""
         named = (one.removeprefix("custom:") for one in self._session.settings.named_tools())
         return {*named, *self._always, *self._session.mentions, *self._mentioned_now}
 
     def _named(self, known: Mapping[str, Known]) -> set[str]:
-        """The tools that somebody has named, also by a group."""
-        names = self._asked_for()
+        """Return the tools that were named, directly or by a group."""
+        names = self._requested()
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
     def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
-        """Those of ``names`` that are groups."""
+        """Return those of ``names`` that are groups."""
         found = (known.get(name) or self._catalogue.package(name) for name in sorted(names))
         return [one.group for one in found if one is not None and one.group is not None]
 
@@ -169,30 +169,32 @@ class DeclaredTools:
             return tool.enabled
         return self._enabled.get(tool.name, (0.0, False))[1]
 
-    # --- asking ---------------------------------------------------------------------------------------------------
+    # --- functions------------------------------------------------------------------------------------------------
 
-    async def _ask_enabled(self, tool: Definition, function: Handler) -> None:
-        asked_at, _ = self._enabled.get(tool.name, (0.0, False))
-        if asked_at and monotonic() - asked_at < KEEP_ENABLED_S:
+    async def _update_enabled(self, tool: Definition, function: Handler) -> None:
+        updated_at, _ = self._enabled.get(tool.name, (0.0, False))
+        if updated_at and monotonic() - updated_at < KEEP_ENABLED_S:
             return
-        answer = await self._answer(tool.name, "enabled", function, {0: (), 1: ("opts",)})
+        answer = await self._call_function(tool.name, "enabled", function, {0: (), 1: ("opts",)})
         self._enabled[tool.name] = (monotonic(), bool(answer))
 
-    async def _ask_prompt(self, owner: Definition | Group, function: Handler) -> None:
+    async def _update_prompt(self, owner: Definition | Group, function: Handler) -> None:
         schema: Any = None
         if isinstance(owner, Definition):
             schema = owner.schema if owner.schema is not None else schema_of(owner)
         orders = {0: (), 1: ("schema",) if isinstance(owner, Definition) else ("group",), 2: ("group", "opts")}
-        answer = await self._answer(owner.name, "system_prompt", function, orders, schema=schema, group=owner)
+        answer = await self._call_function(
+            owner.name, "system_prompt", function, orders, schema=schema, group=owner
+        )
         if isinstance(answer, str):
             self._prompts[owner.name] = as_text(answer)
         else:
             self._prompts.pop(owner.name, None)
 
-    async def _answer(
+    async def _call_function(
         self, name: str, kind: str, function: Handler, orders: Mapping[int, tuple[str, ...]], **more: Any
     ) -> Any:
-        """What a function says; nothing where it fails, which is in the log."""
+        """Return the result of a function, ``None`` if it fails; the failure is logged."""
         about = {"adapter": self._services.adapter, "cwd": str(self._session.settings.cwd)}
         try:
             bound = bind(function, {**about, "opts": about, **more}, orders)

@@ -1,6 +1,6 @@
-"""What the functions of a declared tool get to see: the tool, what surrounds it, and the conversation.
+"""The objects that functions of a declared tool receive: the tool, its surroundings and the conversation.
 
-All of it belongs to one call, so that functions may keep what they like on it; only ``flags`` outlives the call.
+They belong to one call, and functions may set attributes on them; only ``flags`` outlives the call.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 
 class ChatView:
-    """The conversation, as far as functions may change it: output of the tool, and messages after the results.
+    """The part of the conversation that functions may change: the tool's output, and messages after the results.
 
-    Nothing of it counts any more once the call has its result.
+    Changes are ignored once the call has its result.
     """
 
     def __init__(self, session_id: str, cwd: Path, flags: dict[str, bool], adapter: str | None) -> None:
@@ -34,34 +34,34 @@ class ChatView:
         self.closed = False
 
     def add_tool_output(self, tool: Any, for_llm: Any, for_user: Any = None) -> None:
-        """Add to the result of the call. ``for_user`` is what a person is shown instead; empty shows nothing."""
+        """Add to the result of the call. The user is shown ``for_user`` instead; an empty string shows nothing."""
         if not self.closed:
             self.outputs.append((as_text(for_llm), None if for_user is None else as_text(for_user)))
 
     def add_message(self, data: Mapping[str, Any], opts: Any = None) -> None:
-        """Tell the model something beside the result: ``{role, content}``. It stands behind the results."""
+        """Add a message ``{role, content}`` for the model after the results."""
         if self.closed:
             return
         content = as_text(data.get("content"))
         if data.get("role") not in ("user", "system"):
-            log.warning("add_message: the role %r is taken as 'user'", data.get("role"))
+            log.warning("add_message: unknown role %r, using 'user'", data.get("role"))
         if content:
             self.messages.append(content)
 
 
 class Registry:
-    """``flags`` tell of commands with a flag whether they ended well when they last ran in this session."""
+    """``flags`` record, for commands with a flag, whether the last run in this session succeeded."""
 
     def __init__(self, flags: dict[str, bool]) -> None:
         self.flags = flags
 
 
 class ToolView:
-    """One call of a tool. ``cmds`` may be changed by ``setup``; anything may be kept on it.
+    """One call of a tool, as functions see it. ``setup`` may change ``cmds``; functions may set any attribute.
 
-    ``args`` are the arguments, ``request`` the same in the form of 2024 (``request.parameters`` where the schema
-    was an example, else beside the name), ``env`` the values of ``env``, ``results`` what each
-    command and function came to, ``function_call`` the call as the model made it.
+    ``args`` are the arguments, ``request`` the same in the form of 2024 (in ``parameters``, and beside the name),
+    ``env`` the values of ``env``, ``results`` those of the commands and functions so far, ``function_call`` the
+    call as the model made it.
     """
 
     def __init__(self, definition: Definition, call: ToolUseBlock, chat: ChatView) -> None:
@@ -83,19 +83,19 @@ class ToolView:
         self.tools = ToolsView(self, chat)
 
     def take_over(self, before: ToolView) -> None:
-        """Go on with what the functions of the call before have kept; its ``setup`` was for this one, too."""
+        """Copy the attributes that functions set in the previous call, whose ``setup`` serves this call, too."""
         for name, value in vars(before).items():
             if name not in vars(self):
                 setattr(self, name, value)
         self.cmds = self.cmds or before.cmds
 
     def lookup(self, path: str) -> Any:
-        """What a dotted path leads to, ``None`` where to nothing."""
+        """Return the value at a dotted path, ``None`` if there is none."""
         return follow(self, path)
 
 
 class ToolsView:
-    """What surrounds a call."""
+    """The surroundings of a call."""
 
     def __init__(self, tool: ToolView, chat: ChatView) -> None:
         self.tool = tool
@@ -104,7 +104,7 @@ class ToolsView:
 
 
 def schema_of(definition: Definition) -> JsonObject:
-    """The function schema of a tool that was declared without one."""
+    """Return the function schema of a tool that was declared without one."""
     return {
         "type": "function",
         "function": {
@@ -116,7 +116,7 @@ def schema_of(definition: Definition) -> JsonObject:
 
 
 def as_text(value: Any) -> str:
-    """Any value as a text that can be sent: to the model, and to clients."""
+    """Convert any value to a string that can be sent to the model and to clients."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -124,7 +124,7 @@ def as_text(value: Any) -> str:
             return canonical_json(value)
         except (TypeError, ValueError):
             value = _shown(value)
-    # No JSON can carry half a surrogate pair.
+    # JSON cannot carry half of a surrogate pair.
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 

@@ -63,8 +63,8 @@ Ending: TypeAlias = Literal["complete", "enough", "time", "memory", "crash"]
 class Search:
     """A search of file contents, for any engine.
 
-    ``file`` is a single name in ``root``, or ``None`` for all files below it except for ``ignored`` paths; these are
-    relative, and a directory ends with a slash. Without ``content``, only the lines are counted.
+    ``file`` is a single name in ``root``, or ``None`` for all files below it except for ``ignored`` paths. These
+    are relative, and a directory ends with a slash. Without ``content``, lines are only counted.
     """
 
     pattern: str
