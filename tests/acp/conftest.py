@@ -1,4 +1,4 @@
-"""What the tests of the second front door share."""
+"""Fixtures for the tests of the Agent Client Protocol."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tests.support.toolchains import require_acp_sdk
 
 @pytest.fixture(scope="session")
 def schemas() -> Schemas:
-    """The schemas of the protocol, as its npm package ships them."""
+    """Return the protocol's schemas from its npm package."""
     return Schemas(require_acp_sdk("npm") / "node_modules" / "@agentclientprotocol" / "sdk")

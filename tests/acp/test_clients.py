@@ -1,4 +1,4 @@
-"""The clients of others against the real server: the protocol's own SDKs for Python and for JavaScript."""
+"""The protocol's own SDKs for Python and JavaScript against the real server."""
 
 from __future__ import annotations
 
@@ -47,12 +47,14 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("language", ["python", "javascript"])
-def test_a_whole_conversation_of_another_client(tmp_path: Path, environ: dict[str, str], language: str) -> None:
+def test_an_sdk_of_the_protocol_holds_a_whole_conversation(
+    tmp_path: Path, environ: dict[str, str], language: str
+) -> None:
     server = str(Path(sys.executable).with_name("jumpseat"))
     if language == "python":
         python = require_acp_sdk("pypi") / "bin" / "python"
         command = [str(python), str(DRIVERS / "editor.py"), server, str(tmp_path)]
-        # That client hands on nothing but a few well-known variables.
+        # This SDK passes only a few well-known variables to the agent.
         environ["HOME"] = str(tmp_path)
         (tmp_path / ".jumpseat").symlink_to(tmp_path / "home")
     else:

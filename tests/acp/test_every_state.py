@@ -1,4 +1,4 @@
-"""A turn can be in many states when its person changes their mind, or their editor goes away; in each it ends."""
+"""A turn ends in each of its states when the user cancels it, or when the editor disconnects."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RUDE: Final = str(Path(__file__).parents[1] / "support" / "rude_mcp_server.py")
 
 @dataclass(frozen=True)
 class State:
-    """A turn whose model says ``turns`` is in this state when ``there`` has returned.
+    """A state of a turn, and how to reach it. ``reached`` returns when the scripted model's ``turns`` led to it.
 
-    ``withdrawn`` is the method of a question that is to be taken back. ``before`` was said before ``prompt``.
+    Cancelling the turn must cancel the request with method ``withdrawn``. ``before`` is a prompt before ``prompt``.
     """
 
     turns: tuple[dict[str, Any], ...]
-    there: Callable[[Editor], Awaitable[object]]
+    reached: Callable[[Editor], Awaitable[object]]
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     servers: tuple[dict[str, Any], ...] = ()
@@ -49,34 +49,34 @@ def _asked(method: str) -> Callable[[Editor], Awaitable[object]]:
     return lambda editor: editor.question(method)
 
 
-def _told(kind: str, **values: Any) -> Callable[[Editor], Awaitable[object]]:
+def _updated(kind: str, **values: Any) -> Callable[[Editor], Awaitable[object]]:
     return lambda editor: editor.update(kind, **values)
 
 
-def _runs(editor: Editor) -> Awaitable[object]:
+def _running(editor: Editor) -> Awaitable[object]:
     return editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
 
 
 STATES: Final[Mapping[str, State]] = {
-    "the model is silent": State(({"hang": True},), _told("session_info_update")),
-    "text is coming": State(({"text": "I am", "hang": True},), _told("agent_message_chunk")),
-    "reasoning is coming": State(({"reasoning": "Hm", "hang": True},), _told("agent_thought_chunk")),
-    "a failed call is to be tried again": State(
-        ({"text": "never", "errors": [{"status": 429, "retry_after_s": 20}]},), _told("session_info_update")
+    "the model is silent": State(({"hang": True},), _updated("session_info_update")),
+    "text is coming": State(({"text": "I am", "hang": True},), _updated("agent_message_chunk")),
+    "reasoning is coming": State(({"reasoning": "Hm", "hang": True},), _updated("agent_thought_chunk")),
+    "a failed model call waits for its retry": State(
+        ({"text": "never", "errors": [{"status": 429, "retry_after_s": 20}]},), _updated("session_info_update")
     ),
-    "a command is asked about": State(
+    "a command waits for approval": State(
         (calls("bash", command="touch x; sleep 60"),),
         _asked("session/request_permission"),
         withdrawn="session/request_permission",
     ),
-    "an edit is asked about": State(
+    "an edit waits for approval": State(
         (calls("create", path="x", file_text="x"),),
         _asked("session/request_permission"),
         withdrawn="session/request_permission",
     ),
-    "a command runs": State((calls("bash", command="echo started; sleep 60 & sleep 60"),), _runs, ALLOWED),
-    "a deaf command runs": State(
-        (calls("bash", command="trap '' TERM INT; echo started; sleep 60"),), _runs, ALLOWED
+    "a command runs": State((calls("bash", command="echo started; sleep 60 & sleep 60"),), _running, ALLOWED),
+    "a command that ignores signals runs": State(
+        (calls("bash", command="trap '' TERM INT; echo started; sleep 60"),), _running, ALLOWED
     ),
     "two commands run": State(
         (
@@ -87,7 +87,7 @@ STATES: Final[Mapping[str, State]] = {
                 ]
             },
         ),
-        _runs,
+        _running,
         ALLOWED,
     ),
     "a buffer is read": State(
@@ -104,7 +104,7 @@ STATES: Final[Mapping[str, State]] = {
         FILES,
         withdrawn="fs/write_text_file",
     ),
-    "a terminal is opened": State(
+    "a terminal is created": State(
         (calls("bash", command="sleep 60"),),
         _asked("terminal/create"),
         ALLOWED,
@@ -122,7 +122,7 @@ STATES: Final[Mapping[str, State]] = {
         },
         {"terminal": True},
     ),
-    "a plan is to be approved": State(
+    "a plan waits for approval": State(
         (calls("exit_plan_mode", summary="Two steps"),),
         _asked("session/request_permission"),
         withdrawn="session/request_permission",
@@ -139,26 +139,28 @@ STATES: Final[Mapping[str, State]] = {
         _asked("session/request_permission"),
         withdrawn="session/request_permission",
     ),
-    "calls follow each other at once": State((calls("no_such_tool"),), _told("tool_call_update", status="failed")),
-    "a summary is waited for": State(
+    "calls follow each other without a pause": State(
+        (calls("no_such_tool"),), _updated("tool_call_update", status="failed")
+    ),
+    "the turn waits for a compaction": State(
         (),
-        _told("compaction_update", status="in_progress"),
+        _updated("compaction_update", status="in_progress"),
         capabilities={"session": {"compaction": {}}},
         prompts=SUMMING_UP,
         before="hi",
         config=CONFIG + "\n[compaction]\nbackground_threshold = 0.0\nexhaustion_threshold = 0.0\n",
     ),
-    "the conversation is being compacted": State(
+    "the compact command runs": State(
         (),
-        _told("compaction_update", status="in_progress"),
+        _updated("compaction_update", status="in_progress"),
         capabilities={"session": {"compaction": {}}},
         prompts=SUMMING_UP,
         before="hi",
         prompt="/compact",
     ),
-    "an MCP server does not come up": State(
+    "an MCP server does not start": State(
         ({"text": "never"},),
-        _told("session_info_update"),
+        _updated("session_info_update"),
         servers=({"name": "rude", "command": sys.executable, "args": [RUDE, "silent"], "env": []},),
     ),
 }
@@ -179,30 +181,30 @@ async def test_a_turn_can_be_cancelled_while(tmp_path: Path, schemas: Schemas, n
     ) as (server, editor):
         session = await _opened(editor, tmp_path, state)
         prompt = await editor.begin(session, state.prompt)
-        await state.there(editor)
+        await state.reached(editor)
         await editor.cancel(session)
         answer = await editor.response(prompt)
         assert answer["result"]["stopReason"] == "cancelled"
-        assert editor.messages[-1] == answer, "the answer is the last word"
+        assert editor.messages[-1] == answer, "the response is the last message"
         assert _open_calls(editor, session) == set()
         if not state.servers:
             assert server.descendants() == []
         assert not (tmp_path / "x").exists()
         if state.withdrawn is not None:
             question = await editor.question(state.withdrawn)
-            taken_back = [one["params"] for one in editor.messages if one.get("method") == "$/cancel_request"]
-            assert taken_back == [{"requestId": question["id"]}]
-            # Some editors answer all the same.
+            cancelled = [one["params"] for one in editor.messages if one.get("method") == "$/cancel_request"]
+            assert cancelled == [{"requestId": question["id"]}]
+            # Some editors respond nevertheless.
             await editor.send(
                 editor.encode(
-                    {"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32800, "message": "taken back"}}
+                    {"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32800, "message": "cancelled"}}
                 )
             )
         assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.parametrize("name", STATES)
-async def test_an_editor_can_go_away_while(tmp_path: Path, schemas: Schemas, name: str) -> None:
+async def test_an_editor_can_disconnect_while(tmp_path: Path, schemas: Schemas, name: str) -> None:
     state = STATES[name]
     (tmp_path / "a.txt").write_text("text\n")
     async with running_editor(
@@ -215,13 +217,13 @@ async def test_an_editor_can_go_away_while(tmp_path: Path, schemas: Schemas, nam
         answers=state.answers,
     ) as (server, editor):
         await editor.begin(await _opened(editor, tmp_path, state), state.prompt)
-        await state.there(editor)
+        await state.reached(editor)
         await server.close_stdin()
-        # Within half a second, and with no process left: leaving the server checks both.
+        # The exit of running_editor checks that it took half a second at most and left no process.
         assert await server.exited() == 0
 
 
-async def test_prompts_that_wait_are_cancelled_with_the_one_that_runs(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_cancels_queued_prompts_too(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, {"text": "I am", "hang": True}) as (_, editor):
         session = await editor.new(tmp_path)
         prompts = [await editor.begin(session, f"prompt {number}") for number in range(3)]
@@ -231,7 +233,7 @@ async def test_prompts_that_wait_are_cancelled_with_the_one_that_runs(tmp_path: 
             assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
 
 
-async def test_an_editor_can_go_away_while_prompts_wait(tmp_path: Path, schemas: Schemas) -> None:
+async def test_an_editor_can_disconnect_while_prompts_are_queued(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, {"text": "I am", "hang": True}) as (server, editor):
         session = await editor.new(tmp_path)
         for number in range(3):
@@ -241,7 +243,7 @@ async def test_an_editor_can_go_away_while_prompts_wait(tmp_path: Path, schemas:
         assert await server.exited() == 0
 
 
-async def test_a_terminal_that_is_opened_too_late_goes_back(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_terminal_created_after_a_cancel_is_released(tmp_path: Path, schemas: Schemas) -> None:
     turn = calls("bash", command="sleep 60")
     async with running_editor(
         tmp_path, schemas, turn, capabilities={"terminal": True}, answers={**ALLOWED, "terminal/release": {}}
@@ -256,7 +258,7 @@ async def test_a_terminal_that_is_opened_too_late_goes_back(tmp_path: Path, sche
         assert server.descendants() == []
 
 
-async def test_cancel_hangs_up_on_the_provider(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_closes_the_connection_to_the_provider(tmp_path: Path, schemas: Schemas) -> None:
     async with fake_openai({"go": [stalls("I am")], "again": [says("fine")]}) as model:
         env = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "fake-model"}
         async with running_editor(tmp_path, schemas, config="", env=env) as (_, editor):
@@ -279,7 +281,7 @@ async def _opened(editor: Editor, folder: Path, state: State) -> str:
 
 
 def _open_calls(editor: Editor, session: str) -> set[str]:
-    """Tool calls that were shown and not ended."""
+    """Return the ids of the tool calls that have started and not ended."""
     begun = {one["toolCallId"] for one in editor.updates(session, "tool_call")}
     ended = {
         one["toolCallId"]

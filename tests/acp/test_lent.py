@@ -1,4 +1,4 @@
-"""What the editor lends: its buffers to the file tools, its terminals to commands."""
+"""The editor's buffers for the file tools, and its terminals for commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DONE = {"text": "{{last_tool_result}}"}
 
 
 class Buffers:
-    """What an editor has open, by path."""
+    """The buffers of an editor, by the stem of their paths. ``asked`` lists the paths that were read."""
 
     def __init__(self, **texts: str) -> None:
         self.texts = texts
@@ -36,7 +36,7 @@ class Buffers:
         return {**ALLOWED, "fs/read_text_file": self.read, "fs/write_text_file": self.write}
 
 
-async def test_view_shows_what_is_not_saved_yet(tmp_path: Path, schemas: Schemas) -> None:
+async def test_view_shows_unsaved_changes(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "a.txt").write_text("saved\n")
     buffers = Buffers(a="changed\n")
     turns = [calls("view", path="a.txt"), DONE]
@@ -50,7 +50,7 @@ async def test_view_shows_what_is_not_saved_yet(tmp_path: Path, schemas: Schemas
         assert buffers.asked == [str(tmp_path / "a.txt")]
 
 
-async def test_edit_changes_the_buffer_and_leaves_the_disk_to_the_editor(tmp_path: Path, schemas: Schemas) -> None:
+async def test_edit_changes_the_buffer_and_not_the_file(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "a.txt").write_text("saved\n")
     buffers = Buffers(a="changed\nline\n")
     turns = [calls("edit", path="a.txt", old_str="line", new_str="end"), DONE]
@@ -65,9 +65,7 @@ async def test_edit_changes_the_buffer_and_leaves_the_disk_to_the_editor(tmp_pat
         assert (tmp_path / "a.txt").read_text() == "saved\n"
 
 
-async def test_create_makes_the_file_by_way_of_the_editor_but_never_over_another(
-    tmp_path: Path, schemas: Schemas
-) -> None:
+async def test_create_writes_through_the_editor_and_never_overwrites(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "old.txt").write_text("old")
     buffers = Buffers()
     turns = [
@@ -85,7 +83,7 @@ async def test_create_makes_the_file_by_way_of_the_editor_but_never_over_another
         assert "already exists" in editor.said(session)
 
 
-async def test_line_ends_alone_are_no_change(tmp_path: Path, schemas: Schemas) -> None:
+async def test_the_line_ends_of_the_file_are_kept(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
     buffers = Buffers(a="one\ntwo\n")
     turns = [calls("edit", path="a.txt", old_str="two", new_str="three"), DONE]
@@ -97,7 +95,9 @@ async def test_line_ends_alone_are_no_change(tmp_path: Path, schemas: Schemas) -
         assert buffers.texts["a"] == "one\r\nthree\r\n"
 
 
-async def test_an_editor_that_fails_to_read_leaves_it_to_the_disk(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_file_is_read_from_the_disk_if_the_editor_fails_to_read_it(
+    tmp_path: Path, schemas: Schemas
+) -> None:
     (tmp_path / "a.txt").write_text("saved\n")
     answers = {**ALLOWED, "fs/read_text_file": failing("no")}
     only_read = {"fs": {"readTextFile": True}}
@@ -107,7 +107,7 @@ async def test_an_editor_that_fails_to_read_leaves_it_to_the_disk(tmp_path: Path
         assert (tmp_path / "a.txt").read_text() == "kept\n"
 
 
-async def test_an_editor_that_refuses_to_write_is_obeyed(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_write_that_the_editor_refuses_fails(tmp_path: Path, schemas: Schemas) -> None:
     answers = {**ALLOWED, "fs/write_text_file": failing("read only")}
     turns = [calls("create", path="new.txt", file_text="x"), DONE]
     async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=answers) as (_, editor):
@@ -120,7 +120,7 @@ async def test_an_editor_that_refuses_to_write_is_obeyed(tmp_path: Path, schemas
 # --- terminals --------------------------------------------------------------------------------------------------
 
 
-async def test_commands_run_in_the_terminal_that_the_editor_lends(tmp_path: Path, schemas: Schemas) -> None:
+async def test_commands_run_in_a_terminal_of_the_editor(tmp_path: Path, schemas: Schemas) -> None:
     answers = {
         **ALLOWED,
         "terminal/create": {"terminalId": "t1"},
@@ -146,7 +146,7 @@ async def test_commands_run_in_the_terminal_that_the_editor_lends(tmp_path: Path
         await editor.question("terminal/release")
 
 
-async def test_cancel_ends_the_command_in_the_terminal(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_kills_the_command_in_the_terminal(tmp_path: Path, schemas: Schemas) -> None:
     answers = {
         **ALLOWED,
         "terminal/create": {"terminalId": "t1"},
@@ -169,7 +169,9 @@ async def test_cancel_ends_the_command_in_the_terminal(tmp_path: Path, schemas: 
         await editor.question("terminal/release")
 
 
-async def test_an_editor_that_hangs_up_takes_its_terminals_along(tmp_path: Path, schemas: Schemas) -> None:
+async def test_the_server_exits_if_the_editor_disconnects_while_its_terminal_runs(
+    tmp_path: Path, schemas: Schemas
+) -> None:
     answers = {**ALLOWED, "terminal/create": {"terminalId": "t1"}}
     turns = [calls("bash", command="sleep 60"), DONE]
     async with running_editor(tmp_path, schemas, *turns, capabilities={"terminal": True}, answers=answers) as (
@@ -182,7 +184,9 @@ async def test_an_editor_that_hangs_up_takes_its_terminals_along(tmp_path: Path,
         assert await server.exited() == 0
 
 
-async def test_without_a_terminal_after_all_commands_run_here(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_command_runs_in_the_server_if_the_editor_creates_no_terminal(
+    tmp_path: Path, schemas: Schemas
+) -> None:
     answers = {**ALLOWED, "terminal/create": failing("no room")}
     turns = [calls("bash", command="echo here"), DONE]
     async with running_editor(tmp_path, schemas, *turns, capabilities={"terminal": True}, answers=answers) as (

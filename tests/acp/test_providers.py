@@ -1,4 +1,4 @@
-"""Bring your own key: where the requests of a session go, and with what, over the real wire."""
+"""Keys, addresses and models from the environment and from the editor, over the real wire."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def anthropic_says(text: str) -> Reply:
                 "COPILOT_PROVIDER_BASE_URL": "{url}/v1",
                 "COPILOT_PROVIDER_API_KEY": "key-1",
                 "COPILOT_MODEL": "m",
-                # Neither another key nor a login comes before what is said outright.
+                # The variables of the provider take precedence over other keys and logins.
                 "OPENAI_API_KEY": "not-this",
                 "GH_TOKEN": "nor-this",
             },
@@ -122,7 +122,7 @@ async def test_keys_of_the_environment_work_without_any_login(
     ],
     ids=["openai", "anthropic", "copilot"],
 )
-async def test_a_key_alone_is_enough_where_the_provider_lists_its_models(
+async def test_a_key_alone_is_enough_if_the_provider_lists_its_models(
     tmp_path: Path, schemas: Schemas, env: dict[str, str], listed: list[str], used: str
 ) -> None:
     def answer(request: SeenRequest) -> Reply:
@@ -144,7 +144,7 @@ async def test_a_key_alone_is_enough_where_the_provider_lists_its_models(
             assert value_of(shown, "model").endswith(f"/{used}")
 
 
-async def test_a_key_alone_says_what_to_set_where_the_provider_lists_nothing(
+async def test_a_key_alone_names_the_variable_to_set_if_the_provider_lists_no_models(
     tmp_path: Path, schemas: Schemas
 ) -> None:
     async with ModelServer(answer=lambda _: json_reply({}, status=404)) as model:
@@ -157,7 +157,7 @@ async def test_a_key_alone_says_what_to_set_where_the_provider_lists_nothing(
             assert "OPENAI_MODEL" in error["message"]
 
 
-async def test_variables_that_cannot_be_are_told_at_the_start(tmp_path: Path, schemas: Schemas) -> None:
+async def test_invalid_variables_are_reported_at_the_start(tmp_path: Path, schemas: Schemas) -> None:
     env = {"COPILOT_PROVIDER_BASE_URL": "http://localhost/v1", "COPILOT_PROVIDER_TYPE": "oracle"}
     async with running_editor(tmp_path, schemas, config=NO_RETRY, env=env, initialize=False) as (server, _):
         server.expect_exit = 1
@@ -165,7 +165,7 @@ async def test_variables_that_cannot_be_are_told_at_the_start(tmp_path: Path, sc
         assert "COPILOT_PROVIDER_TYPE" in server.stderr
 
 
-async def test_an_editor_says_where_the_requests_go(tmp_path: Path, schemas: Schemas) -> None:
+async def test_an_editor_sets_the_address_and_headers_of_a_provider(tmp_path: Path, schemas: Schemas) -> None:
     env = {"OPENAI_API_KEY": "our-own-key", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "m"}
     async with (
         ModelServer(openai_says("hello")) as model,
@@ -209,7 +209,7 @@ async def test_an_editor_says_where_the_requests_go(tmp_path: Path, schemas: Sch
         ] == "http://127.0.0.1:9/v1"
 
 
-async def test_a_provider_that_is_set_up_by_the_editor_alone_takes_any_model(
+async def test_a_provider_that_only_the_editor_configures_accepts_any_model(
     tmp_path: Path, schemas: Schemas
 ) -> None:
     async with (
@@ -225,7 +225,7 @@ async def test_a_provider_that_is_set_up_by_the_editor_alone_takes_any_model(
         assert model.requests[0].json["model"] == "some-model"
 
 
-async def test_notices_go_to_editors_that_show_them(tmp_path: Path, schemas: Schemas) -> None:
+async def test_notices_are_sent_to_editors_that_support_them(tmp_path: Path, schemas: Schemas) -> None:
     image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
     showing: JsonObject = {"session": {"notices": {}}}
     for capabilities in (JsonObject(), showing):

@@ -1,4 +1,4 @@
-"""Questions of the model to the person, in whatever way the editor can put them."""
+"""Questions of the model to the user, as forms or as buttons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 DONE = {"text": "{{last_tool_result}}"}
 
 
-async def test_a_question_is_a_form_where_the_editor_shows_forms(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_question_is_a_form_if_the_editor_supports_forms(tmp_path: Path, schemas: Schemas) -> None:
     turn = calls("ask_user", question="Which one?", choices=["red", "blue"])
     async with running_editor(tmp_path, schemas, turn, DONE, capabilities=FORM) as (_, editor):
         session = await editor.new(tmp_path)
@@ -31,7 +31,7 @@ async def test_a_question_is_a_form_where_the_editor_shows_forms(tmp_path: Path,
         assert "blue" in editor.said(session)
 
 
-async def test_a_question_with_choices_is_a_choice_of_buttons_elsewhere(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_question_with_choices_is_buttons_without_forms(tmp_path: Path, schemas: Schemas) -> None:
     turn = calls("ask_user", question="Which one?", choices=["red", "blue"])
     async with running_editor(tmp_path, schemas, turn, DONE) as (_, editor):
         session = await editor.new(tmp_path)
@@ -44,7 +44,7 @@ async def test_a_question_with_choices_is_a_choice_of_buttons_elsewhere(tmp_path
         assert "blue" in editor.said(session)
 
 
-async def test_buttons_belong_to_the_call_that_asks(tmp_path: Path, schemas: Schemas) -> None:
+async def test_buttons_appear_on_the_tool_call_that_asks(tmp_path: Path, schemas: Schemas) -> None:
     turn = calls("ask_user", question="Which one?", choices=["red", "blue"])
     answers = {"session/request_permission": option("choice-0")}
     async with running_editor(tmp_path, schemas, turn, DONE, answers=answers) as (_, editor):
@@ -90,7 +90,7 @@ async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
     [("yes", "auto"), ("yes_always", "auto"), ("no", "by-chat")],
     ids=["yes", "always", "no"],
 )
-async def test_a_person_says_whether_the_provider_chooses_a_model_in_place_of_one_that_is_rate_limited(
+async def test_the_user_decides_whether_the_provider_replaces_a_rate_limited_model(
     tmp_path: Path, schemas: Schemas, choice: str, answered: str
 ) -> None:
     async with fake_copilot() as copilot:
@@ -112,7 +112,7 @@ async def test_a_person_says_whether_the_provider_chooses_a_model_in_place_of_on
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel", "something new"])
-async def test_a_person_need_not_answer(tmp_path: Path, schemas: Schemas, action: str) -> None:
+async def test_a_turn_goes_on_if_the_user_does_not_answer(tmp_path: Path, schemas: Schemas, action: str) -> None:
     turn = calls("ask_user", question="Why?")
     answers = {"elicitation/create": {"action": action}}
     async with running_editor(tmp_path, schemas, turn, DONE, capabilities=FORM, answers=answers) as (_, editor):
@@ -120,9 +120,7 @@ async def test_a_person_need_not_answer(tmp_path: Path, schemas: Schemas, action
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
 
 
-async def test_an_open_question_cannot_be_put_without_forms_and_the_model_is_told(
-    tmp_path: Path, schemas: Schemas
-) -> None:
+async def test_a_question_without_choices_fails_without_forms(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, calls("ask_user", question="Why?"), DONE) as (_, editor):
         session = await editor.new(tmp_path)
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
@@ -156,14 +154,14 @@ for line in sys.stdin:
             text = json.dumps(message.get("result") or message.get("error"))
             say(id=call, result={"content": [{"type": "text", "text": text}]})
 """
-"""A server that is there at once, because it loads nothing."""
+"""An MCP server that starts at once, because it imports almost nothing."""
 
 
 @pytest.mark.parametrize(
     ("capabilities", "action"),
     [({"elicitation": {"url": {}}}, "accept"), ({"elicitation": {"url": {}}}, "decline"), (FORM, "cancel")],
 )
-async def test_an_address_is_opened_where_the_editor_opens_any_and_nothing_hangs_elsewhere(
+async def test_a_url_is_opened_if_the_editor_supports_it_and_cancelled_otherwise(
     tmp_path: Path, schemas: Schemas, capabilities: dict[str, Any], action: str
 ) -> None:
     (tmp_path / "asking.py").write_text(ASKING)
@@ -189,5 +187,5 @@ async def test_cancel_withdraws_a_question(tmp_path: Path, schemas: Schemas) -> 
         asked = await editor.question("elicitation/create")
         await editor.cancel(session)
         assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
-        taken_back = await editor.until(lambda one: one.get("method") == "$/cancel_request")
-        assert taken_back["params"]["requestId"] == asked["id"]
+        cancellation = await editor.until(lambda one: one.get("method") == "$/cancel_request")
+        assert cancellation["params"]["requestId"] == asked["id"]

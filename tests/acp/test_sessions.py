@@ -1,4 +1,4 @@
-"""Sessions as editors find, open, set up and end them, over the real wire."""
+"""Listing, opening, configuring and closing sessions over the real wire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 MODES = "https://agentclientprotocol.com/protocol/session-modes#"
 
 
-async def test_initialize_says_what_there_is(tmp_path: Path, schemas: Schemas) -> None:
+async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
         answer = await editor.call("initialize", {"protocolVersion": 65535, "clientCapabilities": {}, "_meta": {}})
         assert answer["protocolVersion"] == 1
@@ -29,15 +29,15 @@ async def test_initialize_says_what_there_is(tmp_path: Path, schemas: Schemas) -
         assert (await editor.refused("authenticate", {"methodId": "other"}))["code"] == -32602
 
 
-async def test_an_editor_may_be_called_anything(tmp_path: Path, schemas: Schemas) -> None:
+async def test_an_editor_may_have_any_name(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
         info = {"name": "Ed\r\nitor: é\u0000", "title": "Editor", "version": "1"}
         await editor.call("initialize", {"protocolVersion": 1, "clientInfo": info})
         assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == "end_turn"
 
 
-async def test_what_cannot_be_understood_of_an_editor_was_not_said(tmp_path: Path, schemas: Schemas) -> None:
-    said: list[JsonObject] = [
+async def test_invalid_capabilities_count_as_missing(tmp_path: Path, schemas: Schemas) -> None:
+    invalid: list[JsonObject] = [
         {"clientCapabilities": None, "clientInfo": None},
         {"clientCapabilities": "all", "clientInfo": 7},
         {"clientCapabilities": {"fs": {"readTextFile": "yes"}, "terminal": 1, "elicitation": {"form": 3}}},
@@ -45,27 +45,27 @@ async def test_what_cannot_be_understood_of_an_editor_was_not_said(tmp_path: Pat
     ]
     turn = calls("ask_user", question="Why?")
     async with running_editor(tmp_path, schemas, turn, initialize=False) as (_, editor):
-        for more in said:
+        for more in invalid:
             assert (await editor.call("initialize", {"protocolVersion": 1, **more}))["protocolVersion"] == 1
-        # The rest counts. An empty table of Lua is a list: this editor has forms.
+        # Valid ones count beside invalid ones. An empty table of Lua is an array: this editor supports forms.
         capabilities: JsonObject = {"terminal": "?", "elicitation": {"form": []}}
         await editor.call("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
         await editor.begin(await editor.new(tmp_path), "go")
         await editor.question("elicitation/create")
 
 
-async def test_authenticate_says_what_to_set_where_nothing_is(tmp_path: Path, schemas: Schemas) -> None:
+async def test_authenticate_names_the_settings_if_no_model_is_configured(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, config="", args=["--no-auto-login"]) as (_, editor):
         error = await editor.refused("authenticate", {"methodId": "configured"})
         assert error["code"] == -32000
         assert "OPENAI_API_KEY" in error["message"]
-        # A session can be opened all the same: the editor may set a provider later.
+        # Opening a session works, because the editor may set a provider later.
         session = await editor.new(tmp_path)
         error = (await editor.response(await editor.begin(session, "hi")))["error"]
         assert "no model is configured" in error["message"]
 
 
-async def test_nothing_is_said_of_a_session_before_it_is_named(tmp_path: Path, schemas: Schemas) -> None:
+async def test_updates_of_a_session_follow_the_response_that_names_it(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
         commands = await editor.update("available_commands_update")
@@ -78,7 +78,7 @@ async def test_nothing_is_said_of_a_session_before_it_is_named(tmp_path: Path, s
         )
 
 
-async def test_only_sessions_with_prompts_are_listed(tmp_path: Path, schemas: Schemas) -> None:
+async def test_only_sessions_with_a_prompt_are_listed(tmp_path: Path, schemas: Schemas) -> None:
     other = tmp_path / "other"
     other.mkdir()
     async with running_editor(tmp_path, schemas) as (_, editor):
@@ -93,7 +93,7 @@ async def test_only_sessions_with_prompts_are_listed(tmp_path: Path, schemas: Sc
         assert (await editor.refused("session/list", {"cursor": "nonsense"}))["code"] == -32602
 
 
-async def test_long_lists_come_in_pages(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_long_list_has_pages_without_gaps(tmp_path: Path, schemas: Schemas) -> None:
     home = tmp_path / "home" / "session-state"
     for number in range(205):
         folder = home / f"session-{number:03}"
@@ -109,7 +109,7 @@ async def test_long_lists_come_in_pages(tmp_path: Path, schemas: Schemas) -> Non
         assert len(seen) == len(set(seen)) == 205
 
 
-async def test_a_load_tells_all_that_was_said_before_it_is_answered(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_load_sends_the_history_before_its_response(tmp_path: Path, schemas: Schemas) -> None:
     image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
     link = {"type": "resource_link", "uri": f"file://{tmp_path}/a%20b.txt", "name": "a b.txt"}
     (tmp_path / "a b.txt").write_text("text")
@@ -142,7 +142,7 @@ async def test_a_load_tells_all_that_was_said_before_it_is_answered(tmp_path: Pa
         assert (await editor.say(session, "and now?"))["stopReason"] == "end_turn"
 
 
-async def test_a_resume_tells_nothing_of_the_history(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_resume_does_not_send_the_history(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "hi")
@@ -153,17 +153,17 @@ async def test_a_resume_tells_nothing_of_the_history(tmp_path: Path, schemas: Sc
         await editor.say(session, "again")
 
 
-async def test_unknown_sessions_are_resources_that_are_not_found(tmp_path: Path, schemas: Schemas) -> None:
+async def test_unknown_sessions_are_resource_not_found_errors(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         for method in ("session/load", "session/resume", "session/fork"):
             params: JsonObject = {"sessionId": "nope", "cwd": str(tmp_path), "mcpServers": []}
             assert (await editor.refused(method, params))["code"] == -32002
         assert (await editor.refused("session/close", {"sessionId": "nope"}))["code"] == -32002
-        # Deleting is for good, and once is as good as twice.
+        # Deleting is idempotent.
         assert await editor.call("session/delete", {"sessionId": "nope"}) == {}
 
 
-async def test_a_deleted_session_is_gone(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_deleted_session_is_not_listed(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "hi")
@@ -171,7 +171,7 @@ async def test_a_deleted_session_is_gone(tmp_path: Path, schemas: Schemas) -> No
         assert (await editor.call("session/list"))["sessions"] == []
 
 
-async def test_a_fork_goes_on_by_itself(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_fork_is_independent_of_its_session(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, {"text": "one"}, {"text": "two"}, {"text": "three"}) as (
         _,
         editor,
@@ -186,7 +186,7 @@ async def test_a_fork_goes_on_by_itself(tmp_path: Path, schemas: Schemas) -> Non
         assert editor.said(session) == "onetwo"
 
 
-async def test_a_session_of_one_door_goes_on_at_the_other(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_session_can_alternate_between_both_protocols(tmp_path: Path, schemas: Schemas) -> None:
     turns = [{"text": "one"}, {"text": "two"}, {"text": "three"}]
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted(*turns), workingDirectory=str(tmp_path))
@@ -206,7 +206,7 @@ async def test_a_session_of_one_door_goes_on_at_the_other(tmp_path: Path, schema
 # --- modes and options ------------------------------------------------------------------------------------------
 
 
-async def test_the_mode_is_told_in_both_ways(tmp_path: Path, schemas: Schemas) -> None:
+async def test_the_mode_is_sent_as_mode_and_as_option(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
         session = opened["sessionId"]
@@ -225,7 +225,7 @@ async def test_the_mode_is_told_in_both_ways(tmp_path: Path, schemas: Schemas) -
         assert f"{MODES}plan" in error["message"]
 
 
-async def test_the_model_can_be_chosen_from_the_list_and_no_other(tmp_path: Path, schemas: Schemas) -> None:
+async def test_only_listed_models_can_be_chosen(tmp_path: Path, schemas: Schemas) -> None:
     turn = {"text": "{{model}}"}
     async with running_editor(tmp_path, schemas, turn) as (_, editor):
         opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
@@ -261,7 +261,7 @@ async def test_the_reasoning_effort_is_an_option(tmp_path: Path, schemas: Schema
 
 
 @pytest.mark.parametrize("booleans", [True, False])
-async def test_everything_can_be_allowed_at_once(tmp_path: Path, schemas: Schemas, *, booleans: bool) -> None:
+async def test_all_calls_can_be_allowed_by_an_option(tmp_path: Path, schemas: Schemas, *, booleans: bool) -> None:
     capabilities: JsonObject = {"session": {"configOptions": {"boolean": {}}}} if booleans else {}
     turns = [
         {"tool_calls": [{"id": "c", "name": "create", "arguments": {"path": "x", "file_text": ""}}]},
@@ -277,7 +277,7 @@ async def test_everything_can_be_allowed_at_once(tmp_path: Path, schemas: Schema
         assert (tmp_path / "x").exists()
 
 
-async def test_a_title_can_be_given(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_session_can_be_renamed(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "hi")
@@ -312,7 +312,7 @@ async def test_skills_are_slash_commands_that_run_as_prompts(tmp_path: Path, sch
         assert editor.said(session) == "You said /tea green"
 
 
-async def test_a_system_prompt_of_the_editor_is_used(tmp_path: Path, schemas: Schemas) -> None:
+async def test_the_system_prompt_of_the_editor_is_used(tmp_path: Path, schemas: Schemas) -> None:
     prompts: list[dict[str, Any]] = [
         {"turns": [{"text": "aye", "expect": {"system": "/^You are a pirate\\.$/"}}]},
     ]
@@ -333,7 +333,7 @@ async def test_embedded_files_reach_the_model(tmp_path: Path, schemas: Schemas) 
         assert (await editor.call("session/prompt", {"sessionId": session, "prompt": []}))["stopReason"]
 
 
-async def test_more_folders_are_told_to_the_model_and_the_last_request_counts(
+async def test_additional_folders_are_named_to_the_model_and_replaced_by_each_load(
     tmp_path: Path, schemas: Schemas
 ) -> None:
     work, other = tmp_path / "work", tmp_path / "other"
@@ -353,9 +353,7 @@ async def test_more_folders_are_told_to_the_model_and_the_last_request_counts(
         await editor.say(session, "third")
 
 
-async def test_an_approval_for_the_session_covers_more_folders_and_no_others(
-    tmp_path: Path, schemas: Schemas
-) -> None:
+async def test_an_approval_for_the_session_covers_additional_folders_only(tmp_path: Path, schemas: Schemas) -> None:
     work, other, third = (tmp_path / name for name in ("work", "other", "third"))
     for folder in (work, other, third):
         folder.mkdir()
@@ -372,7 +370,7 @@ async def test_an_approval_for_the_session_covers_more_folders_and_no_others(
         assert [one["toolCall"]["toolCallId"] for one in asked] == ["call-1", "call-3"]
 
 
-async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schemas) -> None:
+async def test_invalid_servers_and_folders_are_refused(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         good: JsonObject = {"name": "a", "command": "true", "args": [], "env": []}
         wrong: list[JsonObject] = [
@@ -394,7 +392,7 @@ async def test_servers_and_directories_are_judged(tmp_path: Path, schemas: Schem
 # --- bad input --------------------------------------------------------------------------------------------------
 
 
-async def test_whatever_is_sent_is_answered(tmp_path: Path, schemas: Schemas) -> None:
+async def test_every_invalid_message_gets_an_error(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         bad: list[tuple[Any, int]] = [
             (b"{broken", -32700),
@@ -409,7 +407,7 @@ async def test_whatever_is_sent_is_answered(tmp_path: Path, schemas: Schemas) ->
             await editor.send(line + b"\n")
             answer = await editor.until(lambda one: "error" in one, since=since)
             assert answer["error"]["code"] == code, line
-        # Empty lines, line ends of Windows and pieces of lines are fine.
+        # Empty lines, Windows line ends and split lines are valid.
         await editor.send(b"\n\r\n")
         message = json.dumps({"jsonrpc": "2.0", "id": "x", "method": "session/list", "params": {}}).encode()
         editor.encode({"id": "x", "method": "session/list"})
@@ -443,7 +441,7 @@ async def test_meta_is_accepted_on_every_object(tmp_path: Path, schemas: Schemas
         await editor.call("session/close", {**session, **with_meta})
 
 
-async def test_an_editor_is_asked_for_nothing_that_it_has_not_offered(tmp_path: Path, schemas: Schemas) -> None:
+async def test_an_editor_gets_no_requests_that_it_does_not_support(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "a.txt").write_text("a\n")
     turns = [
         calls("view", "call-1", path="a.txt"),
@@ -462,6 +460,6 @@ async def test_an_editor_is_asked_for_nothing_that_it_has_not_offered(tmp_path: 
 async def test_stray_output_never_reaches_the_editor(tmp_path: Path, schemas: Schemas) -> None:
     config = CONFIG + '\n[adapters.bad]\ntype = "nonsense"\nmodels = ["x"]\n'
     async with running_editor(tmp_path, schemas, config=config, args=["--log-level", "debug"]) as (server, editor):
-        # All that is read is JSON, or the editor has a problem, which leaving it tells.
+        # The exit of running_editor fails if anything but JSON was read.
         await editor.say(await editor.new(tmp_path), "hi")
         assert "Traceback" not in server.stderr

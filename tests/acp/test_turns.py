@@ -1,4 +1,4 @@
-"""Prompts and what comes of them, over the real wire; every message is judged by the protocol's schemas."""
+"""Prompts over the real wire. Every message is validated by the protocol's schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 HANG: dict[str, Any] = {"text": "I am thinking", "hang": True}
 
 
-async def test_a_prompt_is_answered_when_its_turn_has_ended(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_prompt_gets_its_response_when_its_turn_has_ended(tmp_path: Path, schemas: Schemas) -> None:
     turn = {"text": "hello there", "reasoning": "hm", "usage": {"input": 10, "output": 3, "reasoning": 1}}
     async with running_editor(tmp_path, schemas, turn) as (_, editor):
         session = await editor.new(tmp_path)
@@ -28,18 +28,20 @@ async def test_a_prompt_is_answered_when_its_turn_has_ended(tmp_path: Path, sche
         assert "".join(one["content"]["text"] for one in thoughts) == "hm"
         assert editor.updates(session, "usage_update")[0]["size"] > 0
         assert editor.updates(session, "session_info_update")[0]["title"] == "hi"
-        assert editor.messages[-1].get("id") is not None, "the answer is the last word"
+        assert editor.messages[-1].get("id") is not None, "the response is the last message"
 
 
 @pytest.mark.parametrize(
     ("reason", "told"), [("max_tokens", "max_tokens"), ("refusal", "refusal"), ("content_filter", "refusal")]
 )
-async def test_a_turn_that_ends_otherwise_says_so(tmp_path: Path, schemas: Schemas, reason: str, told: str) -> None:
+async def test_the_stop_reason_is_that_of_the_model(
+    tmp_path: Path, schemas: Schemas, reason: str, told: str
+) -> None:
     async with running_editor(tmp_path, schemas, {"text": "I", "stop_reason": reason}) as (_, editor):
         assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == told
 
 
-async def test_a_failing_model_is_an_error_with_a_text_and_no_data(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_failing_model_is_an_error_without_data(tmp_path: Path, schemas: Schemas) -> None:
     turn = {"text": "never", "errors": [{"status": 400, "message": "no such thing"}]}
     async with running_editor(tmp_path, schemas, turn) as (_, editor):
         session = await editor.new(tmp_path)
@@ -49,14 +51,16 @@ async def test_a_failing_model_is_an_error_with_a_text_and_no_data(tmp_path: Pat
         assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
 
 
-async def test_a_wrong_key_asks_for_authentication(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_wrong_key_is_an_authentication_error(tmp_path: Path, schemas: Schemas) -> None:
     turn = {"text": "never", "errors": [{"status": 401, "message": "bad key"}]}
     async with running_editor(tmp_path, schemas, turn) as (_, editor):
         error = (await editor.response(await editor.begin(await editor.new(tmp_path), "hi")))["error"]
         assert error["code"] == -32000
 
 
-async def test_an_edit_is_asked_about_with_its_diff_first_and_its_place(tmp_path: Path, schemas: Schemas) -> None:
+async def test_the_permission_request_for_an_edit_has_its_diff_and_location(
+    tmp_path: Path, schemas: Schemas
+) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     turns = [calls("edit", path="a.txt", old_str="two", new_str="three"), {"text": "done"}]
     async with running_editor(tmp_path, schemas, *turns) as (_, editor):
@@ -82,7 +86,7 @@ async def test_an_edit_is_asked_about_with_its_diff_first_and_its_place(tmp_path
         assert later[-1]["content"] == [diff]
 
 
-async def test_a_change_in_many_places_is_approved_as_the_whole_file(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_change_with_several_hunks_is_shown_as_the_whole_file(tmp_path: Path, schemas: Schemas) -> None:
     lines = [f"line {number}\n" for number in range(40)]
     before = "".join(lines)
     after = "".join(["first\n", *lines[1:39], "last\n"])
@@ -109,7 +113,7 @@ async def test_a_new_file_has_no_old_text(tmp_path: Path, schemas: Schemas) -> N
         assert done["content"] == [{"type": "diff", "path": str(tmp_path / "new.txt"), "newText": "one\n"}]
 
 
-async def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path, schemas: Schemas) -> None:
+async def test_an_approval_for_the_session_is_not_asked_for_again(tmp_path: Path, schemas: Schemas) -> None:
     turns = [
         calls("create", "call-1", path="1.txt", file_text="1"),
         calls("create", "call-2", path="2.txt", file_text="2"),
@@ -125,7 +129,7 @@ async def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path
 @pytest.mark.parametrize(
     "answer", [option("reject_once"), option("something else"), {"outcome": {"outcome": "cancelled"}}, None]
 )
-async def test_what_is_not_allowed_does_not_run(tmp_path: Path, schemas: Schemas, answer: Any) -> None:
+async def test_a_call_that_is_not_approved_does_not_run(tmp_path: Path, schemas: Schemas, answer: Any) -> None:
     turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
     asked: Any = answer if answer is not None else failing("not today")
     async with running_editor(tmp_path, schemas, *turns, answers={"session/request_permission": asked}) as (
@@ -138,7 +142,7 @@ async def test_what_is_not_allowed_does_not_run(tmp_path: Path, schemas: Schemas
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
 
 
-async def test_a_command_is_shown_as_it_is_and_its_output_as_it_comes(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_command_is_shown_with_its_exact_text_and_its_output(tmp_path: Path, schemas: Schemas) -> None:
     turns = [calls("bash", command="echo one && echo two"), {"text": "done"}]
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
@@ -161,7 +165,7 @@ async def _cancelled(editor: Editor, session: str, prompt: int) -> None:
     assert editor.messages[-1] == answer
 
 
-async def test_cancel_while_the_model_speaks(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_while_the_model_streams(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, HANG) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
@@ -169,27 +173,27 @@ async def test_cancel_while_the_model_speaks(tmp_path: Path, schemas: Schemas) -
         await _cancelled(editor, session, prompt)
 
 
-async def test_cancel_right_behind_the_prompt(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_directly_after_the_prompt(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, HANG) as (_, editor):
         session = await editor.new(tmp_path)
         await _cancelled(editor, session, await editor.begin(session, "go"))
 
 
-async def test_cancel_while_a_person_is_asked_withdraws_the_question(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_withdraws_a_permission_request(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, calls("bash", command="touch x; sleep 9")) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
         asked = await editor.question("session/request_permission")
         await _cancelled(editor, session, prompt)
-        taken_back = await editor.until(lambda one: one.get("method") == "$/cancel_request")
-        assert taken_back["params"] == {"requestId": asked["id"]}
+        cancellation = await editor.until(lambda one: one.get("method") == "$/cancel_request")
+        assert cancellation["params"] == {"requestId": asked["id"]}
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
-        # As the protocol has editors answer; too late to matter.
+        # The protocol demands this response, which comes too late to matter.
         await editor.answer(asked, {"outcome": {"outcome": "cancelled"}})
         assert not (tmp_path / "x").exists()
 
 
-async def test_cancel_while_a_command_runs_leaves_nothing_running(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_while_a_command_runs_leaves_no_process(tmp_path: Path, schemas: Schemas) -> None:
     turn = calls("bash", command="echo started; sleep 60 & sleep 60")
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
@@ -200,7 +204,7 @@ async def test_cancel_while_a_command_runs_leaves_nothing_running(tmp_path: Path
         assert server.descendants() == []
 
 
-async def test_cancel_reaches_prompts_that_wait_for_their_turn(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_cancels_queued_prompts(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, HANG) as (_, editor):
         session = await editor.new(tmp_path)
         first, second = await editor.begin(session, "one"), await editor.begin(session, "two")
@@ -210,7 +214,7 @@ async def test_cancel_reaches_prompts_that_wait_for_their_turn(tmp_path: Path, s
             assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
 
 
-async def test_cancel_with_nothing_to_cancel_does_nothing(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancel_without_a_turn_does_nothing(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, {"text": "fine"}) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.cancel(session)
@@ -218,7 +222,7 @@ async def test_cancel_with_nothing_to_cancel_does_nothing(tmp_path: Path, schema
         assert (await editor.say(session, "hi"))["stopReason"] == "end_turn"
 
 
-async def test_a_prompt_that_is_taken_back_stops_what_it_has_set_going(tmp_path: Path, schemas: Schemas) -> None:
+async def test_cancelling_the_request_of_a_prompt_aborts_its_turn(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, HANG) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
@@ -230,7 +234,7 @@ async def test_a_prompt_that_is_taken_back_stops_what_it_has_set_going(tmp_path:
         await _cancelled(editor, session, second)
 
 
-async def test_a_prompt_that_is_taken_back_leaves_those_before_and_behind_it_alone(
+async def test_cancelling_the_request_of_a_queued_prompt_leaves_the_others_alone(
     tmp_path: Path, schemas: Schemas
 ) -> None:
     prompts = [
@@ -250,7 +254,7 @@ async def test_a_prompt_that_is_taken_back_leaves_those_before_and_behind_it_alo
         assert editor.said(session) == "askedthird"
 
 
-async def test_what_waits_behind_a_prompt_that_is_taken_back_is_run(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_prompt_queued_behind_a_cancelled_request_runs(tmp_path: Path, schemas: Schemas) -> None:
     prompts = [{"when": "go", "turns": [HANG]}, {"turns": [{"text": "fine"}]}]
     async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
         session = await editor.new(tmp_path)
@@ -272,20 +276,18 @@ async def test_closing_a_session_cancels_its_prompt(tmp_path: Path, schemas: Sch
         assert (await editor.refused("session/prompt", {"sessionId": session, "prompt": []}))["code"] == -32002
 
 
-async def test_an_editor_that_hangs_up_in_mid_turn_leaves_nothing_behind(tmp_path: Path, schemas: Schemas) -> None:
+async def test_an_editor_that_disconnects_during_a_turn_leaves_no_process(tmp_path: Path, schemas: Schemas) -> None:
     turn = calls("bash", command="echo started; sleep 60")
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
         await editor.begin(await editor.new(tmp_path), "go")
         await editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
         await server.close_stdin()
-        # Within half a second, and with no process left: leaving the server checks both.
+        # The exit of running_editor checks that it took half a second at most and left no process.
         assert await server.exited() == 0
 
 
-async def test_the_todos_of_the_model_are_its_plan_and_come_back_with_the_session(
-    tmp_path: Path, schemas: Schemas
-) -> None:
+async def test_the_todos_of_the_model_are_its_plan_also_after_a_load(tmp_path: Path, schemas: Schemas) -> None:
     noted = (
         "INSERT INTO todos (id, title, status) VALUES ('a', 'Look', 'in_progress');"
         "INSERT INTO todos (id, title) VALUES ('b', 'Write');"
@@ -319,7 +321,7 @@ SUMMARY: dict[str, Any] = {
 }
 
 
-async def test_a_conversation_is_compacted_by_a_command_and_shown_so(tmp_path: Path, schemas: Schemas) -> None:
+async def test_a_compaction_by_command_is_shown(tmp_path: Path, schemas: Schemas) -> None:
     prompts = [SUMMARY, {"turns": [{"text": "ok"}]}]
     async with running_editor(tmp_path, schemas, prompts=prompts, capabilities=SHOWS) as (_, editor):
         session = await editor.new(tmp_path)
@@ -339,7 +341,7 @@ async def test_a_conversation_is_compacted_by_a_command_and_shown_so(tmp_path: P
         assert [one["status"] for one in again] == ["completed"]
 
 
-async def test_an_editor_that_shows_no_compaction_is_told_of_none_and_one_that_fails_is_told(
+async def test_compactions_are_sent_only_to_editors_that_support_them_and_failures_are_shown(
     tmp_path: Path, schemas: Schemas
 ) -> None:
     refuses = {**SUMMARY, "turns": [{"text": "never", "errors": [{"status": 400, "message": "not now"}] * 9}]}

@@ -1,4 +1,4 @@
-"""Whatever bytes a client sends: it is told what was wrong, and the connection goes on."""
+"""Invalid bytes from a client get an error response, and the connection goes on."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ SECRET = "value-that-must-not-come-back"
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """As everywhere, for longer than one test."""
+    """Return the backend for fixtures of a whole module."""
     return "asyncio"
 
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
-    """One server for all tests of this file: what one of them sends must not hurt the next one either."""
+    """Run one server for all tests, so that bytes of one test that harm another are noticed."""
     async with running_server(tmp_path_factory.mktemp("frames"), tcp=True, limit_s=120) as server:
         yield server
 
 
 @asynccontextmanager
 async def wired(server: RunningServer) -> AsyncGenerator[Wire]:
-    """A connection of its own, which must still answer when the test is done with it."""
+    """Open a connection, which must still answer at the end of the test."""
     async with server.connect() as wire:
         yield wire
         await wire.alive()
 
 
-async def complaint(wire: Wire, data: bytes, request_id: Any = None) -> JsonObject:
-    """Send ``data``; the error it is answered with, which must come alone."""
+async def error_for(wire: Wire, data: bytes, request_id: Any = None) -> JsonObject:
+    """Send ``data`` and return its error; there must be exactly one."""
     since = len(wire.messages)
     await wire.send(data)
     message = await wire.until(lambda one: "error" in one and one["id"] == request_id, since=since, what="error")
@@ -69,16 +69,16 @@ async def complaint(wire: Wire, data: bytes, request_id: Any = None) -> JsonObje
         pytest.param(b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}", "not a number", id="thousands of digits"),
     ],
 )
-async def test_broken_header_is_refused_once_and_the_next_frame_is_read(
+async def test_an_invalid_header_is_refused_once_and_the_next_frame_is_read(
     server: RunningServer, header: bytes, words: str
 ) -> None:
     async with wired(server) as wire:
-        error = await complaint(wire, header)
+        error = await error_for(wire, header)
         assert error["code"] == INVALID_REQUEST
         assert words in error["message"]
 
 
-async def test_header_without_end_is_given_up_and_the_next_frame_is_read(server: RunningServer) -> None:
+async def test_an_endless_header_is_dropped_and_the_next_frame_is_read(server: RunningServer) -> None:
     async with wired(server) as wire:
         since = len(wire.messages)
         await wire.send(b"Content-Length: 5" + b"x" * 100_000)
@@ -93,8 +93,8 @@ async def test_header_without_end_is_given_up_and_the_next_frame_is_read(server:
     [
         pytest.param(b"{not json", PARSE_ERROR, id="invalid JSON"),
         pytest.param(b'{"jsonrpc": "2.0", "id": 1', PARSE_ERROR, id="half a JSON text"),
-        pytest.param(b"\xff\xfe\x00", PARSE_ERROR, id="no UTF-8"),
-        pytest.param(b"[" * 50_000, PARSE_ERROR, id="bottomless nesting"),
+        pytest.param(b"\xff\xfe\x00", PARSE_ERROR, id="invalid UTF-8"),
+        pytest.param(b"[" * 50_000, PARSE_ERROR, id="very deep nesting"),
         pytest.param(b"[]", INVALID_REQUEST, id="an empty batch"),
         pytest.param(b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', INVALID_REQUEST, id="a batch"),
         pytest.param(b'"ping"', INVALID_REQUEST, id="a string"),
@@ -103,11 +103,9 @@ async def test_header_without_end_is_given_up_and_the_next_frame_is_read(server:
         pytest.param(b'{"jsonrpc": "2.0"}', INVALID_REQUEST, id="no method, no result"),
     ],
 )
-async def test_body_that_is_no_message_is_refused_without_an_id(
-    server: RunningServer, body: bytes, code: int
-) -> None:
+async def test_an_invalid_message_is_refused_without_an_id(server: RunningServer, body: bytes, code: int) -> None:
     async with wired(server) as wire:
-        assert (await complaint(wire, frame(body)))["code"] == code
+        assert (await error_for(wire, frame(body)))["code"] == code
 
 
 @pytest.mark.parametrize(
@@ -121,23 +119,23 @@ async def test_body_that_is_no_message_is_refused_without_an_id(
         pytest.param({"jsonrpc": "2.0", "id": 77}, id="method missing"),
     ],
 )
-async def test_invalid_request_is_refused_under_its_own_id(server: RunningServer, message: JsonObject) -> None:
+async def test_an_invalid_request_is_refused_with_its_id(server: RunningServer, message: JsonObject) -> None:
     async with wired(server) as wire:
-        assert (await complaint(wire, frame(message), 77))["code"] == INVALID_REQUEST
+        assert (await error_for(wire, frame(message), 77))["code"] == INVALID_REQUEST
 
 
 @pytest.mark.parametrize(
     "request_id", [None, True, 1.5, [], {}, 2**70], ids=["null", "bool", "fraction", "list", "object", "huge"]
 )
-async def test_id_of_a_wrong_type_is_refused_without_an_id(server: RunningServer, request_id: Any) -> None:
+async def test_an_id_of_a_wrong_type_is_refused_without_an_id(server: RunningServer, request_id: Any) -> None:
     async with wired(server) as wire:
-        error = await complaint(wire, frame(request(request_id, "ping")))
+        error = await error_for(wire, frame(request(request_id, "ping")))
         assert error["code"] == INVALID_REQUEST
         assert "id must be" in error["message"]
 
 
-async def test_half_an_emoji_does_not_cost_a_request_its_answer(server: RunningServer) -> None:
-    # As JSON.stringify writes a text that was cut in the middle of one.
+async def test_a_lone_surrogate_becomes_a_replacement_character(server: RunningServer) -> None:
+    # JSON.stringify writes this for text that was cut in the middle of an emoji.
     body = rb'{"jsonrpc":"2.0","id":77,"method":"ping","params":{"message":"a\ud83d b\ude00 \ud83d\ude00 \\ud83d"}}'
     async with wired(server) as wire:
         await wire.send(frame(body))
@@ -146,7 +144,7 @@ async def test_half_an_emoji_does_not_cost_a_request_its_answer(server: RunningS
 
 
 @pytest.mark.parametrize("request_id", ["7", "", -1, 0, 2**53])
-async def test_id_comes_back_as_it_was_sent(server: RunningServer, request_id: int | str) -> None:
+async def test_an_id_comes_back_unchanged(server: RunningServer, request_id: int | str) -> None:
     async with wired(server) as wire:
         await wire.send(frame(request(request_id, "ping", {})))
         answer = await wire.response(request_id)
@@ -154,7 +152,7 @@ async def test_id_comes_back_as_it_was_sent(server: RunningServer, request_id: i
 
 
 @pytest.mark.parametrize("params", [SECRET, 7, True, [{}, {}], [SECRET]], ids=repr)
-async def test_params_that_are_no_object_are_refused(server: RunningServer, params: Any) -> None:
+async def test_params_of_a_wrong_type_are_refused(server: RunningServer, params: Any) -> None:
     async with wired(server) as wire:
         for method in ("ping", "session.send"):
             error = await wire.refused(method, params)
@@ -198,7 +196,7 @@ async def test_params_may_be_null_an_object_or_a_list_of_at_most_one(server: Run
         ("connect", {"token": [SECRET]}, "token"),
     ],
 )
-async def test_field_of_a_wrong_type_is_named_and_its_value_is_not(
+async def test_an_error_names_the_invalid_field_but_not_its_value(
     server: RunningServer, method: str, params: JsonObject, field: str
 ) -> None:
     async with wired(server) as wire:
@@ -212,28 +210,28 @@ async def test_field_of_a_wrong_type_is_named_and_its_value_is_not(
     "method",
     ["session.send", "session.abort", "session.getMessages", "session.resume", "session.model.getCurrent"],
 )
-async def test_unknown_session_is_told_by_its_id(server: RunningServer, method: str) -> None:
+async def test_the_error_for_an_unknown_session_names_it(server: RunningServer, method: str) -> None:
     async with wired(server) as wire:
         error = await wire.refused(method, {"sessionId": "no-such-session", "prompt": "x"})
         assert error["message"] == "Session not found: no-such-session"
 
 
 @pytest.mark.parametrize("session", ["", ".", "..", "../../etc", "a/b", "a\0b", "x" * 300])
-async def test_session_id_that_is_no_folder_name_reaches_no_file(server: RunningServer, session: str) -> None:
+async def test_a_session_id_that_is_not_a_folder_name_reaches_no_file(server: RunningServer, session: str) -> None:
     async with wired(server) as wire:
         assert "error" in await wire.response(await wire.ask("session.resume", {"sessionId": session}))
         assert (await wire.call("session.delete", {"sessionId": session}))["success"] is False
         assert "session" not in await wire.call("session.getMetadata", {"sessionId": session})
 
 
-async def test_unknown_method_is_told_by_its_name(server: RunningServer) -> None:
+async def test_the_error_for_an_unknown_method_names_it(server: RunningServer) -> None:
     async with wired(server) as wire:
         error = await wire.refused("no.such.method", {"anything": SECRET})
         assert error == {"code": METHOD_NOT_FOUND, "message": "Unhandled method no.such.method"}
 
 
 @pytest.mark.parametrize("method", ["account.login", "session.fleet.start"])
-async def test_known_method_without_support_is_not_called_unknown(server: RunningServer, method: str) -> None:
+async def test_an_unsupported_method_is_not_reported_as_unknown(server: RunningServer, method: str) -> None:
     async with wired(server) as wire:
         error = await wire.refused(method, {"sessionId": "s"})
         assert error["code"] != METHOD_NOT_FOUND
@@ -251,7 +249,7 @@ async def test_notifications_are_never_answered(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("request_id", [99, "x", None, [], 1.5], ids=repr)
-async def test_answer_that_nobody_asked_for_is_ignored(server: RunningServer, request_id: Any) -> None:
+async def test_a_response_without_a_request_is_ignored(server: RunningServer, request_id: Any) -> None:
     async with wired(server) as wire:
         since = len(wire.messages)
         await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "result": {}}))
@@ -260,7 +258,7 @@ async def test_answer_that_nobody_asked_for_is_ignored(server: RunningServer, re
         assert len(wire.messages) == since + 1
 
 
-async def test_request_id_in_flight_is_not_given_twice(server: RunningServer) -> None:
+async def test_the_id_of_a_running_request_cannot_be_used_again(server: RunningServer) -> None:
     async with wired(server) as wire:
         session = await wire.create(scripted({"hang": True}))
         first = await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": "wait"})
@@ -271,12 +269,12 @@ async def test_request_id_in_flight_is_not_given_twice(server: RunningServer) ->
         assert "in use" in refusal["error"]["message"]
         since = len(wire.messages)
         await wire.call("session.abort", {"sessionId": session})
-        # The first request is answered all the same, once.
+        # The first request still gets its one response.
         answer = await wire.until(lambda one: one.get("id") == first, since=since)
         assert answer["result"]["aborted"] is True
 
 
-async def test_cancelled_request_is_answered_once_and_the_prompt_goes_on(server: RunningServer) -> None:
+async def test_a_cancelled_request_gets_one_response_and_the_prompt_goes_on(server: RunningServer) -> None:
     async with wired(server) as wire:
         session = await wire.create(
             scripted(calls("ask_me"), {"text": "done"}), tools=[{"name": "ask_me", "skipPermission": True}]
@@ -302,14 +300,14 @@ async def test_cancelled_request_is_answered_once_and_the_prompt_goes_on(server:
         b"Content-Length: %d\r\nX-Anything: 7\r\n\r\n%s",
     ],
 )
-async def test_header_in_any_case_and_beside_others_is_read(server: RunningServer, template: bytes) -> None:
+async def test_a_header_in_any_case_and_beside_others_is_read(server: RunningServer, template: bytes) -> None:
     async with wired(server) as wire:
         body = b'{"jsonrpc": "2.0", "id": "other", "method": "ping"}'
         await wire.send(template % (len(body), body))
         assert "result" in await wire.response("other")
 
 
-async def test_frame_cut_into_single_bytes_is_put_together(server: RunningServer) -> None:
+async def test_a_frame_sent_byte_by_byte_is_read(server: RunningServer) -> None:
     async with wired(server) as wire:
         for byte in frame(request("slow", "ping", {"message": "grüße"})):
             await wire.send(bytes([byte]))
@@ -324,13 +322,13 @@ async def test_two_frames_in_one_write_are_answered_in_order(server: RunningServ
         assert [one["id"] for one in wire.messages[since:]] == ["a", "b"]
 
 
-async def test_good_frame_right_behind_a_broken_one_is_answered(server: RunningServer) -> None:
+async def test_a_valid_frame_directly_after_an_invalid_one_is_answered(server: RunningServer) -> None:
     async with wired(server) as wire:
         await wire.send(b"Content-Length: x\r\n\r\n{}" + frame(b"{") + frame(request("good", "ping", {})))
         assert "result" in await wire.response("good")
 
 
-async def test_broken_frames_on_stdio_do_not_end_the_server(tmp_path: Path) -> None:
+async def test_invalid_frames_on_stdio_do_not_end_the_server(tmp_path: Path) -> None:
     async with running_server(tmp_path) as stdio:
         for broken in (b"Hello\r\n\r\n", b"Content-Length: -5\r\n\r\n{}", frame(b"{not json"), frame([])):
-            await complaint(stdio.wire, broken)
+            await error_for(stdio.wire, broken)

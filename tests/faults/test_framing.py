@@ -1,4 +1,4 @@
-"""The frame decoder on its own: cuts anywhere, broken headers, and what comes after them."""
+"""The frame decoder: streams split anywhere, invalid headers, and the frames after them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BODIES = [
 ]
 
 
-def fed(
+def decode(
     data: bytes, sizes: list[int] | None = None, *, max_body_bytes: int = 1 << 20
 ) -> list[bytes | FramingError]:
-    """What a new decoder makes of ``data``, cut into pieces of ``sizes`` (by default: whole)."""
+    """Feed ``data`` to a new decoder, in pieces of ``sizes`` or whole, and return all items."""
     decoder = FrameDecoder(max_body_bytes)
     out: list[bytes | FramingError] = []
     for size in sizes or [len(data)]:
@@ -32,7 +32,7 @@ def fed(
 
 
 def cuts(length: int, dice: random.Random) -> list[int]:
-    """Sizes of random pieces that make up ``length``; many are tiny, some are empty."""
+    """Return random sizes with the sum ``length``; many are tiny, some are zero."""
     sizes: list[int] = []
     while length > 0:
         size = min(length, dice.choice([0, 1, 1, 2, 3, 7, 19, 64, 1000]))
@@ -41,23 +41,23 @@ def cuts(length: int, dice: random.Random) -> list[int]:
     return sizes
 
 
-def test_frame_has_exactly_the_header_that_the_sdks_read() -> None:
+def test_a_frame_has_exactly_the_header_that_the_sdks_read() -> None:
     assert encode_frame("ü".encode()) == b"Content-Length: 2\r\n\r\n\xc3\xbc"
 
 
-def test_bodies_come_out_whole_and_in_order() -> None:
-    assert fed(b"".join(map(encode_frame, BODIES))) == BODIES
+def test_bodies_are_complete_and_in_order() -> None:
+    assert decode(b"".join(map(encode_frame, BODIES))) == BODIES
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_bodies_come_out_whole_wherever_the_stream_is_cut(seed: int) -> None:
+def test_bodies_are_complete_wherever_the_stream_is_split(seed: int) -> None:
     dice = random.Random(seed)
     bodies = dice.choices(BODIES, k=8)
     data = b"".join(map(encode_frame, bodies))
-    assert fed(data, cuts(len(data), dice)) == bodies
+    assert decode(data, cuts(len(data), dice)) == bodies
 
 
-def test_nothing_comes_out_before_the_last_byte() -> None:
+def test_a_body_is_returned_with_its_last_byte() -> None:
     data = encode_frame(b"body")
     decoder = FrameDecoder()
     for end in range(len(data) - 1):
@@ -74,11 +74,11 @@ def test_nothing_comes_out_before_the_last_byte() -> None:
         b"Content-Type: text/plain\r\nContent-Length: 4\r\nX: y\r\n\r\n",
     ],
 )
-def test_header_is_read_in_any_case_and_company(header: bytes) -> None:
-    assert fed(header + b"body") == [b"body"]
+def test_a_header_is_read_in_any_case_and_beside_others(header: bytes) -> None:
+    assert decode(header + b"body") == [b"body"]
 
 
-BROKEN = [
+INVALID = [
     (b"Hello: world\r\n\r\n", "header without Content-Length"),
     (b"\r\n\r\n", "header without Content-Length"),
     (b"X-Content-Length: 4\r\n\r\n", "header without Content-Length"),
@@ -91,42 +91,42 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("header", "message"), BROKEN)
-def test_broken_header_is_told_once_and_the_next_frame_is_found(header: bytes, message: str) -> None:
+@pytest.mark.parametrize(("header", "message"), INVALID)
+def test_an_invalid_header_is_reported_once_and_the_next_frame_is_found(header: bytes, message: str) -> None:
     data = header + b'{"its": "body"}' + encode_frame(b"next")
-    assert fed(data) == [FramingError(message), b"next"]
+    assert decode(data) == [FramingError(message), b"next"]
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_broken_headers_between_frames_cost_no_frame_wherever_the_stream_is_cut(seed: int) -> None:
+def test_invalid_headers_between_frames_cost_no_frame_wherever_the_stream_is_split(seed: int) -> None:
     dice = random.Random(1000 + seed)
     data, expected = b"", list[bytes | FramingError]()
     for number in range(8):
         if dice.random() < 0.5:
-            header, message = dice.choice(BROKEN)
+            header, message = dice.choice(INVALID)
             data += header + b"{some: body}" * dice.randrange(3)
             expected.append(FramingError(message))
-        # Frames keep broken headers apart: what follows a broken one is skipped up to the next length.
+        # A valid frame after each one: after an invalid header, bytes are skipped up to the next length.
         body = b"%d" % number
         data += encode_frame(body)
         expected.append(body)
-    assert fed(data, cuts(len(data), dice)) == expected
+    assert decode(data, cuts(len(data), dice)) == expected
 
 
 @pytest.mark.parametrize("start", [b"Content-Length: 5", b"content-length", b"no header at all", b""])
-def test_header_without_end_is_given_up_and_the_next_frame_is_found(start: bytes) -> None:
+def test_an_endless_header_is_dropped_and_the_next_frame_is_found(start: bytes) -> None:
     decoder = FrameDecoder()
     out = decoder.feed(start + b"x" * (MAX_HEADER_BYTES + 1))
     assert out == [FramingError(f"header longer than {MAX_HEADER_BYTES} bytes")]
     assert decoder.feed(encode_frame(b"next")) == [b"next"]
 
 
-def test_endless_garbage_is_told_once_and_not_kept() -> None:
+def test_endless_garbage_is_reported_once_and_not_buffered() -> None:
     decoder = FrameDecoder()
     out = [item for _ in range(100) for item in decoder.feed(b"x" * 65536)]
     assert len(out) == 1
     assert decoder.feed(encode_frame(b"next")) == [b"next"]
 
 
-def test_body_of_the_largest_size_is_taken() -> None:
-    assert fed(encode_frame(b"x" * 100), max_body_bytes=100) == [b"x" * 100]
+def test_a_body_of_the_maximum_size_is_accepted() -> None:
+    assert decode(encode_frame(b"x" * 100), max_body_bytes=100) == [b"x" * 100]

@@ -1,4 +1,4 @@
-"""Clients of protocol 2 are called; clients of protocol 3 are told."""
+"""Clients of protocol 2 get requests where clients of protocol 3 get events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOOL: dict[str, Any] = {
 SCRIPT = scripted(calls("lookup", key="a"), {"text": "{{last_tool_result}}"})
 
 
-async def asked(wire: Wire, method: str) -> dict[str, Any]:
+async def requested(wire: Wire, method: str) -> dict[str, Any]:
     return await wire.until(lambda message: message.get("method") == method, what=method)
 
 
@@ -29,7 +29,7 @@ async def answer(wire: Wire, request: dict[str, Any], result: Any) -> None:
     await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 
 
-async def test_a_client_that_greets_with_ping_is_called_for_tools_and_permissions(tmp_path: Path) -> None:
+async def test_a_client_that_starts_with_ping_gets_requests_for_tools_and_permissions(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire
         greeting = await wire.call("ping", {})
@@ -37,11 +37,11 @@ async def test_a_client_that_greets_with_ping_is_called_for_tools_and_permission
         assert isinstance(greeting["timestamp"], int)
         session = await wire.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        permission = await asked(wire, "permission.request")
+        permission = await requested(wire, "permission.request")
         assert permission["params"]["permissionRequest"]["kind"] == "custom-tool"
         assert isinstance(permission["id"], int)
         await answer(wire, permission, {"result": {"kind": "approved"}})
-        call = await asked(wire, "tool.call")
+        call = await requested(wire, "tool.call")
         assert call["params"] == {
             "sessionId": session,
             "toolCallId": "call-1",
@@ -68,13 +68,13 @@ async def test_a_client_that_greets_with_ping_is_called_for_tools_and_permission
         (None, "Permission denied and could not request permission from user"),
     ],
 )
-async def test_what_an_old_client_denies_does_not_run(tmp_path: Path, result: Any, message: str) -> None:
+async def test_a_call_that_an_old_client_denies_does_not_run(tmp_path: Path, result: Any, message: str) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire
         await wire.call("ping", {})
         session = await wire.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        await answer(wire, await asked(wire, "permission.request"), result)
+        await answer(wire, await requested(wire, "permission.request"), result)
         done = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
     assert done["data"]["error"]["message"] == message
@@ -82,7 +82,7 @@ async def test_what_an_old_client_denies_does_not_run(tmp_path: Path, result: An
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         {"result": {"kind": "allow"}},
         {"result": {"kind": "no-result"}},
@@ -92,21 +92,19 @@ async def test_what_an_old_client_denies_does_not_run(tmp_path: Path, result: An
     ],
     ids=str,
 )
-async def test_a_decision_that_cannot_be_read_allows_nothing_and_holds_nothing_up(
-    tmp_path: Path, said: Any
-) -> None:
+async def test_an_invalid_decision_denies_and_the_turn_goes_on(tmp_path: Path, response: Any) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire
         await wire.call("ping", {})
         session = await wire.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        await answer(wire, await asked(wire, "permission.request"), said)
+        await answer(wire, await requested(wire, "permission.request"), response)
         done = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
     assert done["data"]["error"]["message"] == "Permission denied and could not request permission from user"
 
 
-async def test_old_clients_are_asked_for_permission_where_they_said_that_they_decide(tmp_path: Path) -> None:
+async def test_only_old_clients_with_request_permission_are_asked(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, tcp=True) as server,
         server.connect(handshake=False) as decides,
@@ -117,13 +115,13 @@ async def test_old_clients_are_asked_for_permission_where_they_said_that_they_de
         session = await decides.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await watches.call("session.resume", {"sessionId": session, "requestPermission": False})
         await decides.call("session.send", {"sessionId": session, "prompt": "go"})
-        await answer(decides, await asked(decides, "permission.request"), {"result": {"kind": "approved"}})
-        await answer(decides, await asked(decides, "tool.call"), {"result": "found"})
+        await answer(decides, await requested(decides, "permission.request"), {"result": {"kind": "approved"}})
+        await answer(decides, await requested(decides, "tool.call"), {"result": "found"})
         await watches.event("session.idle", session=session)
         assert [one["method"] for one in watches.messages if "id" in one and "method" in one] == []
 
 
-async def test_what_another_client_has_decided_is_not_asked_any_longer(tmp_path: Path) -> None:
+async def test_a_question_that_another_client_has_answered_is_cancelled(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, tcp=True) as server,
         server.connect(handshake=False) as first,
@@ -134,25 +132,25 @@ async def test_what_another_client_has_decided_is_not_asked_any_longer(tmp_path:
         session = await first.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await second.call("session.resume", {"sessionId": session, "requestPermission": True})
         await first.call("session.send", {"sessionId": session, "prompt": "go"})
-        late = await asked(second, "permission.request")
-        await answer(first, await asked(first, "permission.request"), {"result": {"kind": "approved"}})
-        withdrawn = await asked(second, "$/cancelRequest")
+        late = await requested(second, "permission.request")
+        await answer(first, await requested(first, "permission.request"), {"result": {"kind": "approved"}})
+        withdrawn = await requested(second, "$/cancelRequest")
         assert withdrawn["params"] == {"id": late["id"]}
         await answer(second, late, {"result": {"kind": "denied-interactively-by-user"}})
-        await answer(first, await asked(first, "tool.call"), {"result": "found"})
+        await answer(first, await requested(first, "tool.call"), {"result": "found"})
         done = await second.event("tool.execution_complete", session=session)
         assert done["data"]["success"] is True
 
 
-async def test_an_abort_withdraws_the_call_of_an_old_client(tmp_path: Path) -> None:
+async def test_an_abort_cancels_the_tool_call_of_an_old_client(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire
         await wire.call("ping", {})
         session = await wire.create(SCRIPT, tools=[{**TOOL, "skipPermission": True}])
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        call = await asked(wire, "tool.call")
+        call = await requested(wire, "tool.call")
         await wire.call("session.abort", {"sessionId": session})
-        assert (await asked(wire, "$/cancelRequest"))["params"] == {"id": call["id"]}
+        assert (await requested(wire, "$/cancelRequest"))["params"] == {"id": call["id"]}
         await answer(wire, call, {"result": "late"})
         await wire.event("session.idle", session=session, aborted=True)
         events = await wire.prompt(session)
@@ -160,7 +158,7 @@ async def test_an_abort_withdraws_the_call_of_an_old_client(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("method", "decides"), [("tool.call", False), ("permission.request", True)])
-async def test_who_resumes_a_session_is_asked_what_a_client_left_open_when_it_died(
+async def test_a_client_that_resumes_a_session_is_asked_the_open_questions_of_a_dead_client(
     tmp_path: Path, method: str, decides: bool
 ) -> None:
     options = {"tools": [{**TOOL, "skipPermission": not decides}], "requestPermission": decides}
@@ -169,20 +167,20 @@ async def test_who_resumes_a_session_is_asked_what_a_client_left_open_when_it_di
             await wire.call("ping", {})
             session = await wire.create(SCRIPT, **options)
             await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-            left = await asked(wire, method)
+            left = await requested(wire, method)
         async with server.connect(handshake=False) as wire:
             await wire.call("ping", {})
             await wire.call("session.resume", {"sessionId": session, **options})
-            again = await asked(wire, method)
+            again = await requested(wire, method)
             assert again["params"] == left["params"]
-            # Not before the answer to the resume: until then the client does not know the session.
+            # After the response to the resume: until then the client does not know the session.
             types = ["method" in message and message["method"] for message in wire.messages]
             assert types.index(method) == len(types) - 1
             # A second resume must not ask twice.
             await wire.call("session.resume", {"sessionId": session, **options})
             await answer(wire, again, {"result": {"kind": "approved"} if decides else "found"})
             if decides:
-                await answer(wire, await asked(wire, "tool.call"), {"result": "found"})
+                await answer(wire, await requested(wire, "tool.call"), {"result": "found"})
             await wire.event("session.idle", session=session)
             assert len([one for one in wire.messages if one.get("method") == method]) == 1
             assert wire.events(session)[-1]["type"] == "session.idle"
@@ -194,7 +192,7 @@ async def test_an_old_client_that_fails_a_call_leaks_nothing_to_the_model(tmp_pa
         await wire.call("ping", {})
         session = await wire.create(SCRIPT, tools=[{**TOOL, "skipPermission": True}])
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        call = await asked(wire, "tool.call")
+        call = await requested(wire, "tool.call")
         error = {"code": -32603, "message": "secret boom"}
         await wire.send(frame({"jsonrpc": "2.0", "id": call["id"], "error": error}))
         await wire.event("session.idle", session=session)
@@ -226,7 +224,7 @@ async def test_old_clients_without_a_handler_are_denied_unless_the_configuration
         assert not (tmp_path / "made").exists()
 
 
-async def test_the_operator_can_fix_the_protocol(tmp_path: Path) -> None:
+async def test_the_operator_can_force_the_protocol(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False, args=["--protocol", "3"]) as server:
         assert (await server.wire.call("ping", {}))["protocolVersion"] == 3
     async with running_server(tmp_path, handshake=False, args=["--protocol", "2"]) as server:
@@ -234,14 +232,14 @@ async def test_the_operator_can_fix_the_protocol(tmp_path: Path) -> None:
         assert (await server.wire.call("status.get", {}))["protocolVersion"] == 2
 
 
-async def test_a_client_that_connects_speaks_protocol_3_from_then_on(tmp_path: Path) -> None:
+async def test_a_client_uses_protocol_3_after_connect(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         await server.wire.call("ping", {})
         assert (await server.wire.call("connect", {}))["protocolVersion"] == 3
         assert (await server.wire.call("ping", {}))["protocolVersion"] == 3
 
 
-async def test_a_screenshot_reaches_the_model_and_is_still_known_when_its_file_is_gone(tmp_path: Path) -> None:
+async def test_an_attached_screenshot_survives_the_deletion_of_its_file(tmp_path: Path) -> None:
     content = b"\x89PNG\r\n\x1a\n and so on"
     screenshot = tmp_path / "screenshot.png"
     screenshot.write_bytes(content)

@@ -1,6 +1,6 @@
-"""An editor on the PyPI package ``agent-client-protocol``; prints what it saw as JSON.
+"""An editor on the PyPI package ``agent-client-protocol``; prints what it received as JSON.
 
-It runs in an environment of its own. Its arguments are the command of the agent and a folder to work in.
+It runs in a virtual environment of its own. Its arguments are the agent's command and a working directory.
 """
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # The package lives in a virtual environment of its own, where the type checker does not look.
@@ -18,7 +18,7 @@ from acp import schema
 
 
 class Editor:
-    """Allows everything, and keeps its files on the disk."""
+    """Approves everything, and reads and writes files on the disk."""
 
     def __init__(self) -> None:
         self.updates: list[dict[str, Any]] = []

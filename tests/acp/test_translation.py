@@ -1,4 +1,4 @@
-"""Events in, updates out: the translation by itself, without a wire."""
+"""The translation between events and ACP, without a connection."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from jumpseat_protocol.permissions import HookPermission, PermissionResult
 
 
 @dataclass
-class Shown:
-    """What an editor is shown of the events of one session."""
+class Feed:
+    """The steps for the events of one session."""
 
     translator: Translator = field(default_factory=lambda: Translator("/work"))
 
@@ -36,40 +36,40 @@ class Shown:
         return "".join(step.body["content"]["text"] for step in self.steps(payload, lossy=lossy))
 
 
-def test_a_message_that_was_not_streamed_is_one_piece() -> None:
-    assert Shown().text(events.AssistantMessage(message_id="m", content="all of it")) == "all of it"
+def test_a_message_without_deltas_is_sent_at_once() -> None:
+    assert Feed().text(events.AssistantMessage(message_id="m", content="all of it")) == "all of it"
 
 
-def test_a_message_that_was_streamed_is_not_repeated() -> None:
-    shown = Shown()
-    assert shown.text(events.MessageDelta(message_id="m", delta_content="all")) == "all"
-    assert shown.text(events.AssistantMessage(message_id="m", content="all")) == ""
+def test_a_streamed_message_is_not_repeated() -> None:
+    feed = Feed()
+    assert feed.text(events.MessageDelta(message_id="m", delta_content="all")) == "all"
+    assert feed.text(events.AssistantMessage(message_id="m", content="all")) == ""
 
 
-def test_what_was_left_out_for_a_slow_editor_follows_without_a_gap() -> None:
-    shown = Shown()
-    said = shown.text(events.MessageDelta(message_id="m", delta_content="one "))
-    said += shown.text(events.MessageDelta(message_id="m", delta_content="two "), lossy=True)
-    said += shown.text(events.MessageDelta(message_id="m", delta_content="three"))
-    assert said == "one "
-    assert said + shown.text(events.AssistantMessage(message_id="m", content="one two three")) == "one two three"
+def test_deltas_that_a_slow_editor_missed_follow_without_a_gap() -> None:
+    feed = Feed()
+    sent = feed.text(events.MessageDelta(message_id="m", delta_content="one "))
+    sent += feed.text(events.MessageDelta(message_id="m", delta_content="two "), lossy=True)
+    sent += feed.text(events.MessageDelta(message_id="m", delta_content="three"))
+    assert sent == "one "
+    assert sent + feed.text(events.AssistantMessage(message_id="m", content="one two three")) == "one two three"
 
 
-def test_the_first_prompt_is_the_title_and_what_hooks_add_is_not() -> None:
-    shown = Shown()
-    assert shown.steps(events.UserMessage(content="context", message_id="0", source="hook")) == []
-    (title,) = shown.steps(events.UserMessage(content="  a  long\nprompt ", message_id="1"))
+def test_the_first_prompt_is_the_title_but_not_a_message_of_a_hook() -> None:
+    feed = Feed()
+    assert feed.steps(events.UserMessage(content="context", message_id="0", source="hook")) == []
+    (title,) = feed.steps(events.UserMessage(content="  a  long\nprompt ", message_id="1"))
     assert title.body["title"] == "a long prompt"
-    assert shown.steps(events.UserMessage(content="more", message_id="2")) == []
+    assert feed.steps(events.UserMessage(content="more", message_id="2")) == []
 
 
-def test_events_that_are_not_about_messages() -> None:
-    shown = Shown()
+def test_changes_notices_permissions_and_usage_have_their_steps() -> None:
+    feed = Feed()
     changed = events.SessionModeChanged(new_mode="plan", previous_mode="interactive")
-    assert shown.steps(changed) == [OptionsChanged()]
-    assert shown.steps(events.SessionWarning(warning_type="x", message="careful")) == [Notice("warning", "careful")]
+    assert feed.steps(changed) == [OptionsChanged()]
+    assert feed.steps(events.SessionWarning(warning_type="x", message="careful")) == [Notice("warning", "careful")]
     result = PermissionResult(kind="denied-interactively-by-user")
-    assert shown.steps(events.PermissionCompleted(request_id="r", result=result)) == [Withdraw("r")]
+    assert feed.steps(events.PermissionCompleted(request_id="r", result=result)) == [Withdraw("r")]
     usage = events.AssistantUsage(
         model="m",
         input_tokens=1,
@@ -79,13 +79,13 @@ def test_events_that_are_not_about_messages() -> None:
         duration=1,
         cost=0.25,
     )
-    assert shown.steps(usage) == []
+    assert feed.steps(usage) == []
     info = events.SessionUsageInfo(current_tokens=5, messages_length=1, token_limit=10)
     cost = {"amount": 0.25, "currency": "USD"}
-    assert shown.steps(info) == [Update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": cost})]
+    assert feed.steps(info) == [Update({"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": cost})]
 
 
-def test_relative_paths_become_absolute_and_lines_are_told() -> None:
+def test_locations_have_absolute_paths_and_lines() -> None:
     call = events.ToolExecutionStart(
         tool_call_id="c", tool_name="view", arguments={"path": "src/a.py", "view_range": [7, -1]}
     )
@@ -95,7 +95,7 @@ def test_relative_paths_become_absolute_and_lines_are_told() -> None:
 
 
 @pytest.mark.parametrize("arguments", [None, "text", [], {"path": 7}, {"view_range": "x", "path": "a"}])
-def test_arguments_that_are_nonsense_are_shown_all_the_same(arguments: Any) -> None:
+def test_a_call_with_invalid_arguments_has_a_title(arguments: Any) -> None:
     call = events.ToolExecutionStart(tool_call_id="c", tool_name="view", arguments=arguments)
     assert tool_calls.started(call, "/work", None)["title"] == "view"
 
@@ -116,14 +116,14 @@ def test_output_cannot_leave_its_fence() -> None:
         ("a\n", ""),
     ],
 )
-def test_a_diff_of_ours_becomes_two_texts(before: str, after: str) -> None:
+def test_a_unified_diff_becomes_two_texts(before: str, after: str) -> None:
     diffs = diffs_of(unified_diff("/w/a.txt", before, after))
     (content,), (location,) = diffs.contents, diffs.locations
     assert content == {"type": "diff", "path": "/w/a.txt", "oldText": before, "newText": after}
     assert location["path"] == "/w/a.txt"
 
 
-def test_each_hunk_of_a_file_that_cannot_be_read_is_a_content_of_its_own_with_its_line() -> None:
+def test_hunks_are_shown_one_by_one_if_the_file_does_not_match() -> None:
     lines = [f"{number}\n" for number in range(1, 41)]
     changed = ["one\n", *lines[1:39], "forty\n"]
     for now in (None, "something else\n", "", "".join(lines[1:])):
@@ -150,7 +150,7 @@ def test_a_change_is_shown_as_the_whole_file_before_and_after() -> None:
         assert diffs_of(unified, read=lambda _, text=after: text, applied=True).contents == pair
 
 
-def test_what_a_tool_gives_that_is_no_text_is_shown() -> None:
+def test_binary_results_become_content_blocks() -> None:
     given = [
         events.BinaryResult(data="AA==", mime_type="image/png"),
         events.BinaryResult(data="AA==", mime_type="image/tiff", type="resource"),
@@ -168,7 +168,7 @@ def test_what_a_tool_gives_that_is_no_text_is_shown() -> None:
     ]
 
 
-def test_what_is_no_diff_is_not_taken_for_one() -> None:
+def test_other_text_is_not_a_diff() -> None:
     for text in ("", "hello", "@@ -1 +1 @@\n-a\n+b", "--- a\n+++ b\nno hunk"):
         assert diffs_of(text).contents == []
 
@@ -192,7 +192,7 @@ def test_links_to_files_are_attachments_and_others_are_text(tmp_path: Path) -> N
     assert blocks_of("", [{"type": "github_reference", "title": "A bug"}]) == [{"type": "text", "text": "[A bug]"}]
 
 
-def test_options_show_what_is_set_even_where_no_list_has_it() -> None:
+def test_options_include_current_values_that_no_list_has() -> None:
     models = [ModelInfo("a/one", "One", reasoning_efforts=("low", "max")), ModelInfo("a/off", enabled=False)]
     state = State(mode="plan", model="b/other", effort="extreme", allow_all=True, models=models)
     by_id = {one["id"]: one for one in options_of(state)}
@@ -206,7 +206,7 @@ def test_options_show_what_is_set_even_where_no_list_has_it() -> None:
     assert "model" not in [one["id"] for one in options_of(nothing)]
 
 
-def test_modes_go_by_their_ids_and_by_plain_words() -> None:
+def test_modes_are_found_by_id_and_by_name() -> None:
     assert mode_of("https://agentclientprotocol.com/protocol/session-modes#agent") == "interactive"
     assert [mode_of(text) for text in ("agent", "interactive", "autopilot", "x")] == [
         "interactive",
@@ -216,11 +216,11 @@ def test_modes_go_by_their_ids_and_by_plain_words() -> None:
     ]
 
 
-def test_what_a_hook_asks_is_asked_each_time() -> None:
+def test_a_question_of_a_hook_cannot_be_approved_for_the_session() -> None:
     assert [one["kind"] for one in options_for(HookPermission(tool_name="bash"))] == ["allow_once", "reject_once"]
 
 
-def test_a_plan_is_its_list() -> None:
+def test_the_plan_consists_of_the_list_items_of_its_page() -> None:
     plan = "# Plan\n\n- [x] look\n- [~] think\n2. write\n\nSome words.\n"
     assert [(one["content"], one["status"]) for one in entries_of(plan)] == [
         ("look", "completed"),
@@ -229,7 +229,7 @@ def test_a_plan_is_its_list() -> None:
     ]
 
 
-def test_a_todo_that_is_not_done_and_not_being_done_is_to_be() -> None:
+def test_a_todo_in_another_state_is_pending() -> None:
     rows = [
         {"id": "a", "title": "First", "status": "done"},
         {"id": "b", "title": "Second", "status": "in_progress"},

@@ -1,4 +1,4 @@
-"""The examples of the pages about the Agent Client Protocol and editors are true."""
+"""The examples in docs/acp.md and docs/editors.md work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def contains(actual: Any, expected: Any) -> bool:
-    """Whether ``actual`` says all that ``expected`` says; objects may say more."""
+    """Return whether ``actual`` equals ``expected``, apart from additional members of objects."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         have = cast("dict[str, Any]", actual)
         return all(
@@ -30,7 +30,7 @@ def contains(actual: Any, expected: Any) -> bool:
     return actual == expected
 
 
-async def test_the_exchange_is_what_goes_over_the_wire(tmp_path: Path, schemas: Schemas) -> None:
+async def test_the_exchange_in_the_page_matches_the_wire(tmp_path: Path, schemas: Schemas) -> None:
     (exchange,) = blocks("acp.md", "acp")
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
         session = "SESSION"
@@ -43,7 +43,7 @@ async def test_the_exchange_is_what_goes_over_the_wire(tmp_path: Path, schemas: 
             session = found.get("result", {}).get("sessionId", session)
 
 
-def test_the_settings_are_json_that_starts_the_server() -> None:
+def test_the_settings_are_json_and_start_the_server() -> None:
     found = [json.loads(block) for block in blocks("editors.md", "json")]
     assert len(found) == 3
     for settings in found:
@@ -54,7 +54,7 @@ def test_the_settings_are_json_that_starts_the_server() -> None:
         assert all(isinstance(value, str) for value in agent["env"].values())
 
 
-def test_every_editor_says_what_was_tried() -> None:
+def test_the_table_and_the_sections_agree_on_what_is_untested() -> None:
     page = (DOCS / "editors.md").read_text()
     rows = dict(re.findall(r"^\| \[(.+?)\]\(#.+?\) \| (.+?) \|", page, flags=re.MULTILINE))
     parts = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page, flags=re.DOTALL | re.MULTILINE))
