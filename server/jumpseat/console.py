@@ -1,7 +1,7 @@
-"""The commands for people: which adapters and models there are, and whether one works. They serve nothing.
+"""The commands ``adapters``, ``models`` and ``check``: list adapters and models, and test one. They serve nothing.
 
-What they find goes to stdout, as text or with ``--json`` as JSON; why there is nothing goes to stderr. No key is
-ever shown, only whether there is one.
+Results go to stdout, as text or with ``--json`` as JSON; errors go to stderr. A key is never shown, only whether it
+is set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, NOT_REACHED, WORKS, Diagnosis, Facts, diagnose
+from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, UNREACHABLE, WORKS, Diagnosis, Facts, diagnose
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 COPILOT: Final = "copilot"
 ANSWER_TOKENS: Final = 256
-"""Enough for a model that must think first."""
+"""The output limit of the test request: enough for a model that always reasons first."""
 _GITHUB_TOKENS: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
@@ -43,10 +43,10 @@ _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "htt
 
 @dataclass(frozen=True, slots=True)
 class KnownAdapter:
-    """One adapter as ``jumpseat adapters`` shows it.
+    """An adapter as shown by ``jumpseat adapters``.
 
-    ``origin`` tells where it comes from, ``usable`` whether models can be named as ``name/model`` now. ``key_env``
-    is the variable its key would be in; ``has_key`` is ``None`` where none is named.
+    ``origin`` is where it is configured; ``usable`` is true if models can be named as ``name/model``. ``key_env``
+    is the environment variable of its key; ``has_key`` is ``None`` if it has no such variable.
     """
 
     name: str
@@ -60,7 +60,7 @@ class KnownAdapter:
 
 
 def run(command: Command) -> int:
-    """Do what ``command`` says; returns the exit code."""
+    """Run ``command`` and return the exit code."""
     try:
         config = load_config(home_folder(command.options.environ), environment_providers())
         models = Models(config, command.options, home_folder(command.options.environ))
@@ -72,14 +72,14 @@ def run(command: Command) -> int:
             case "check":
                 return anyio.run(_check, command, models, config)
     except JumpseatError as error:
-        return _complain(error)
+        return _report(error)
 
 
 # --- adapters -----------------------------------------------------------------------------------------------------
 
 
 def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
-    """All adapters: those that can be used first, then the built-in ones that wait for a key or a table."""
+    """Return all adapters: the configured ones, then the built-in ones without a key or table."""
     found: list[KnownAdapter] = []
     for name, (adapter, models_of) in models.adapters.with_models().items():
         declared = models.adapters.declaration_of(name)
@@ -87,8 +87,8 @@ def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -
             found.append(_declared(name, declared, environ))
         else:
             found.append(_configured(name, adapter, models_of, name in config.adapters, environ))
-    there = {one.name for one in found}
-    return found + [_built_in(name, environ) for name in PROVIDERS if name not in there]
+    configured = {one.name for one in found}
+    return found + [_built_in(name, environ) for name in PROVIDERS if name not in configured]
 
 
 def _configured(
@@ -108,7 +108,7 @@ def _configured(
         address=_place(address),
         key_env=key_env,
         has_key=has_key,
-        # A local server takes requests without a key; one that the file names must be there.
+        # A local server accepts requests without a key, but a key named in the file must be set.
         usable=not (adapter.api_key_env and not has_key) and (kind == SCRIPTED or address is not None),
         models=len(declared),
     )
@@ -118,7 +118,7 @@ def _declared(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapt
     declaration = known.declaration
     texts = {key: _entry_text(value) for key, value in declaration.env.items()}
     key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
-    # Commands, files and functions are not run to say that they are there, and a key is never shown.
+    # Commands, files and functions are not evaluated for a list, and a key is never shown.
     key_env = key if key is not None and _VARIABLE.fullmatch(key) else None
     choices: Any = declaration.settings["model"].choices if "model" in declaration.settings else None
     return KnownAdapter(
@@ -134,7 +134,7 @@ def _declared(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapt
 
 
 def _entry_text(raw: Any) -> str | None:
-    """What an entry of ``env`` says, where it says it in a text."""
+    """Return the value of an ``env`` entry if it is a string."""
     value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
     return value if isinstance(value, str) else None
 
@@ -151,7 +151,7 @@ def _built_in(name: str, environ: Mapping[str, str]) -> KnownAdapter:
         address=_place(provider.default_base_url),
         key_env=key_env,
         has_key=bool(environ.get(key_env)) if key_env else None,
-        # Its models need no name of an adapter, and thus no table.
+        # Copilot models are named without an adapter, so no table is needed.
         usable=name == COPILOT and bool(environ.get(key_env or "")),
         models=0,
     )
@@ -182,7 +182,7 @@ def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
     ]
     _print_table(rows)
     if not any(one.usable for one in found):
-        _print("\nNone can be used yet: set the variable of one, or name one in config.toml.")
+        _print("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
     return WORKS
 
 
@@ -218,7 +218,7 @@ async def _show_models(command: Command, models: Models) -> int:
         rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
         _print_table(rows + [_row(one) for one in found])
     for name in silent:
-        _print(f"no models of {name} are known: any that its provider serves can be named, as {name}/MODEL")
+        _print(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
     return WORKS
 
 
@@ -270,7 +270,7 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
 
 
 async def _check(command: Command, models: Models, config: Config) -> int:
-    """Send one small request, and say in a paragraph what came of it."""
+    """Send one small request, and print a paragraph with the result."""
     assert command.adapter is not None
     name, environ = command.adapter, command.options.environ
     facts = Facts(name, command.model or "", name)
@@ -283,19 +283,19 @@ async def _check(command: Command, models: Models, config: Config) -> int:
                 resolved = await _first_listed(models, name)
                 facts = replace(facts, model=resolved.wire_name)
             answer = await _ask(resolved)
-        diagnosis = Diagnosis(WORKS, f"Asked for one word, it said {answer!r}.")
+        diagnosis = Diagnosis(WORKS, f"Asked for one word, the model answered {answer!r}.")
         if limit.cancelled_caught:
             diagnosis = Diagnosis(
-                NOT_REACHED,
-                f"{facts.address} gave no whole answer within {command.timeout_s:g} seconds. It may be slow: try "
-                "--timeout with more; or a firewall swallows the requests.",
+                UNREACHABLE,
+                f"{facts.address} sent no complete response within {command.timeout_s:g} seconds. If the provider "
+                "is slow, try a longer --timeout; or a firewall may drop the requests.",
             )
     except JumpseatError as error:
         diagnosis = diagnose(error, facts)
     finally:
         await models.connections.close()
     if command.json:
-        told = {
+        result = {
             "adapter": facts.adapter,
             "model": facts.model or None,
             "address": facts.address if facts.address != facts.adapter else None,
@@ -304,20 +304,20 @@ async def _check(command: Command, models: Models, config: Config) -> int:
             "explanation": diagnosis.text,
             "exitCode": diagnosis.exit_code,
         }
-        _print_json({key: value for key, value in told.items() if value is not None})
+        _print_json({key: value for key, value in result.items() if value is not None})
     elif diagnosis.exit_code == WORKS:
-        _print(f"{_called(facts)} works: asked for one word, it said {answer!r}.")
+        _print(f"{_model_name(facts)} works: asked for one word, the model answered {answer!r}.")
     else:
-        _print(f"{_called(facts)} does not work. {diagnosis.text}")
+        _print(f"{_model_name(facts)} does not work. {diagnosis.text}")
     return diagnosis.exit_code
 
 
-def _called(facts: Facts) -> str:
+def _model_name(facts: Facts) -> str:
     return f"{facts.adapter}/{facts.model}" if facts.model else facts.adapter
 
 
 async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
-    """The model to ask; one without a name where that is for the provider's list to say."""
+    """Return the model to test; it has no name if the model must be chosen from the provider's list."""
     settings = SessionSettings(cwd=Path.cwd())
     configured = models.adapters.with_models()
     if name in configured:
@@ -340,18 +340,18 @@ async def _to_check(models: Models, name: str, model: str | None, environ: Mappi
 
 
 async def _first_listed(models: Models, name: str) -> ResolvedModel:
-    """The first model that the provider lists, of those that something is known of if there are any.
+    """Return the first model in the provider's list, preferring models with a known context window.
 
     Raises:
-        ConfigError: it lists none, or has no list.
-        ProviderError: it was not reached, or refused the key.
+        ConfigError: the list is empty, or there is none.
+        ProviderError: the provider was not reached, or rejected the key.
     """
-    problem = f"adapter {name!r} declares no models: say which, as in jumpseat check {name} MODEL"
+    problem = f"adapter {name!r} declares no models: name one, as in jumpseat check {name} MODEL"
     try:
         found = await models.catalogue.listed(name)
     except (ProviderRequestError, ProviderProtocolError) as error:
-        # Not every server has a list.
-        raise ConfigError(f"{problem}, for its provider gives no list of them ({error})") from None
+        # Not every server lists its models.
+        raise ConfigError(f"{problem}, because its provider does not list them ({error})") from None
     if not found:
         raise ConfigError(problem)
     chosen = next((one for one in found if one.context_window is not None), found[0])
@@ -359,7 +359,7 @@ async def _first_listed(models: Models, name: str) -> ResolvedModel:
 
 
 async def _ask(resolved: ResolvedModel) -> str:
-    """What the model says to a short request, on one line and cut."""
+    """Send a short request and return the model's answer as one line of at most 80 characters."""
     request = ModelRequest(
         resolved.wire_name,
         "Answer in one word.",
@@ -369,8 +369,8 @@ async def _ask(resolved: ResolvedModel) -> str:
     async with resolved.model.stream(request) as events:
         async for event in events:
             if isinstance(event, Completed):
-                said = " ".join(one.text for one in event.message.blocks if isinstance(one, TextBlock))
-                return " ".join(said.split())[:80]
+                message = " ".join(one.text for one in event.message.blocks if isinstance(one, TextBlock))
+                return " ".join(message.split())[:80]
     raise AssertionError("a model stream must end in Completed or raise")
 
 
@@ -394,7 +394,7 @@ async def _facts(
         address=address,
         key_env=next((one.key_env for one in known if one.name == name), None),
         has_key=bool(key),
-        odd_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
+        malformed_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
         proxy_envs=proxies,
     )
 
@@ -404,15 +404,15 @@ async def _facts(
 
 def _not_configured(name: str, environ: Mapping[str, str]) -> ConfigError:
     if name not in PROVIDERS:
-        return ConfigError(f"there is no adapter {name!r}: jumpseat adapters lists those that there are")
+        return ConfigError(f"unknown adapter {name!r}: run jumpseat adapters for a list")
     provider = PROVIDERS[name]
     if provider.environment is not None:
         variables = f"{provider.key_variable} or {provider.environment.base_url}"
-        return ConfigError(f"adapter {name!r} is not configured: set {variables}, or name it in config.toml")
-    return ConfigError(f"adapter {name!r} is not configured: name it in config.toml")
+        return ConfigError(f"adapter {name!r} is not configured: set {variables}, or add it to config.toml")
+    return ConfigError(f"adapter {name!r} is not configured: add it to config.toml")
 
 
-def _complain(error: JumpseatError) -> int:
+def _report(error: JumpseatError) -> int:
     print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command speaks to its user
     if isinstance(error, ProviderError):
         return diagnose(error, Facts("", "", "")).exit_code
@@ -420,13 +420,13 @@ def _complain(error: JumpseatError) -> int:
 
 
 def _place(address: str | None) -> str | None:
-    """An address without user, password and query, for those may be secret."""
+    """Return a URL without user, password and query, which may be secret."""
     if not address:
         return None
     try:
         parts = urlsplit(address)
     except ValueError:
-        return "(no address)"
+        return "(invalid URL)"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 

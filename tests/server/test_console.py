@@ -115,7 +115,7 @@ def test_models_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("deepseek", "set DEEPSEEK_API_KEY"), ("nobody", "there is no adapter 'nobody'")]
+    ("name", "said"), [("deepseek", "set DEEPSEEK_API_KEY"), ("nobody", "unknown adapter 'nobody'")]
 )
 def test_models_of_an_adapter_that_is_not_there_are_an_error(tmp_path: Path, name: str, said: str) -> None:
     code, out, err = jumpseat(tmp_path, "models", name)
@@ -143,15 +143,15 @@ async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) 
 @pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
-        (says("Ready"), 0, "openai/gpt-5 works: asked for one word, it said 'Ready'"),
-        (json_reply({"error": {"message": f"bad key {KEY}"}}, status=401), 4, "refused the key"),
+        (says("Ready"), 0, "openai/gpt-5 works: asked for one word, the model answered 'Ready'"),
+        (json_reply({"error": {"message": f"bad key {KEY}"}}, status=401), 4, "rejected the key"),
         (text_reply("<html><title>Not here</title>", status=404), 5, "many end in /v1"),
         (text_reply("", status=302, headers={"Location": "https://elsewhere.invalid"}), 5, "the API is not there"),
         (json_reply({"error": {"code": "model_not_found", "message": "no model gpt-5"}}, status=404), 6, "'gpt-5'"),
-        (json_reply({"error": {"message": "temperature: not allowed"}}, status=400), 6, "refused the request"),
-        (json_reply({"error": {"code": "insufficient_quota", "message": "empty"}}, status=429), 7, "nothing left"),
+        (json_reply({"error": {"message": "temperature: not allowed"}}, status=400), 6, "rejected the request"),
+        (json_reply({"error": {"code": "insufficient_quota", "message": "empty"}}, status=429), 7, "no quota left"),
         (text_reply("slow down", status=429, headers={"Retry-After": "7"}), 7, "to wait 7 seconds"),
-        (text_reply("oops", status=503), 8, "the provider itself has trouble"),
+        (text_reply("oops", status=503), 8, "but the provider failed"),
         (text_reply("<html>Welcome</html>"), 8, "may be that of a web page"),
     ],
     ids=["works", "key", "path", "elsewhere", "model", "request", "quota", "rate", "trouble", "web page"],
@@ -176,7 +176,7 @@ async def test_a_check_without_a_key_says_that_none_was_sent(tmp_path: Path) -> 
 async def test_a_check_sees_a_key_with_quotes(tmp_path: Path) -> None:
     refusal = json_reply({"error": {"message": "who are you"}}, status=401)
     _, out = await check(tmp_path, refusal, OPENAI_API_KEY='"abcdefgh"')
-    assert "OPENAI_API_KEY holds quotes or spaces" in out
+    assert "OPENAI_API_KEY contains quotes or spaces" in out
 
 
 @pytest.mark.anyio
@@ -226,13 +226,13 @@ def test_a_check_without_a_model_is_told_at_once_that_nobody_is_there_to_list_an
     [
         ([json_reply({"data": [{"id": "odd-one"}, {"id": "gpt-5"}]}), says("Ready")], 0, "openai/gpt-5 works"),
         ([json_reply({"data": [{"id": "odd-one"}]}), says("Ready")], 0, "openai/odd-one works"),
-        ([json_reply({"data": []})], 3, "say which, as in jumpseat check openai MODEL"),
+        ([json_reply({"data": []})], 3, "name one, as in jumpseat check openai MODEL"),
         (
             [text_reply("no lists here", status=404)],
             3,
-            "as in jumpseat check openai MODEL, for its provider gives no",
+            "as in jumpseat check openai MODEL, because its provider does not list",
         ),
-        ([json_reply({"error": {"message": "bad key"}}, status=401)], 4, "refused the key"),
+        ([json_reply({"error": {"message": "bad key"}}, status=401)], 4, "rejected the key"),
     ],
     ids=["known", "unknown", "empty", "none", "key"],
 )
@@ -261,11 +261,11 @@ async def test_a_check_is_told_to_programs_as_json(tmp_path: Path) -> None:
         **told,
         "works": True,
         "answer": "Ready",
-        "explanation": "Asked for one word, it said 'Ready'.",
+        "explanation": "Asked for one word, the model answered 'Ready'.",
         "exitCode": 0,
     }
     failure = json.loads(fails[1])
-    assert failure.pop("explanation").startswith(f"{provider.url}/v1 was reached and refused the key")
+    assert failure.pop("explanation").startswith(f"{provider.url}/v1 was reached and rejected the key")
     assert failure == {**told, "works": False, "exitCode": 4}
     assert (works[0], fails[0]) == (0, 4)
 
@@ -285,9 +285,9 @@ async def test_a_check_does_not_wait_for_ever(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("cannot verify the certificate of https://x: self-signed", "NODE_EXTRA_CA_CERTS"),
-        ("the proxy refused the connection to https://x: 407", "The proxy that HTTPS_PROXY names"),
-        ("cannot connect to https://x: [Errno -2] Name or service not known", "is not known"),
-        ("cannot connect to https://x within 15 s", "go through the proxy that HTTPS_PROXY names"),
+        ("the proxy refused the connection to https://x: 407", "The proxy set by HTTPS_PROXY"),
+        ("cannot connect to https://x: [Errno -2] Name or service not known", "is unknown"),
+        ("cannot connect to https://x within 15 s", "go through the proxy set by HTTPS_PROXY"),
     ],
 )
 def test_a_provider_that_was_not_reached_is_told_by_what_stood_in_the_way(text: str, said: str) -> None:

@@ -211,7 +211,7 @@ async def test_a_user_of_whom_only_the_name_is_told_never_uses_the_token_of_some
         "copilotPlan": "individual_pro",
         "statusMessage": "Logged in as carol",
     }
-    assert "the credentials of 'carol' hold no token" in message
+    assert "the credentials of 'carol' contain no token" in message
     assert copilot.server.requests == []
 
 

@@ -397,7 +397,7 @@ async def test_a_client_can_draw_the_settings_of_an_adapter_that_comes_with_the_
     assert adapter["settings"][0] == {
         "key": "effort",
         "type": "enum",
-        "description": "How hard the model thinks, where it can.",
+        "description": "How hard the model thinks, if it can.",
         "choices": [
             {"id": one, "name": one, "meta": {}, "opts": {}}
             for one in ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -507,7 +507,7 @@ async def test_an_adapter_that_a_client_registers_answers_a_session(tmp_path: Pa
     [
         ({"extends": "openai"}, "the declaration needs a name"),
         ({"name": "openai", "extends": "openai"}, "there is an adapter 'openai' already"),
-        ({"name": "a/b", "extends": "openai"}, "an adapter cannot be called 'a/b'"),
+        ({"name": "a/b", "extends": "openai"}, "invalid adapter name 'a/b'"),
         ({"name": "x", "extends": "nothing"}, "unknown adapter 'nothing'"),
         ({"name": "x", "url": "http://h"}, "adapter 'x' needs a wire"),
         ({"name": "x", "extends": "openai", "raw": ["--upload-file", "y"]}, "'--upload-file' is not supported"),

@@ -215,8 +215,8 @@ models = ["m"]
 """
     async with running_server(tmp_path, config=config) as server:
         assert list(await listed(server)) == ["fine/m"]
-    assert "refused did not list its models" in server.stderr
-    assert "wire did not list its models" in server.stderr
+    assert "cannot list the models of refused" in server.stderr
+    assert "cannot list the models of wire" in server.stderr
     assert KEY not in server.stderr
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.adapters.models.copilot_accounts import KEPT, CopilotAccounts
+from jumpseat.adapters.models.copilot_accounts import MAX_ACCOUNTS, CopilotAccounts
 from jumpseat.adapters.models.copilot_login import GivenLogin
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat_protocol.accounts import AccountQuotaSnapshot
@@ -23,12 +23,12 @@ async def test_only_so_many_accounts_are_remembered() -> None:
     async with ModelServer(answer=answer) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
         with anyio.fail_after(20):
-            for number in [*range(KEPT + 1), KEPT, 0]:
+            for number in [*range(MAX_ACCOUNTS + 1), MAX_ACCOUNTS, 0]:
                 assert (await accounts.user(GivenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
 
     # All once, and the first again: it was forgotten for the last.
     asked = [request.headers["authorization"] for request in server.requests]
-    assert asked == [f"Bearer t{number}" for number in [*range(KEPT + 1), 0]]
+    assert asked == [f"Bearer t{number}" for number in [*range(MAX_ACCOUNTS + 1), 0]]
 
 
 async def test_one_token_on_two_sites_is_two_accounts() -> None:

@@ -101,7 +101,7 @@ async def test_a_token_that_cannot_be_replaced_serves_to_its_end_and_no_longer(
     assert [await login.token() for _ in range(3)] == ["token-1"] * 3
     assert giver.asked == ["initial", "refresh"]
     giver.now += 0.5 * HOUR
-    with pytest.raises(ProviderAuthError, match="the client gave no GitHub token"):
+    with pytest.raises(ProviderAuthError, match="the client provided no GitHub token"):
         await login.token()
     giver.trouble = None
 
@@ -115,7 +115,7 @@ async def test_a_client_that_never_answers_is_given_up() -> None:
         raise AssertionError(reason)
 
     with pytest.raises(ProviderAuthError, match=r"within 0\.01 s"), anyio.fail_after(5):
-        await AskedLogin(ask, HOST, patience_s=0.01).token()
+        await AskedLogin(ask, HOST, timeout_s=0.01).token()
 
 
 async def test_who_no_longer_waits_for_a_token_leaves_the_others_a_way_to_it() -> None:
@@ -144,7 +144,7 @@ async def test_no_token_is_in_the_text_of_a_failure_or_of_a_login() -> None:
     with pytest.raises(ProviderAuthError) as caught:
         await giver.login().token()
 
-    assert str(caught.value) == "the client gave no GitHub token: cannot renew [redacted]"
+    assert str(caught.value) == "the client provided no GitHub token: cannot renew [redacted]"
     assert "secret" not in repr(GivenLogin("secret", facts={"a": "secret"}))
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.models.model_lists import KEEP_S, PAUSE_S, Listed, ModelLists, Where
+from jumpseat.adapters.models.model_lists import KEEP_S, PAUSE_S, FindListEndpoint, ListEndpoint, ModelLists
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.http import HttpTransport
@@ -57,11 +57,11 @@ async def transport() -> AsyncGenerator[HttpTransport, None]:
         yield transport
 
 
-def at(adapter: str, endpoint: Endpoint) -> Where:
-    async def where() -> Listed:
-        return Listed(adapter, endpoint)
+def at(adapter: str, endpoint: Endpoint) -> FindListEndpoint:
+    async def find_endpoint() -> ListEndpoint:
+        return ListEndpoint(adapter, endpoint)
 
-    return where
+    return find_endpoint
 
 
 async def asked(transport: HttpTransport, server: ModelServer, adapter: str, base: str, **options: Any) -> Any:
@@ -284,13 +284,13 @@ async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTra
         anyio.create_task_group() as tasks,
     ):
         clock = Clock()
-        lists = ModelLists(lambda: transport, tasks, patience_s=2, clock=clock)
+        lists = ModelLists(lambda: transport, tasks, timeout_s=2, clock=clock)
         providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
         with anyio.fail_after(5):
             assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
             # It is not waited for again, unless somebody wants to.
             clock.now += 2
-            lists.patience_s = 60
+            lists.timeout_s = 60
             assert (await lists.get(providers))["slow"] == []
             gate.set()
             assert (await lists.get({"slow": providers["slow"]}, refresh=True))["slow"] == [ModelInfo("slow")]
@@ -320,7 +320,7 @@ async def test_a_provider_that_fails_keeps_what_it_said_and_is_left_alone_for_a_
         clock.now += PAUSE_S
         server.replies.append(data({"id": "two"}))
         assert (await lists.get(providers, refresh=True))["work"] == [ModelInfo("two")]
-    assert "work did not list its models" in caplog.text
+    assert "cannot list the models of work" in caplog.text
     assert KEY not in caplog.text
 
 
@@ -398,12 +398,12 @@ async def test_names_that_would_command_a_terminal_or_have_no_end_are_left_out(
 async def test_an_adapter_that_fails_in_an_unforeseen_way_ends_nothing_but_its_list(
     transport: HttpTransport, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def where() -> Listed:
+    async def find_endpoint() -> ListEndpoint:
         raise KeyError(KEY)
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            assert await ModelLists(lambda: transport, tasks).get({"odd": where}) == {"odd": []}
+            assert await ModelLists(lambda: transport, tasks).get({"odd": find_endpoint}) == {"odd": []}
 
-    assert "odd did not list its models: it failed with KeyError" in caplog.text
+    assert "cannot list the models of odd: it failed with KeyError" in caplog.text
     assert KEY not in caplog.text

@@ -361,7 +361,7 @@ async def test_an_endpoint_of_a_wire_that_clients_do_not_know_is_not_handed_out(
     known = await models.endpoint(wanting(provider=provider(type="kimi", **own)))
 
     assert (known.type, known.wire_api, known.base_url) == ("openai", "completions", "http://h")
-    with pytest.raises(InvalidRequestError, match="behind the wire of ollama"):
+    with pytest.raises(InvalidRequestError, match="called through 'ollama'"):
         await models.endpoint(wanting(provider=provider(type="ollama", **own)))
 
 
@@ -595,7 +595,11 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(made:
     [
         ({"type": "telepathy"}, "m", "unknown adapter 'telepathy', expected one of "),
         ({}, "m", "unknown adapter 'work', expected one of "),
-        ({"type": "openai", "base_url": "http://h"}, None, "adapter 'work' declares no models: name one, or set "),
+        (
+            {"type": "openai", "base_url": "http://h"},
+            None,
+            "adapter 'work' declares no models: name a model, or set ",
+        ),
         ({"type": "scripted"}, "m", "the scripted adapter needs a script"),
     ],
 )
@@ -631,7 +635,7 @@ async def test_a_copilot_api_that_says_nothing_does_not_hide_the_models_of_other
     server.replies.append(Reply(silent=True, ending="hang"))
     environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
     config = Config.model_validate(two_adapters(server))
-    models = Models(config, Options(environ=environ, port=None, auth_token=TOKEN), list_patience_s=0.01)
+    models = Models(config, Options(environ=environ, port=None, auth_token=TOKEN), list_timeout_s=0.01)
     with anyio.fail_after(5):
         listed = await models.catalogue.list()
     await models.connections.close()

@@ -150,7 +150,7 @@ async def test_a_gemini_provider_is_called_at_its_base_url_with_the_key_in_its_h
 @pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])
 async def test_the_endpoint_of_a_wire_that_the_method_cannot_name_is_not_handed_out_as_another(kind: str) -> None:
     models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
-    with pytest.raises(InvalidRequestError, match="which is no endpoint for clients"):
+    with pytest.raises(InvalidRequestError, match="which has no endpoint for clients"):
         await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
     await models.connections.close()
 
@@ -220,7 +220,7 @@ async def test_a_session_without_a_model_gets_the_first_registered_where_nothing
         ),
         (
             {"provider": {"type": "anthropic", "wireApi": "responses"}},
-            r"^provider\.wireApi 'responses' is no wire of provider type 'anthropic'$",
+            r"^provider\.wireApi 'responses' is not supported by provider type 'anthropic'$",
         ),
         ({"providers": [{"name": "a"}, {"name": "a"}]}, r"^providers: the name 'a' is given twice$"),
         (
@@ -361,6 +361,6 @@ async def test_a_copilot_model_that_none_of_our_wires_serves_says_so(server: Mod
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies.append(json_reply({"data": [{"id": "m", "supported_endpoints": ["ws:/other"]}]}))
     models = Models(Config(), Options(environ=environ, port=None))
-    with pytest.raises(ConfigError, match="'m' by none of our wires, but by ws:/other"), anyio.fail_after(5):
+    with pytest.raises(ConfigError, match="'m' only by unsupported endpoints: ws:/other"), anyio.fail_after(5):
         await models.resolve(settings("m"))
     await models.connections.close()

@@ -1,4 +1,4 @@
-"""The models of adapters that can be named: from a name to a model that can be called."""
+"""Create callable models of the adapters that can be named."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdapterModels:
-    """Keys are read from ``environ`` when a model is made, and kept nowhere else."""
+    """Creates models of adapters.
+
+    Keys are read from ``environ`` when a model is created, and stored nowhere else.
+    """
 
     adapters: ConfiguredAdapters
     connections: Connections
@@ -32,29 +35,29 @@ class AdapterModels:
     async def of(
         self, name: str, model: str | None, client_name: str | None = None, cwd: Path | None = None
     ) -> ResolvedModel:
-        """A model of one adapter, its first without ``model``.
+        """Create a model of the adapter ``name``; without ``model``, its first one.
 
         Raises:
-            ConfigError: there is no such adapter or model.
+            ConfigError: the adapter is unknown, or has no model where none is named.
         """
         name = canonical_type(name)
-        if cwd is not None and self.adapters.is_brought(name, cwd):
-            return await self.brought(name, model, client_name, cwd)
+        if cwd is not None and self.adapters.is_of_project(name, cwd):
+            return await self.of_project(name, model, client_name, cwd)
         config = self.adapters.find(name)
         if config is None and name not in PROVIDERS:
-            return await self._of_declaration(name, model, client_name)
+            return await self._of_declared(name, model, client_name)
         return await self.make(name, config or AdapterConfig(), model, client_name)
 
     async def make(
         self, name: str, config: AdapterConfig, model: str | None, client_name: str | None
     ) -> ResolvedModel:
-        """A model of the adapter of which ``config`` is said, its first without ``model``.
+        """Create a model of the adapter configured by ``config``; without ``model``, its first one.
 
         Raises:
-            ConfigError: what it needs is not there.
+            ConfigError: a base URL, a key or a model is missing.
         """
         if not self.adapters.is_plain(name, config):
-            return await self._of_declaration(name, model, client_name)
+            return await self._of_declared(name, model, client_name)
         kind = canonical_type(config.type or name)
         declared = self.adapters.models_of(name, config)
         if model is None and declared:
@@ -67,7 +70,7 @@ class AdapterModels:
         offer = plain_offer(name, known)
         info = replace(offer.info, tool_protocol=offer.info.tool_protocol or config.tool_protocol)
         if kind == SCRIPTED:
-            # It goes by its bare name.
+            # Scripted models are named without a prefix.
             return ResolvedModel(self.connections.scripted(config.script), model, replace(info, id=model))
         endpoint = self._endpoint(name, kind, config, client_name)
         return ResolvedModel(self.connections.plain(kind, endpoint, signs_as=name), offer.wire_name, info)
@@ -83,26 +86,26 @@ class AdapterModels:
             raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
         return Endpoint(
             base_url=base_url.rstrip("/"),
-            # Keys that come out of files bring their last line break along.
+            # A key read from a file may end in a line break.
             api_key=api_key.strip() if api_key else api_key,
             headers=config.headers,
             user_agent=user_agent(client_name),
             options=config.options,
         )
 
-    async def brought(self, name: str, model: str | None, client_name: str | None, cwd: Path) -> ResolvedModel:
-        """A model of an adapter as sessions in ``cwd`` have it.
+    async def of_project(self, name: str, model: str | None, client_name: str | None, cwd: Path) -> ResolvedModel:
+        """Create a model of an adapter declared by the project of ``cwd``.
 
         Raises:
-            ConfigError: it is wrong, or declares no models.
+            ConfigError: the declaration is invalid, or has no models where none is named.
         """
-        return await self._of_declaration(name, model, client_name, self.adapters.catalogue_in(cwd))
+        return await self._of_declared(name, model, client_name, self.adapters.catalogue_in(cwd))
 
-    async def _of_declaration(
+    async def _of_declared(
         self, name: str, model: str | None, client_name: str | None, catalogue: Catalogue | None = None
     ) -> ResolvedModel:
         known = self.adapters.callable(name, await (catalogue or self.adapters.catalogue).ready(name))
-        offer = offered(known.offers(), model)
+        offer = find_offer(known.offers(), model)
         if offer is None:
             if model is None:
                 raise _no_models(name)
@@ -111,8 +114,8 @@ class AdapterModels:
         return ResolvedModel(self.connections.declared(known, {}, endpoint), offer.wire_name, offer.info)
 
 
-def offered(offers: list[Offer], name: str | None) -> Offer | None:
-    """The offer of that name, else the one that is called so at the provider; without a name the first."""
+def find_offer(offers: list[Offer], name: str | None) -> Offer | None:
+    """Return the offer with that id, else the one with that name at the provider; without a name, the first."""
     if name is None:
         return offers[0] if offers else None
     exact = (one for one in offers if one.id == name)
@@ -122,4 +125,4 @@ def offered(offers: list[Offer], name: str | None) -> Offer | None:
 def _no_models(name: str) -> ConfigError:
     variable = "COPILOT_MODEL" if name == GIVEN else model_variable(name)
     how = f"{variable} or default_model" if variable else "default_model"
-    return ConfigError(f"adapter {name!r} declares no models: name one, or set {how}")
+    return ConfigError(f"adapter {name!r} declares no models: name a model, or set {how}")

@@ -1,10 +1,9 @@
-"""The adapters whose models can be named as ``adapter/model``, and those models. Nothing is called here.
+"""The adapters whose models can be named as ``adapter/model``, and the selection of one. Nothing is called here.
 
-Adapters of the configuration file, files in ``adapters`` of the home folder and adapters of well-known keys in the
-environment (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``) are configured; the provider of
-``COPILOT_PROVIDER_BASE_URL`` is the first of them. Those of other providers' keys, and what
-packages bring, are beside: they can be named, and count for anything else where nothing is configured. What clients
-register can be named too.
+Configured are the provider of ``COPILOT_PROVIDER_BASE_URL`` (first), adapters of the configuration file, files in
+``adapters`` of the home folder, and adapters of well-known keys in the environment (``OPENAI_API_KEY``,
+``ANTHROPIC_API_KEY``). Adapters of other providers' keys and of installed packages are fallbacks: they can be
+named, and are otherwise used only if nothing is configured. Adapters registered by clients can be named too.
 """
 
 from __future__ import annotations
@@ -46,8 +45,11 @@ WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What an adapter offers. ``kind`` is the adapter of the server whose wire it is, else its own name;
-    ``list_models`` is what it says of its provider's list of models."""
+    """The models that an adapter offers.
+
+    ``kind`` is the built-in provider type that it uses, or else its own name. ``list_models`` is its setting for
+    fetching the provider's list of models, ``None`` if unset.
+    """
 
     kind: str
     offers: list[Offer]
@@ -91,8 +93,7 @@ class ConfiguredAdapters:
         home: Path | None = None,
         is_trusted: Callable[[Path], bool] = lambda _: False,
     ) -> None:
-        """``home`` is where the folder ``adapters`` of files with adapters may be; ``is_trusted`` tells which
-        projects may bring adapters."""
+        """``home`` may contain a folder ``adapters``; ``is_trusted`` decides which projects may add adapters."""
         self._is_trusted = is_trusted
         self._config = config
         self._environ = environ
@@ -109,17 +110,17 @@ class ConfiguredAdapters:
         self.registered: dict[str, AdapterConfig] = {}
 
     def find(self, name: str) -> AdapterConfig | None:
-        """What is said of the adapter of that name; ``None`` where none is called so."""
+        """Return the configuration of the adapter ``name``, or ``None`` if there is no such adapter."""
         for known in (self.configured, self.registered, self.fallback):
             if name in known:
                 return known[name]
         return None
 
     def default(self) -> tuple[str, AdapterConfig] | None:
-        """The adapter of a session that names no model."""
+        """Return the adapter of a session without a model."""
         if self.configured:
             return next(iter(self.configured.items()))
-        # The first that says which model, else the first.
+        # The first one that names a model, else the first one.
         return next(iter(sorted(self.fallback.items(), key=lambda item: not self.models_of(*item))), None)
 
     def select(
@@ -154,7 +155,7 @@ class ConfiguredAdapters:
                 raise ConfigError(f"model {name!r} needs the adapter {alias.adapter!r}: set {key}, or configure it")
             return AdapterSelection(alias.adapter, config, alias.model)
         prefix, slash, own_name = name.partition("/")
-        if slash and self.is_brought(prefix, cwd):
+        if slash and self.is_of_project(prefix, cwd):
             return AdapterSelection(
                 prefix, AdapterConfig(declaration={"extends": prefix}), own_name, of_project=True
             )
@@ -196,25 +197,25 @@ class ConfiguredAdapters:
         return self._config.default_model
 
     def is_gateway(self) -> bool:
-        """Whether the only adapter is a server of the user's own, whose names of models may have any prefix."""
+        """Return whether the only adapter is the user's own server, whose model names may contain any prefix."""
         return len(self.configured) == 1 and all(one.base_url for one in self.configured.values())
 
     def has_own_default(self) -> bool:
-        """Whether the configuration, by naming adapters, means something other than the Copilot API."""
+        """Return whether the configuration names adapters, which then take precedence over the Copilot API."""
         return bool(self._config.adapters or self._files) or self.is_given()
 
     def is_given(self) -> bool:
-        """Whether the environment says outright which provider to use."""
+        """Return whether the environment names the provider to use (``COPILOT_PROVIDER_BASE_URL``)."""
         return GIVEN in self.configured
 
     def takes_any(self, model: str) -> bool:
-        """Whether a name that is in no list may be right: its adapter declares no models."""
+        """Return whether ``model`` may be valid although unlisted, because its adapter declares no models."""
         name, slash, _ = model.partition("/")
         adapter = self.configured.get(name) or self.fallback.get(name)
         return bool(slash) and adapter is not None and not self.models_of(name, adapter)
 
     def is_plain(self, name: str, config: AdapterConfig) -> bool:
-        """Whether an adapter is one that comes with the server, called with nothing declared."""
+        """Return whether an adapter is a built-in one without a declaration."""
         if config.declaration:
             return False
         kind = canonical_type(config.type or name)
@@ -223,12 +224,12 @@ class ConfiguredAdapters:
     # --- models ---------------------------------------------------------------------------------------------------
 
     def with_models(self) -> dict[str, tuple[AdapterConfig, list[ModelConfig]]]:
-        """The adapters that models can be named of, each with the models that its table or variable names."""
+        """Return all adapters with the models named by their table or environment variable."""
         adapters = {**self.configured, **self.fallback}
         return {name: (config, self.models_of(name, config)) for name, config in adapters.items()}
 
     def models_of(self, name: str, config: AdapterConfig) -> list[ModelConfig]:
-        """The models that the table of an adapter names, else the one of its variable in the environment."""
+        """Return the models named by an adapter's table, or else the one of its environment variable."""
         declared = config.model_list()
         variable = None if declared else model_variable(name)
         if variable and (model := self._environ.get(variable)):
@@ -236,7 +237,7 @@ class ConfiguredAdapters:
         return declared
 
     async def offered(self, name: str, config: AdapterConfig) -> Offered:
-        """What an adapter offers; what is wrong with it is logged, for it must not hide the others."""
+        """Return the models that an adapter offers. An invalid declaration is logged and offers none."""
         if self.is_plain(name, config):
             kind = canonical_type(config.type or name)
             models = [plain_offer(name, one) for one in self.models_of(name, config)]
@@ -245,14 +246,14 @@ class ConfiguredAdapters:
             known = await self.catalogue.ready(name)
             return Offered(known.kind or name, known.offers(), known.declaration.list_models)
         except ConfigError as error:
-            log.warning("the models of adapter %r cannot be listed: %s", name, error)
+            log.warning("cannot list the models of adapter %r: %s", name, error)
             return Offered(name, [], False)
 
-    # --- declared ones --------------------------------------------------------------------------------------------
+    # --- declared adapters ----------------------------------------------------------------------------------------
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """All adapters that can be named."""
+        """The declared adapters, without those of projects."""
         from jumpseat.adapters.declared.catalogue import Catalogue
 
         tables = {
@@ -263,48 +264,48 @@ class ConfiguredAdapters:
         return Catalogue(tables, self._home, self._is_trusted)
 
     def catalogue_in(self, cwd: Path) -> Catalogue:
-        """All adapters that can be named by sessions in ``cwd``."""
-        # The catalogue takes a while to load, and most projects bring nothing.
+        """Return the declared adapters for sessions in ``cwd``, including those of its project."""
+        # Loading the catalogue of a project takes time, and most projects declare no adapters.
         return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.of_project(cwd)
 
-    def is_brought(self, name: str, cwd: Path) -> bool:
-        """Whether the project that ``cwd`` is in brings an adapter of that name."""
+    def is_of_project(self, name: str, cwd: Path) -> bool:
+        """Return whether the project of ``cwd`` declares an adapter called ``name``."""
         return project_folder(cwd, "adapters") is not None and self.catalogue_in(cwd).brings(name)
 
     def callable(self, name: str, known: Known | None = None) -> Known:
-        """The declared adapter of that name.
+        """Return the declared adapter called ``name`` after checking that its models can be called.
 
         Raises:
-            ConfigError: there is none, or none that can be called.
+            ConfigError: the adapter is unknown, or cannot be called.
         """
         known = known or self.catalogue.get(name)
         known.check_callable()
         return known
 
     def declaration_of(self, name: str) -> Known | None:
-        """The declaration of a configured adapter; ``None`` where it is one of the server's, called as it is.
+        """Return the declaration of a configured adapter, or ``None`` for a built-in one without a declaration.
 
         Raises:
-            ConfigError: it is wrong.
+            ConfigError: the declaration is invalid.
         """
         config = self.configured.get(name) or self.fallback.get(name)
         return None if config is None or self.is_plain(name, config) else self.catalogue.get(name)
 
     def register(self, raw: Mapping[str, Any]) -> Known:
-        """Take an adapter that a client declares.
+        """Register an adapter declared by a client.
 
         Raises:
-            InvalidRequestError: it has no name, or one that is taken.
-            ConfigError: the declaration is wrong, or cannot be called.
+            InvalidRequestError: the name is missing, invalid or taken.
+            ConfigError: the declaration is invalid, or its models cannot be called.
         """
         if raw.get("name") == SCRIPTED or "/" in str(raw.get("name")):
-            raise InvalidRequestError(f"an adapter cannot be called {raw.get('name')!r}")
+            raise InvalidRequestError(f"invalid adapter name {raw.get('name')!r}: it is reserved or contains '/'")
         known = self.catalogue.register(raw)
         self.registered[known.declaration.name] = AdapterConfig()
         return known
 
     def installed(self) -> dict[str, AdapterConfig]:
-        """What packages bring beside what is configured."""
+        """Return the adapters of installed packages that are not configured otherwise."""
         if not self._some_installed:
             return {}
         return {
@@ -315,7 +316,7 @@ class ConfiguredAdapters:
 
     @cached_property
     def _some_installed(self) -> bool:
-        """Whether an installed package seems to bring adapters; takes a hundredth of the time of loading them."""
+        """Whether an installed package seems to provide adapters; a hundred times faster than loading them."""
         group = b"[jumpseat.adapters]"
         for folder in sys.path:
             with suppress(OSError), os.scandir(folder or ".") as entries:
@@ -328,7 +329,7 @@ class ConfiguredAdapters:
 
 
 def plain_offer(name: str, config: ModelConfig) -> Offer:
-    """What a table says of a model of the adapter called ``name``."""
+    """Return the offer for a model configured in the table of the adapter ``name``."""
     info = ModelInfo(
         id=f"{name}/{config.id}",
         name=config.name or config.id,
@@ -344,7 +345,7 @@ def plain_offer(name: str, config: ModelConfig) -> Offer:
 
 
 def no_model_configured(asked_for: str | None = None) -> ConfigError:
-    """What to say where there is no model at all, to somebody who may have ``asked_for`` one."""
+    """Return the error for a request, possibly for the model ``asked_for``, when no model is configured."""
     return ConfigError(
         (f"unknown model {asked_for!r}: " if asked_for is not None else "")
         + "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"

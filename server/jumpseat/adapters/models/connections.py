@@ -1,5 +1,4 @@
-"""What models are called through: the connections of the process, the client that makes requests in their place,
-recordings, and the scripts that stand in for models.
+"""The connections of the process to models: the HTTP transport, a client's tunnel, recordings, and scripted models.
 
 Nothing is opened or imported before a model needs it.
 """
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """Makes models that can be called. ``tunnel`` is there while a client makes all requests."""
+    """Creates models that can be called. ``tunnel`` is set while a client makes all requests."""
 
     def __init__(self, options: Options, mask: Callable[[str], str] = str) -> None:
-        """``mask`` takes out of recordings what is not to be told.
+        """``mask`` removes secrets from recorded strings.
 
         Raises:
-            ConfigError: the folder for recordings, or with them, is no good.
+            ConfigError: the folder for recordings is not writable, or contains none to replay.
         """
         self.tunnel: Tunnel | None = None
         self._environ = options.environ
@@ -48,7 +47,7 @@ class Connections:
         self._scripts: dict[str, ScriptedModel] = {}
 
     def transport(self) -> HttpTransport:
-        """What all requests go over."""
+        """Return the transport of all requests, created at first use."""
         from jumpseat.adapters.transport.http import HttpTransport
 
         if self._transport is None:
@@ -65,8 +64,10 @@ class Connections:
         socket: bool = False,
         signs_as: str | None = None,
     ) -> Model:
-        """A model behind an adapter that comes with the server. ``signs_as`` is who made what it signs, where that
-        is not called as the adapter is."""
+        """Create a model of a built-in adapter.
+
+        ``signs_as`` names the provider in signed blocks, if it differs from the adapter's name.
+        """
         from jumpseat.adapters.models.wire_caller import WireCaller
         from jumpseat.adapters.transport.http import HttpModel
 
@@ -82,7 +83,7 @@ class Connections:
         token: Callable[[], Awaitable[str]] | None = None,
         key: Callable[[], Awaitable[str]] | None = None,
     ) -> Model:
-        """A model behind a declared adapter; see :class:`jumpseat.adapters.declared.pipeline.DeclaredCaller`."""
+        """Create a model of a declared adapter; see :class:`jumpseat.adapters.declared.pipeline.DeclaredCaller`."""
         from jumpseat.adapters.declared.pipeline import DeclaredCaller
         from jumpseat.adapters.transport.http import HttpModel
 
@@ -91,18 +92,20 @@ class Connections:
         )
         return HttpModel(caller, self.transport())
 
-    def printed_key(self, provider: str, command: str) -> Callable[[], Awaitable[str]]:
-        """Gives the key that a command prints, anew for every call."""
+    def key_from_command(self, provider: str, command: str) -> Callable[[], Awaitable[str]]:
+        """Return a function that runs ``command`` for every call and returns the key that it prints."""
         from jumpseat.adapters.caller import PrintedKey
 
         return PrintedKey(provider, command, self._resolver)
 
     def scripted(self, script: dict[str, Any] | str | None) -> ScriptedModel:
-        """The model of a script, or of the file that has it. One per script: it counts the failures asked for.
+        """Return the model of a script, given as an object or as a file's path.
+
+        There is one model per script, because it counts the failures that the script requests.
 
         Raises:
-            InvalidRequestError: there is none, or it is wrong.
-            ConfigError: the file is no good.
+            InvalidRequestError: the script is missing or invalid.
+            ConfigError: the file cannot be read or is invalid.
         """
         from jumpseat.adapters.scripted import Script, ScriptedModel, load_script
 
@@ -121,20 +124,20 @@ class Connections:
         return self._scripts[digest]
 
     def inline(self, resolved: ResolvedModel) -> ResolvedModel:
-        """The same model for calls that want a text and nothing else."""
+        """Return the same model for calls that expect only text."""
         from jumpseat.adapters.transport.http import HttpModel
 
         if not isinstance(resolved.model, HttpModel):
             return resolved
         return replace(resolved, model=HttpModel(resolved.model.caller.for_text(), self.transport()))
 
-    # --- the client in the place of the network -------------------------------------------------------------------
+    # --- requests made by a client --------------------------------------------------------------------------------
 
     def tunnel_through(self, client: Client) -> None:
         """Make all further model requests through ``client``.
 
         Raises:
-            InvalidRequestError: another client makes them already.
+            InvalidRequestError: another client already makes them.
         """
         from jumpseat.adapters.transport.tunnel import Tunnel
 
@@ -146,7 +149,7 @@ class Connections:
         self.transport().set_route(self.tunnel)
 
     def lost(self, client: Client) -> None:
-        """A client is gone; if it made the model requests, they go over the network again."""
+        """Handle the disconnection of a client; if it made the model requests, they use the network again."""
         if self.tunnel is not None and self.tunnel.client is client:
             self.tunnel.close()
             self.tunnel = None
@@ -165,13 +168,13 @@ class Connections:
 
 
 def user_agent(client_name: str | None) -> str:
-    """What providers are told of who asks."""
+    """Return the User-Agent header for a client."""
     product = f"jumpseat/{__version__}"
     return f"{product} {client_name}" if client_name else product
 
 
 def _middleware(options: Options, mask: Callable[[str], str]) -> Callable[[], TransportMiddleware] | None:
-    """Makes what records all calls, or answers them; ``None`` where nothing is to be done with them."""
+    """Return a function that creates the recorder or replayer, or ``None`` if neither is configured."""
     if options.replay is not None:
         from jumpseat.adapters.recording.recordings import open_for_replay
 

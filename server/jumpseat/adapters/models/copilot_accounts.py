@@ -1,7 +1,6 @@
-"""The accounts of the Copilot API that this process acts for: its own, and those of its sessions.
+"""The Copilot accounts that this process uses: its own, and those of its sessions.
 
-What is asked about an account is asked as that account and of nobody else: sessions share what is known of a user
-only where they have the same token.
+Each account is queried with its own token only. Sessions share cached data only if they have the same token.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jumpseat.adapters.models.copilot_account import CopilotAccount, github_api_of
-from jumpseat.adapters.models.copilot_login import OF_THE_API
+from jumpseat.adapters.models.copilot_login import COPILOT_API
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.wire import as_object, as_text
 from jumpseat.agent.blocks import JsonObject
@@ -20,11 +19,13 @@ from jumpseat.agent.login import Login
 from jumpseat.errors import ProviderError
 from jumpseat_protocol.accounts import AccountQuotaSnapshot, SessionAuthStatusResult
 
-KEPT: Final = 64
-"""Of how many accounts user and models are remembered; of others they are asked again."""
+MAX_ACCOUNTS: Final = 64
+"""The maximum number of accounts whose user and models are cached."""
 
 
 class CopilotAccounts:
+    """A cache of Copilot accounts by token."""
+
     def __init__(self, environ: Mapping[str, str], transport: HttpTransport, user_agent: str) -> None:
         self._environ = environ
         self._transport = transport
@@ -32,13 +33,13 @@ class CopilotAccounts:
         self._kept: OrderedDict[str, CopilotAccount] = OrderedDict()
 
     async def account(self, login: Login) -> CopilotAccount:
-        """The account behind ``login``, as its token is now.
+        """Return the account of the current token of ``login``.
 
         Raises:
             ProviderAuthError: there is no token.
         """
         token = await login.token()
-        # What the operator has fixed is not for anybody to move, be it the client or GitHub.
+        # The operator's setting takes precedence over URLs from clients and from GitHub.
         api_url = self._environ.get("COPILOT_API_URL") or _api_of(login.facts)
         key = hashlib.sha256("\n".join((token, login.host, api_url or "")).encode()).hexdigest()
         account = self._kept.get(key)
@@ -51,26 +52,26 @@ class CopilotAccounts:
                 api_url=api_url,
                 user_agent=self._user_agent,
             )
-            if len(self._kept) > KEPT:
+            if len(self._kept) > MAX_ACCOUNTS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return account
 
     async def user(self, login: Login, *, refresh: bool = False) -> JsonObject:
-        """What GitHub says about the user, or what the client has said in its place.
+        """Return GitHub's description of the user, or the one provided by the client.
 
         Raises:
-            ProviderError: the token is not good, or GitHub cannot be asked.
+            ProviderError: the token is invalid, or GitHub cannot be reached.
         """
         if login.facts is not None and not refresh:
             return login.facts
         return await (await self.account(login)).user(refresh=refresh)
 
     async def status(self, login: Login) -> SessionAuthStatusResult:
-        """Who is logged in; a token that is refused is no login."""
+        """Return the login status; a rejected token counts as not logged in."""
         user: JsonObject = {}
-        # GitHub does not know the tokens of the API.
-        if login.auth_type != OF_THE_API:
+        # GitHub does not accept tokens of the Copilot API.
+        if login.auth_type != COPILOT_API:
             try:
                 user = await self.user(login)
             except ProviderError as error:
@@ -89,10 +90,10 @@ class CopilotAccounts:
         )
 
     async def quota(self, login: Login) -> dict[str, AccountQuotaSnapshot]:
-        """What the account has left, by kind.
+        """Return the remaining quota of the account, by kind.
 
         Raises:
-            ProviderError: GitHub cannot be asked.
+            ProviderError: GitHub cannot be reached.
         """
         user = await self.user(login, refresh=True)
         resets = as_text(user.get("quota_reset_date_utc")) or as_text(user.get("quota_reset_date"))

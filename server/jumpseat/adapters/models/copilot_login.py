@@ -1,8 +1,7 @@
-"""GitHub identities: where the token for the Copilot API comes from.
+"""GitHub identities, which provide the token for the Copilot API.
 
-The process has one (:func:`login_of_environment`, else :func:`login_of_gh`); a session may have its own, with a
-token that was given (:class:`GivenLogin`) or one that its client is asked for whenever it runs out
-(:class:`AskedLogin`).
+The process has one (:func:`login_of_environment`, else :func:`login_of_gh`). A session may have its own, with a
+fixed token (:class:`GivenLogin`) or with tokens requested from its client as they expire (:class:`AskedLogin`).
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ log = logging.getLogger(__name__)
 GITHUB: Final = "https://github.com"
 HOST_VARIABLES: Final = ("COPILOT_GH_HOST", "GH_HOST")
 TOKEN_VARIABLES: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-OF_THE_API: Final = "copilot-api-token"
-"""The type of a token that the Copilot API knows and GitHub does not."""
+COPILOT_API: Final = "copilot-api-token"
+"""The type of a token that is accepted by the Copilot API but not by GitHub."""
 
 REFRESH_S: Final = 3600.0
-"""A token that has no more than this left is replaced before it is used again."""
-PATIENCE_S: Final = 60.0
-"""How long a client may take to give a token; some ask a person."""
+"""A token that expires within this time is replaced before its next use."""
+TOKEN_TIMEOUT_S: Final = 60.0
+"""Time limit for a client to provide a token; some clients ask a person."""
 RETRY_S: Final = 60.0
-"""How long a token that could not be replaced is used before the client is asked again."""
+"""Delay before the client is asked again after it failed to replace a token that is still valid."""
 _GH_S: Final = 5.0
 
 Reason: TypeAlias = Literal["initial", "refresh"]
@@ -48,7 +47,7 @@ AskGitHubToken: TypeAlias = Callable[[Reason], Awaitable[GitHubTokenResult]]
 
 @dataclass(frozen=True, slots=True)
 class GivenLogin:
-    """A token that stays what it is; ``None`` for a user of whom only the name was told."""
+    """An identity with a fixed token; ``secret`` is ``None`` for a user of whom only the name is known."""
 
     secret: str | None = field(repr=False)
     auth_type: str = "token"
@@ -59,15 +58,15 @@ class GivenLogin:
     async def token(self) -> str:
         """See :meth:`jumpseat.agent.login.Login.token`."""
         if self.secret is None:
-            raise ProviderAuthError(f"the credentials of {self.name or 'the session'!r} hold no token")
+            raise ProviderAuthError(f"the credentials of {self.name or 'the session'!r} contain no token")
         return _sendable(self.secret)
 
 
 class AskedLogin:
-    """A token that the client gives for a while.
+    """An identity with temporary tokens from the client.
 
-    It is asked for once at first and again when it has an hour or less left, always because somebody needs it:
-    nothing happens in a session that is idle. A token that could not be replaced serves for as long as it lasts.
+    A token is requested at the first use, and again at a use within an hour of its expiry; an idle session requests
+    nothing. A token that cannot be replaced is used until it expires.
     """
 
     def __init__(
@@ -76,20 +75,20 @@ class AskedLogin:
         host: str,
         *,
         now: Callable[[], float] = time.time,
-        patience_s: float = PATIENCE_S,
+        timeout_s: float = TOKEN_TIMEOUT_S,
     ) -> None:
-        """``now`` is Unix time in seconds, which goes on while the machine sleeps."""
+        """``now`` returns Unix time in seconds, which advances while the machine sleeps."""
         self.auth_type = "token-provider"
         self.host = host
         self.name: str | None = None
         self.facts: JsonObject | None = None
         self._ask = ask
         self._now = now
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._token: str | None = None
         self._expires_at = 0.0
         self._ask_at = 0.0
-        # Several requests that need a token at once ask once.
+        # Concurrent requests share one request for a token.
         self._lock = anyio.Lock()
 
     async def token(self) -> str:
@@ -103,7 +102,7 @@ class AskedLogin:
                 if self._token is None or self._now() >= self._expires_at:
                     self._token = None
                     raise
-                log.warning("%s; the one before is still good", error)
+                log.warning("%s; the previous token is still valid", error)
                 self._ask_at = min(self._now() + RETRY_S, self._expires_at)
             else:
                 self._expires_at = self._now() + lasts_s
@@ -112,14 +111,14 @@ class AskedLogin:
 
     async def _acquire(self, reason: Reason) -> tuple[str, float]:
         try:
-            with anyio.fail_after(self._patience_s):
+            with anyio.fail_after(self._timeout_s):
                 answer = await self._ask(reason)
         except TimeoutError:
-            raise ProviderAuthError(f"the client gave no GitHub token within {self._patience_s:g} s") from None
+            raise ProviderAuthError(f"the client provided no GitHub token within {self._timeout_s:g} s") from None
         except ClientCallError as error:
-            raise ProviderAuthError(f"the client gave no GitHub token: {Redactor()(str(error))}") from None
+            raise ProviderAuthError(f"the client provided no GitHub token: {Redactor()(str(error))}") from None
         if answer.kind == "cancelled":
-            raise ProviderAuthError("the client gave no GitHub token: it was cancelled")
+            raise ProviderAuthError("the client provided no GitHub token: the request was cancelled")
         if not answer.access_token or not answer.expires_in:
             raise ProviderAuthError("the client's GitHub token needs accessToken and expiresIn")
         if (answer.token_type or "bearer").lower() != "bearer":
@@ -128,10 +127,10 @@ class AskedLogin:
 
 
 def login_of(credentials: AuthCredentials, host: str) -> GivenLogin:
-    """The login that ``credentials`` describe; ``host`` is that of the process, for those that name none.
+    """Return the login described by ``credentials``; ``host`` is used if they name no host.
 
     Raises:
-        InvalidRequestError: they are of a kind that this server cannot use, or lack their token.
+        InvalidRequestError: the type of the credentials is not supported, or their token is missing.
     """
     kind = credentials.type
     if kind not in ("token", "env", "gh-cli", "user"):
@@ -150,30 +149,30 @@ def login_of(credentials: AuthCredentials, host: str) -> GivenLogin:
 
 
 def host_of_environment(environ: Mapping[str, str]) -> str:
-    """The URL of the GitHub site that the environment names, of the public one where it names none."""
+    """Return the URL of the GitHub site named by the environment, by default github.com."""
     named = next((environ[name] for name in HOST_VARIABLES if environ.get(name)), None)
     return host_url(named) if named else GITHUB
 
 
 def host_url(host: str) -> str:
-    """``host`` as a URL; it may be a bare name."""
+    """Return ``host``, a URL or a bare host name, as a URL."""
     return (host if "://" in host else f"https://{host}").rstrip("/")
 
 
 def login_of_environment(options: Options) -> GivenLogin | None:
-    """The identity of the process: what its host gave it, else the first token of the environment."""
+    """Return the identity of the process: the token passed at start, else the first one in the environment."""
     environ = options.environ
     host = host_of_environment(environ)
     if options.auth_token:
         return GivenLogin(options.auth_token, "token", host)
     if environ.get("COPILOT_API_URL") and (token := environ.get("GITHUB_COPILOT_API_TOKEN")):
-        return GivenLogin(token, OF_THE_API, host)
+        return GivenLogin(token, COPILOT_API, host)
     token = next((environ[name] for name in TOKEN_VARIABLES if environ.get(name)), None)
     return GivenLogin(token, "env", host) if token else None
 
 
 async def login_of_gh(environ: Mapping[str, str]) -> GivenLogin | None:
-    """The identity that the GitHub CLI is logged in with; ``None`` where it is not, or not there."""
+    """Return the identity of the GitHub CLI, or ``None`` if it is not installed or not logged in."""
     gh = shutil.which("gh", path=environ.get("PATH", ""))
     if gh is None:
         return None
@@ -185,7 +184,7 @@ async def login_of_gh(environ: Mapping[str, str]) -> GivenLogin | None:
                 command, stdin=DEVNULL, stderr=DEVNULL, check=False, env=dict(environ), start_new_session=True
             )
     except (OSError, TimeoutError) as error:
-        log.info("gh gave no token: %s", type(error).__name__)
+        log.info("no token from gh: %s", type(error).__name__)
         return None
     token = done.stdout.decode("ascii", "replace").strip()
     return GivenLogin(token, "gh-cli", host) if done.returncode == 0 and token else None
@@ -193,5 +192,5 @@ async def login_of_gh(environ: Mapping[str, str]) -> GivenLogin | None:
 
 def _sendable(token: str) -> str:
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ProviderAuthError("the GitHub token is not one: expected printable ASCII without blanks")
+        raise ProviderAuthError("invalid GitHub token: expected printable ASCII characters without spaces")
     return token

@@ -1,5 +1,6 @@
-"""The models of the Copilot API, and who they are called as. Accounts and their lists are kept by
-``copilot_accounts.py``; where logins come from, ``copilot_login.py`` says.
+"""The models of the Copilot API and the logins they are called with.
+
+``copilot_accounts.py`` caches accounts and their models; ``copilot_login.py`` defines the logins.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ SOCKETS: Final = "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES"
 NO_SOCKETS: Final = "COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES"
 
 AUTO: Final = "auto"
-"""The model by which the API chooses one itself."""
+"""The name of the model that lets the API choose one."""
 
 
 class CopilotSource:
-    """The Copilot API as one source of models. GitHub is asked when somebody is to be logged in, never before."""
+    """The Copilot API as a source of models. Nothing is requested from GitHub before a login is needed."""
 
     def __init__(self, options: Options, connections: Connections, *, borrows: bool) -> None:
-        """With ``borrows`` the login of the GitHub CLI is taken where the process has none of its own."""
+        """With ``borrows``, the login of the GitHub CLI is used if the process has none of its own."""
         self._options = options
         self._environ = options.environ
         self._connections = connections
@@ -44,13 +45,13 @@ class CopilotSource:
 
     @cached_property
     def login_of_environment(self) -> Login | None:
-        """Who the environment says the process is."""
+        """The login from the options and environment of the process, if any."""
         from jumpseat.adapters.models.copilot_login import login_of_environment
 
         return login_of_environment(self._options)
 
     async def own_login(self) -> Login | None:
-        """Who the process is."""
+        """Return the login of the process, if any: its own, or that of the GitHub CLI."""
         if self.login_of_environment is not None or not self._borrows:
             return self.login_of_environment
         if self._borrowed is None:
@@ -60,7 +61,7 @@ class CopilotSource:
         return self._borrowed
 
     def login_with_token(self, token: str) -> Login:
-        """The login of a GitHub token, which is not checked yet."""
+        """Return a login with a GitHub token, which is not verified."""
         from jumpseat.adapters.models.copilot_login import GivenLogin, host_of_environment
 
         return GivenLogin(token, host=host_of_environment(self._environ))
@@ -68,38 +69,38 @@ class CopilotSource:
     def login_by_asking(
         self, ask: Callable[[str, Literal["initial", "refresh"]], Awaitable[GitHubTokenResult]]
     ) -> Login:
-        """The login of a client that gives tokens: ``ask`` is told the host they are for, and why it is asked."""
+        """Return a login with tokens provided by a client: ``ask`` is called with the host and the reason."""
         from jumpseat.adapters.models.copilot_login import AskedLogin, host_of_environment
 
         host = host_of_environment(self._environ)
         return AskedLogin(lambda reason: ask(host, reason), host)
 
     def login_of(self, credentials: AuthCredentials) -> Login:
-        """The login that a client describes.
+        """Return the login described by a client's credentials.
 
         Raises:
-            InvalidRequestError: it is of a kind that cannot be used here.
+            InvalidRequestError: the type of the credentials is not supported, or their token is missing.
         """
         from jumpseat.adapters.models.copilot_login import host_of_environment, login_of
 
         return login_of(credentials, host_of_environment(self._environ))
 
     async def authenticate(self, settings: SessionSettings) -> None:
-        """Check the login that a session brings of its own.
+        """Verify a session's own login, if it has one.
 
         Raises:
-            ProviderAuthError: there is no token, or it is not good.
+            ProviderAuthError: the token is missing or invalid.
         """
         if settings.login is None:
             return
         if settings.provider is None:
             await self._accounts.user(settings.login, refresh=True)
         else:
-            # GitHub has nothing to say about such a session, and may be out of its reach.
+            # The session uses another provider; GitHub is not needed and may be unreachable.
             await settings.login.token()
 
     async def status(self, login: Login | None = None) -> SessionAuthStatusResult:
-        """As whom the Copilot API is called: ``login``, else that of the process."""
+        """Return the status of ``login``, or of the login of the process."""
         from jumpseat_protocol.accounts import SessionAuthStatusResult
 
         login = login or await self.own_login()
@@ -108,11 +109,11 @@ class CopilotSource:
         return await self._accounts.status(login)
 
     async def quota(self, login: Login | None = None) -> dict[str, AccountQuotaSnapshot]:
-        """What an account has left: that of ``login``, else that of the process.
+        """Return the remaining quota of ``login``, or of the login of the process.
 
         Raises:
-            ProviderAuthError: there is no login, or its token is not good.
-            ProviderError: GitHub cannot be asked.
+            ProviderAuthError: there is no login, or its token is invalid.
+            ProviderError: GitHub cannot be reached.
         """
         login = login or await self.own_login()
         if login is None:
@@ -122,19 +123,19 @@ class CopilotSource:
     # --- models ---------------------------------------------------------------------------------------------------
 
     async def models(self, login: Login, *, refresh: bool = False) -> list[ModelInfo]:
-        """The models that ``login`` can see.
+        """Return the models available to ``login``.
 
         Raises:
-            ProviderError: the API could not be asked.
+            ProviderError: the API cannot be reached.
         """
         return await (await self._accounts.account(login)).models(refresh=refresh)
 
     async def resolve(self, login: Login, name: str | None, settings: SessionSettings) -> ResolvedModel:
-        """The model called ``name``, else the first that can be used, called as ``login``.
+        """Return the model called ``name``, or else the first enabled one, called with ``login``.
 
         Raises:
-            ConfigError: there is none, or none that can be called from here.
-            ProviderError: the API could not be asked.
+            ConfigError: no model is enabled, or the model's API is not supported.
+            ProviderError: the API cannot be reached.
         """
         from jumpseat.adapters.providers.copilot import has_socket, wire_of
 
@@ -144,19 +145,19 @@ class CopilotSource:
             name = next((one.id for one in models if one.enabled), None)
             if name is None:
                 raise ConfigError("the Copilot API lists no usable model")
-        # Names that are in no list are tried all the same: lists lag behind.
+        # Unlisted names are tried all the same, because lists lag behind.
         info = next((one for one in models if one.id == name), ModelInfo(id=name))
-        # The API wants to be told that its own protocol is spoken.
+        # The API requires clients of its own protocol to identify themselves.
         agent = f"{user_agent(settings.client_name)} (Copilot API)"
         endpoint = replace(await account.endpoint(), user_agent=agent)
         wire = wire_of(info)
         if wire is None:
             served = ", ".join(info.wires or ())
-            raise ConfigError(f"the Copilot API serves model {name!r} by none of our wires, but by {served}")
+            raise ConfigError(f"the Copilot API serves model {name!r} only by unsupported endpoints: {served}")
         socket = has_socket(info) and self._may_use_sockets(settings)
 
         async def find_auto() -> str | None:
-            # It may have come since the list was had, and is looked for only now and then.
+            # Fetched again, because the model may have been enabled since; this is called rarely.
             listed = await account.models(refresh=True)
             return AUTO if any(one.id == AUTO and one.enabled for one in listed) else None
 
@@ -169,7 +170,7 @@ class CopilotSource:
         )
 
     def _may_use_sockets(self, settings: SessionSettings) -> bool:
-        """WebSockets are for those who ask for them, and made by the client that makes the requests."""
+        """Return whether to use WebSockets: only if requested, and if a client makes the requests."""
         if self._connections.tunnel is None or self._environ.get(NO_SOCKETS) == "true":
             return False
         wanted = settings.web_sockets

@@ -1,7 +1,7 @@
-"""What models there are, and what is known of each: of all sources together.
+"""List all models with their capabilities, limits and prices, from all sources.
 
-What is said of a model wins, field by field, over what its provider lists of it (``model_lists.py``), and that over
-what the world knows (``known_models.py``). Nobody is asked before somebody wants the list.
+Field by field, the configuration takes precedence over the provider's list (``model_lists.py``), and that over the
+built-in facts (``known_models.py``). Providers are asked only when the list is requested.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from jumpseat.adapters.models.adapter_models import AdapterModels, offered
+from jumpseat.adapters.models.adapter_models import AdapterModels, find_offer
 from jumpseat.adapters.models.configured import Offered, no_model_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
 from jumpseat.adapters.offer import Offer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from jumpseat.adapters.models.known_models import KnownModels
-    from jumpseat.adapters.models.model_lists import Listed, ModelLists
+    from jumpseat.adapters.models.model_lists import ListEndpoint, ModelLists
     from jumpseat.agent.login import Login
 
 log = logging.getLogger(__name__)
@@ -36,22 +36,25 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ModelCatalogue:
-    """``aliases`` are those of the configuration. ``tasks`` is where providers go on being asked for their lists
-    when nobody waits any more, as nobody does for longer than ``patience_s``."""
+    """The list of all models.
+
+    ``aliases`` are those of the configuration. A request for the list waits at most ``timeout_s`` for providers;
+    requests to providers continue in ``tasks`` after that.
+    """
 
     aliases: Mapping[str, AliasConfig]
     models: AdapterModels
     copilot: CopilotSource
     tasks: TaskGroup | None
-    patience_s: float
+    timeout_s: float
     _lists: ModelLists | None = None
 
     async def list(self, login: Login | None = None, *, refresh: bool = False) -> list[ModelInfo]:
-        """All models that can be named; those of the Copilot API as ``login`` where one is given.
+        """Return all models that can be named; those of the Copilot API as seen by ``login``, if given.
 
         Raises:
             ConfigError: there is neither a login nor a configured provider.
-            ProviderError: the Copilot API could not be asked.
+            ProviderError: the request to the Copilot API failed.
         """
         adapters = self.models.adapters
         if login is None and not adapters.is_given():
@@ -61,8 +64,8 @@ class ModelCatalogue:
         found: dict[str, list[ModelInfo]] = {}
         copilot: list[ModelInfo] | JumpseatError | TimeoutError = []
 
-        async def look_up(name: str, config: AdapterConfig, counts: bool) -> None:
-            found[name] = await self._of(name, config, counts=counts, refresh=refresh)
+        async def look_up(name: str, config: AdapterConfig, if_empty: bool) -> None:
+            found[name] = await self._of(name, config, if_empty=if_empty, refresh=refresh)
 
         async with anyio.create_task_group() as tasks:
             for name, config in configured.items():
@@ -74,8 +77,8 @@ class ModelCatalogue:
         if isinstance(copilot, Exception):
             if not adapters.configured or not isinstance(copilot, (ProviderError, TimeoutError)):
                 raise copilot
-            # One provider that does not answer must not hide the others.
-            log.warning("the Copilot API did not list its models", exc_info=copilot)
+            # A failing provider must not hide the others.
+            log.warning("cannot list the models of the Copilot API", exc_info=copilot)
             copilot = []
         if login is None and not (adapters.configured or adapters.fallback or any(found.values())):
             raise no_model_configured()
@@ -87,26 +90,26 @@ class ModelCatalogue:
         ]
 
     async def of_adapter(self, name: str) -> list[ModelInfo]:
-        """The models of one adapter that can be named, its provider's list included."""
+        """Return the models of one adapter, including those listed by its provider."""
         config = self.models.adapters.find(name)
-        return await self._of(name, config, counts=True) if config is not None else []
+        return await self._of(name, config, if_empty=True) if config is not None else []
 
     async def listed(self, name: str) -> list[ModelInfo]:
-        """What the provider of an adapter says it has when it is asked now; nothing where it has no list.
+        """Fetch the list of models from an adapter's provider; empty if the provider has no such list.
 
         Raises:
-            JumpseatError: it gives none.
+            JumpseatError: the request failed.
         """
         config = self.models.adapters.find(name)
         if config is None or not _has_list(kind := (await self.models.adapters.offered(name, config)).kind):
             return []
-        found = await self._asked().now(name, lambda: self._where(name, config))
-        return [self._told(name, _listed_offer(name, one), kind) for one in found]
+        found = await self._model_lists().fetch_now(name, lambda: self._list_endpoint(name, config))
+        return [self._describe(name, _listed_offer(name, one), kind) for one in found]
 
-    # --- what is known of one -------------------------------------------------------------------------------------
+    # --- filling gaps ---------------------------------------------------------------------------------------------
 
     def with_list(self, info: ModelInfo, wire_name: str, adapter: str) -> ModelInfo:
-        """``info``; in its gaps what the provider of ``adapter`` has listed of the model, if it has been asked."""
+        """Fill the gaps of ``info`` from the list of the provider of ``adapter``, if that was fetched before."""
         listed = self._lists.find(adapter, wire_name) if self._lists is not None else None
         if listed is None:
             return info
@@ -115,61 +118,66 @@ class ModelCatalogue:
         return filled(info, listed)
 
     def completed(self, info: ModelInfo, wire_name: str, kind: str) -> ModelInfo:
-        """``info``; in its gaps what the world knows. ``kind`` is the adapter of the server that calls it."""
+        """Fill the gaps of ``info`` from the built-in facts.
+
+        ``kind`` is the provider type that serves the model.
+        """
         return info if kind == SCRIPTED else self._known.complete(info, wire_name, kind)
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
     async def _of(
-        self, name: str, config: AdapterConfig, *, counts: bool, refresh: bool = False
+        self, name: str, config: AdapterConfig, *, if_empty: bool, refresh: bool = False
     ) -> list[ModelInfo]:
-        """The models that an adapter offers, then those that its provider lists besides.
+        """Return the models that an adapter offers, followed by the others that its provider lists.
 
-        A provider is asked where its adapter says so; where it says nothing and ``counts``, if it offers none.
+        The provider is asked if the adapter sets ``list_models``; if it leaves that unset, only with ``if_empty``
+        and if the adapter offers no models.
         """
-        told = await self.models.adapters.offered(name, config)
-        offers = list(told.offers)
-        if _wants_list(told, counts=counts):
+        offered = await self.models.adapters.offered(name, config)
+        offers = list(offered.offers)
+        if _wants_list(offered, if_empty=if_empty):
 
-            async def where() -> Listed:
-                return await self._where(name, config)
+            async def find_endpoint() -> ListEndpoint:
+                return await self._list_endpoint(name, config)
 
-            listed = await self._asked().get({name: where}, refresh=refresh)
+            listed = await self._model_lists().get({name: find_endpoint}, refresh=refresh)
             names = {one.wire_name for one in offers}
             offers += [_listed_offer(name, one) for one in listed[name] if one.id not in names]
-        return [self._told(name, one, told.kind) for one in offers]
+        return [self._describe(name, one, offered.kind) for one in offers]
 
-    def _told(self, adapter: str, offer: Offer, kind: str) -> ModelInfo:
+    def _describe(self, adapter: str, offer: Offer, kind: str) -> ModelInfo:
         return self.completed(self.with_list(offer.info, offer.wire_name, adapter), offer.wire_name, kind)
 
     async def _of_alias(self, name: str, alias: AliasConfig) -> ModelInfo:
-        """What is known of the model that an alias means."""
+        """Describe the model that an alias refers to."""
         config = self.models.adapters.find(alias.adapter)
         if config is None:
             return ModelInfo(id=name, name=name)
-        told = await self.models.adapters.offered(alias.adapter, config)
-        offer = offered(told.offers, alias.model) or Offer(alias.model, alias.model, ModelInfo(id=alias.model))
-        return replace(self._told(alias.adapter, offer, told.kind), id=name, name=name)
+        offered = await self.models.adapters.offered(alias.adapter, config)
+        offer = find_offer(offered.offers, alias.model)
+        offer = offer or Offer(alias.model, alias.model, ModelInfo(id=alias.model))
+        return replace(self._describe(alias.adapter, offer, offered.kind), id=name, name=name)
 
     async def _of_copilot(self, login: Login, *, refresh: bool) -> list[ModelInfo] | JumpseatError | TimeoutError:
-        """The models of the Copilot API, or what went wrong."""
+        """Return the models of the Copilot API, or the error."""
         try:
-            with anyio.fail_after(self.patience_s if self.models.adapters.configured else None):
+            with anyio.fail_after(self.timeout_s if self.models.adapters.configured else None):
                 return await self.copilot.models(login, refresh=refresh)
         except (JumpseatError, TimeoutError) as error:
             return error
 
-    async def _where(self, name: str, config: AdapterConfig) -> Listed:
-        """Where the provider of an adapter is asked for its list, and as whom."""
-        from jumpseat.adapters.models.model_lists import Listed
+    async def _list_endpoint(self, name: str, config: AdapterConfig) -> ListEndpoint:
+        """Return the endpoint and credentials for listing the models of an adapter's provider."""
+        from jumpseat.adapters.models.model_lists import ListEndpoint
         from jumpseat.adapters.transport.http import HttpModel
 
-        # Any name: it is not called.
+        # The model's name does not matter, because the model is not called.
         model = (await self.models.make(name, config, "", None)).model
         if not isinstance(model, HttpModel):
             raise ConfigError(f"adapter {name!r} has no list of models")
         caller = model.caller
-        return Listed(caller.wire_name, *await caller.whereabouts())
+        return ListEndpoint(caller.wire_name, *await caller.whereabouts())
 
     @cached_property
     def _known(self) -> KnownModels:
@@ -177,11 +185,11 @@ class ModelCatalogue:
 
         return KnownModels()
 
-    def _asked(self) -> ModelLists:
+    def _model_lists(self) -> ModelLists:
         from jumpseat.adapters.models.model_lists import ModelLists
 
         if self._lists is None:
-            self._lists = ModelLists(self.models.connections.transport, self.tasks, self.patience_s)
+            self._lists = ModelLists(self.models.connections.transport, self.tasks, self.timeout_s)
         return self._lists
 
 
@@ -189,12 +197,12 @@ def _listed_offer(adapter: str, listed: ModelInfo) -> Offer:
     return Offer(listed.id, listed.id, ModelInfo(id=f"{adapter}/{listed.id}", name=listed.name or listed.id))
 
 
-def _wants_list(told: Offered, *, counts: bool) -> bool:
-    if told.list_models is not None:
-        return told.list_models
-    if told.offers or not counts:
+def _wants_list(offered: Offered, *, if_empty: bool) -> bool:
+    if offered.list_models is not None:
+        return offered.list_models
+    if offered.offers or not if_empty:
         return False
-    return _has_list(told.kind)
+    return _has_list(offered.kind)
 
 
 def _has_list(kind: str) -> bool:

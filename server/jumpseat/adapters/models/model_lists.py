@@ -1,9 +1,8 @@
-"""The lists of models that providers give, as far as the configuration wants them (``list_models = true``).
+"""Fetch and cache the model lists of providers, where the configuration asks for them (``list_models = true``).
 
-A provider is asked when a list is wanted, never before, all of them at the same time; its answer is kept for half
-an hour. Whoever wants a list waits for an answer that has never been there, but not for long: what comes later is
-there the next time, and until then what there was. A provider that fails hides no other one, and nothing that it
-said before.
+Lists are fetched on request, from all providers concurrently, and cached for half an hour. A request waits briefly
+for a list that was never fetched before; a list that arrives later is used next time, and an expired one is used
+until then. A failing provider affects neither other providers nor its own previous list.
 """
 
 from __future__ import annotations
@@ -29,34 +28,36 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KEEP_S: Final = 30 * 60.0
-"""How long an answer counts as new."""
+"""The time after which a list is fetched again."""
 
-PATIENCE_S: Final = 3.0
-"""How long those who want a list wait for providers that have not answered yet."""
+LIST_TIMEOUT_S: Final = 3.0
+"""The time that a request waits for providers whose list was never fetched."""
 
 PAUSE_S: Final = 30.0
-"""How long a provider that failed is left alone."""
+"""The time before a failed provider is asked again."""
 
 MAX_PAGES: Final = 20
 AT_ONCE: Final = 8
-"""How many models a provider is asked about at the same time."""
+"""The maximum number of concurrent requests for model details to one provider."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A provider that is to be asked: by the wire of ``adapter``, at ``endpoint``, by way of ``network``."""
+class ListEndpoint:
+    """The endpoint that lists models: in the format of the wire ``adapter``, reached through ``network``."""
 
     adapter: str
     endpoint: Endpoint
     network: Network | None = None
 
 
-Where: TypeAlias = Callable[[], Awaitable[Listed]]
-"""Says where a provider is to be asked, when it is. May look secrets up."""
+FindListEndpoint: TypeAlias = Callable[[], Awaitable[ListEndpoint]]
+"""Returns the endpoint when it is needed; may look up secrets."""
 
 
 @dataclass(slots=True)
 class _Entry:
+    """The list of one provider and the state of fetching it."""
+
     models: dict[str, ModelInfo] | None = None
     good_until: float = 0.0
     waited_until: float = 0.0
@@ -65,35 +66,37 @@ class _Entry:
 
 @dataclass(slots=True)
 class ModelLists:
-    """All lists of the process, by the names under which their providers are configured.
+    """All model lists of the process, by the configured name of the provider.
 
-    ``tasks`` is where asking goes on that nobody waits for; without it, it ends with those who wait.
+    Requests continue in ``tasks`` after the last waiter has left; without it, they are cancelled then.
     """
 
     transport: Callable[[], HttpTransport]
     tasks: TaskGroup | None = None
-    patience_s: float = PATIENCE_S
+    timeout_s: float = LIST_TIMEOUT_S
     clock: Callable[[], float] = monotonic
     _entries: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
 
-    async def get(self, providers: Mapping[str, Where], *, refresh: bool = False) -> dict[str, list[ModelInfo]]:
-        """What every one of ``providers`` lists, under its own names; nothing for one that has not answered.
+    async def get(
+        self, providers: Mapping[str, FindListEndpoint], *, refresh: bool = False
+    ) -> dict[str, list[ModelInfo]]:
+        """Return the models of each provider, by its name; an empty list for one that has not responded yet.
 
-        With ``refresh`` all are asked, and waited for, however new their answers are.
+        With ``refresh``, all providers are asked and waited for, even if their lists are recent.
         """
         async with anyio.create_task_group() as here:
             waits: list[anyio.Event] = []
-            for name, where in providers.items():
+            for name, find_endpoint in providers.items():
                 entry = self._entries.setdefault(name, _Entry())
                 if entry.asking is None and (refresh or self.clock() >= entry.good_until):
                     entry.asking = anyio.Event()
-                    entry.waited_until = self.clock() + self.patience_s
-                    (self.tasks or here).start_soon(self._ask, name, where, entry, entry.asking)
-                # One that does not answer is waited for once, not by everybody who comes while it does not.
+                    entry.waited_until = self.clock() + self.timeout_s
+                    (self.tasks or here).start_soon(self._ask, name, find_endpoint, entry, entry.asking)
+                # Only the first request waits for an unresponsive provider, not every request that follows.
                 awaited = entry.models is None and self.clock() < entry.waited_until
                 if entry.asking is not None and (refresh or awaited):
                     waits.append(entry.asking)
-            with anyio.move_on_after(self.patience_s) as scope:
+            with anyio.move_on_after(self.timeout_s) as scope:
                 for event in waits:
                     await event.wait()
             if scope.cancelled_caught:
@@ -103,40 +106,40 @@ class ModelLists:
         return {name: list((self._entries[name].models or {}).values()) for name in providers}
 
     def find(self, provider: str, model: str) -> ModelInfo | None:
-        """What a provider said of a model, if it has been asked; nobody is asked here."""
+        """Return a model from a provider's cached list, or ``None``; nothing is fetched."""
         entry = self._entries.get(provider)
         return entry.models.get(model) if entry is not None and entry.models is not None else None
 
-    async def now(self, name: str, where: Where) -> list[ModelInfo]:
-        """What a provider lists when it is asked now, by somebody who wants to know why it does not.
+    async def fetch_now(self, name: str, find_endpoint: FindListEndpoint) -> list[ModelInfo]:
+        """Fetch the list of a provider now, bypassing the cache and reporting errors.
 
         Raises:
-            JumpseatError: it gives no list.
+            JumpseatError: the list cannot be fetched.
         """
-        models = await self._fetch(await where())
+        models = await self._fetch(await find_endpoint())
         self._entries[name] = _Entry(models, good_until=self.clock() + KEEP_S)
         return list(models.values())
 
-    async def _ask(self, name: str, where: Where, entry: _Entry, done: anyio.Event) -> None:
+    async def _ask(self, name: str, find_endpoint: FindListEndpoint, entry: _Entry, done: anyio.Event) -> None:
         good_for = PAUSE_S
         try:
-            entry.models = await self._fetch(await where())
+            entry.models = await self._fetch(await find_endpoint())
             good_for = KEEP_S
         except Exception as error:
-            # Nobody waits for this task: what an adapter or a provider does wrong must not end more than its list.
-            # Of errors that are not ours the text may hold a secret.
+            # This task may outlive its caller, so no failure of an adapter or provider may escape it. The message
+            # of an unexpected error may contain a secret.
             reason = error if isinstance(error, JumpseatError) else f"it failed with {type(error).__name__}"
-            log.warning("%s did not list its models: %s", name, reason)
+            log.warning("cannot list the models of %s: %s", name, reason)
         finally:
             entry.good_until = self.clock() + good_for
             entry.asking = None
             done.set()
 
-    async def _fetch(self, provider: Listed) -> dict[str, ModelInfo]:
+    async def _fetch(self, provider: ListEndpoint) -> dict[str, ModelInfo]:
         info = PROVIDERS.get(provider.adapter)
         listing = info.listing if info is not None else None
         if info is None or listing is None:
-            raise ProviderProtocolError(f"there is no list of models for the adapter {provider.adapter!r}")
+            raise ProviderProtocolError(f"adapter {provider.adapter!r} cannot list models")
         adapter, found = info.load(), dict[str, ModelInfo]()
         after: str | None = None
         for _ in range(MAX_PAGES):
@@ -155,7 +158,7 @@ class ModelLists:
                 async with limiter:
                     answer = await self._answer(provider, details.request(adapter, provider.endpoint, info.id))
             except ProviderError as error:
-                log.info("nothing more is known of model %r: %s", info.id, error)
+                log.info("cannot fetch the details of model %r: %s", info.id, error)
                 return
             told[info.id] = details.read(info, answer, provider.endpoint)
 
@@ -165,7 +168,7 @@ class ModelLists:
                 tasks.start_soon(look_up, info)
         return {name: one for name, one in told.items() if one is not None}
 
-    async def _answer(self, provider: Listed, question: ListRequest) -> dict[str, object]:
+    async def _answer(self, provider: ListEndpoint, question: ListRequest) -> dict[str, object]:
         transport = self.transport()
         if provider.network is not None:
             transport = transport.with_network(provider.network)
@@ -174,6 +177,6 @@ class ModelLists:
         else:
             answer = await transport.post_json(question.url, question.headers, question.body)
         if not isinstance(answer, dict):
-            # Some servers give the bare list.
+            # Some servers return a bare array.
             return {"data": answer, "models": answer}
         return answer

@@ -1,10 +1,9 @@
-"""Where a session's model comes from: its own providers, the configuration, or the Copilot API.
+"""Resolve a session's model: from its own providers, the configuration, or the Copilot API.
 
-Precedence: a model of a named provider of the session (``provider/id``); the session's one ``provider``; an alias;
-``adapter/model``; a model some configured adapter declares; the Copilot API, where there is a token; the only
-adapter there is. A session that names no model, where nothing else has one, gets the first of its named providers.
-Which adapters there are, ``configured.py`` says. Nothing is imported or asked over the network before a session
-needs it.
+Precedence: a model of one of the session's named providers (``provider/id``); the session's single ``provider``; an
+alias; ``adapter/model``; a model of a configured adapter; the Copilot API, if there is a token; the only adapter. A
+session without a model uses the first one of its named providers if nothing else has a default. ``configured.py``
+selects among adapters. Nothing is imported or requested over the network before a session needs it.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ if TYPE_CHECKING:
 
 ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
 
-LIST_PATIENCE_S: Final = 3.0
-"""How long the list of models waits for providers; for the Copilot API, where there are other models to list."""
+LIST_TIMEOUT_S: Final = 3.0
+"""Time limit for providers when listing models; for the Copilot API only if there are other models to list."""
 
 
 class Models:
-    """The models of the process. Keys are read when a model is called and kept nowhere else."""
+    """The models of the process. Keys are read when a model is called and stored nowhere else."""
 
     def __init__(
         self,
@@ -53,42 +52,49 @@ class Models:
         home: Path | None = None,
         mask: Callable[[str], str] = str,
         *,
-        list_patience_s: float = LIST_PATIENCE_S,
+        list_timeout_s: float = LIST_TIMEOUT_S,
         tasks: TaskGroup | None = None,
         is_trusted: Callable[[Path], bool] = lambda _: False,
     ) -> None:
-        """``home`` is where the folder ``adapters`` of files with adapters may be; ``mask`` takes out of recordings
-        what is not to be told; ``tasks`` is where providers go on being asked for their lists when nobody waits;
-        ``is_trusted`` tells which projects may bring adapters.
+        """Create the models without any I/O except for the recordings' folder.
+
+        Args:
+            config: the configuration.
+            options: the command line and environment of the process.
+            home: may contain a folder ``adapters`` with adapter files.
+            mask: removes secrets from recorded strings.
+            list_timeout_s: time limit for providers when listing models.
+            tasks: runs requests for model lists that outlive their waiters.
+            is_trusted: decides which projects may declare adapters.
 
         Raises:
-            ConfigError: the folder for recordings, or with them, is no good.
+            ConfigError: the folder for recordings is not writable, or contains none to replay.
         """
         self._config = config
         self._environ = options.environ
         self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted)
         self.connections = Connections(options, mask)
-        # The GitHub CLI's login is borrowed only where no model could be had otherwise.
+        # The GitHub CLI's login is used only if no adapter is configured.
         self.copilot = CopilotSource(
             options, self.connections, borrows=options.auto_login and not self.adapters.configured
         )
         self._tasks = tasks
-        self._list_patience_s = list_patience_s
-        # Adapter, address and name of each.
+        self._list_timeout_s = list_timeout_s
+        # Adapter, base URL and wire name of each model.
         self._refusing_tools: set[tuple[str, str, str]] = set()
 
-    # Not before they are needed: a server that starts has no session yet, and the first answer is waited for.
+    # The following are imported lazily, because a client waits for the first response of a starting server.
 
     @cached_property
     def catalogue(self) -> ModelCatalogue:
-        """The list of all models, and what is known of each."""
+        """The list of all models with their capabilities."""
         from jumpseat.adapters.models.model_catalogue import ModelCatalogue
 
-        return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_patience_s)
+        return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_timeout_s)
 
     @cached_property
     def routes(self) -> Routes:
-        """Where requests go."""
+        """The base URLs of configured providers."""
         from jumpseat.adapters.models.routes import Routes
 
         return Routes(self.adapters)
@@ -105,14 +111,14 @@ class Models:
 
         return SessionProviders(self.adapters, self.connections)
 
-    # --- what sessions need ---------------------------------------------------------------------------------------
+    # --- for sessions ---------------------------------------------------------------------------------------------
 
     def check(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.check`."""
         self._providers.check(settings, logged_in=self._logged_in(settings))
 
     def check_adapter_settings(self, settings: SessionSettings) -> None:
-        """See :meth:`jumpseat.adapters.session_providers.SessionProviders.check_adapter_settings`."""
+        """See :meth:`jumpseat.adapters.models.session_providers.SessionProviders.check_adapter_settings`."""
         self._providers.check_adapter_settings(settings, logged_in=self._logged_in(settings))
 
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
@@ -146,22 +152,22 @@ class Models:
         self._refusing_tools.add(_identity(resolved))
 
     async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
-        """A model of one adapter, its first without ``model``.
+        """Create a model of the adapter ``name``; without ``model``, its first one.
 
         Raises:
-            ConfigError: there is no such adapter or model.
+            ConfigError: the adapter is unknown, or has no model where none is named.
         """
         return self._completed(await self._models.of(name, model, settings.client_name, settings.cwd), settings)
 
     async def default_name(self, settings: SessionSettings) -> str | None:
-        """The model a session without one would use; ``None`` where there is none."""
+        """Return the default model of a session, or ``None`` if there is none."""
         try:
             return (await self._resolve(settings)).info.id or None
         except JumpseatError:
             return None
 
     def default_id(self, settings: SessionSettings) -> str | None:
-        """The model a session without one would use, as far as that is known without asking anybody."""
+        """Return the default model of a session, as far as that is known without any request."""
         if settings.provider is not None:
             return settings.provider.model_id or settings.provider.wire_model
         if self._config.default_model is not None:
@@ -175,8 +181,10 @@ class Models:
         return f"{name}/{declared[0].id}" if declared else None
 
     def declared(self, settings: SessionSettings) -> list[ModelInfo]:
-        """What :meth:`ModelCatalogue.list` begins with, as far as that is known at once; nothing for a session with
-        a provider of its own."""
+        """Return the first models of :meth:`ModelCatalogue.list` that are known without any request.
+
+        The list is empty for a session with its own provider.
+        """
         if settings.provider is not None:
             return []
         adapters = self.adapters
@@ -188,12 +196,12 @@ class Models:
         ]
 
     async def of_session(self, settings: SessionSettings) -> list[ModelInfo]:
-        """The models that the session brings of its own: that of its one provider, then the others'."""
+        """Return the models of the session's own providers: of the single provider, then of the named ones."""
         offers = await self._providers.offers(settings)
         return [self.catalogue.completed(one.info, one.wire_name, wire) for one, wire in offers]
 
     async def auth_status(self) -> AuthStatusResult:
-        """Who is logged in; without a login, whether there are configured providers."""
+        """Return the login status; without a login, whether there are configured providers."""
         login = await self.copilot.own_login()
         if login is not None:
             status = await self.copilot.status(login)
@@ -213,21 +221,23 @@ class Models:
         return AuthStatusResult(is_authenticated=False, status_message="Not authenticated")
 
     async def endpoint(self, settings: SessionSettings, name: str | None = None) -> ProviderEndpointResult:
-        """Where and as whom a session's model is called, or the one it would get by ``name``.
+        """Return the endpoint and credentials of a session's model, or of the model called ``name``.
 
         Raises:
-            InvalidRequestError: the operator has not allowed to hand this out, or the model has no endpoint.
+            InvalidRequestError: the operator does not allow this, or the model has no endpoint for clients.
         """
         from jumpseat.adapters.models.session_providers import DEFAULT_PROVIDER, named
         from jumpseat.adapters.transport.http import HttpModel
         from jumpseat_protocol.provider import ProviderEndpointResult
 
         if self._environ.get(ALLOW_ENDPOINT) != "true":
-            raise InvalidRequestError(f"session.provider.getEndpoint is off: {ALLOW_ENDPOINT}=true turns it on")
+            raise InvalidRequestError(
+                f"session.provider.getEndpoint is disabled: set {ALLOW_ENDPOINT}=true to enable it"
+            )
         settings = replace(settings, model=name or settings.model)
         byok, wire_name = True, ""
         if settings.provider is not None and named(settings, settings.model) is None:
-            # Where it is, a provider knows without a model.
+            # A provider's endpoint is known without a model.
             model = await self._providers.model(settings.provider, DEFAULT_PROVIDER, settings)
         else:
             resolved = await self._resolve(settings)
@@ -239,12 +249,12 @@ class Models:
         family = PROVIDERS[wire].family if wire in PROVIDERS else None
         if family is None:
             raise InvalidRequestError(
-                f"the session's model is behind the wire of {wire}, which is no endpoint for clients"
+                f"the session's model is called through {wire!r}, which has no endpoint for clients"
             )
         wire_api = "responses" if wire.endswith("_responses") else "completions"
         headers = dict(endpoint.headers)
         if not byok:
-            # An account's endpoint answers only to the headers that the adapter sends.
+            # The Copilot API requires the headers that the adapter sends.
             wanted = ModelRequest(wire_name, "", [], interaction_id=str(uuid.uuid4()))
             headers = dict(load_adapter(wire).request(endpoint, wanted).headers)
         return ProviderEndpointResult(
@@ -255,7 +265,7 @@ class Models:
             headers=headers,
         )
 
-    # --- finding one --------------------------------------------------------------------------------------------
+    # --- resolving ------------------------------------------------------------------------------------------------
 
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
         named_model = self._providers.selected(settings, logged_in=self._logged_in(settings))
@@ -271,10 +281,10 @@ class Models:
             return await self.copilot.resolve(login, settings.model or self._config.default_model, settings)
         adapter, config, model = selection.adapter, selection.config, selection.model
         if selection.of_project:
-            return await self._models.brought(adapter, model, settings.client_name, settings.cwd)
+            return await self._models.of_project(adapter, model, settings.client_name, settings.cwd)
         if model is None:
-            model = await self._usual(adapter, config)
-        return await self._from(adapter, config, model, settings)
+            model = await self._default_model(adapter, config)
+        return await self._make(adapter, config, model, settings)
 
     async def _select(self, settings: SessionSettings, *, logged_in: bool) -> AdapterSelection | None:
         """Select the adapter of a session, fetching the models of adapters as far as needed to decide."""
@@ -292,29 +302,31 @@ class Models:
             offered = await self.adapters.offered(selection.adapter, selection.config)
             fetched[selection.adapter] = [offer.id for offer in offered.offers]
 
-    async def _usual(self, adapter: str, config: AdapterConfig) -> str | None:
-        """The model to use of an adapter that names none, from its provider's list; ``None`` where it names one, or
-        there is no list."""
+    async def _default_model(self, adapter: str, config: AdapterConfig) -> str | None:
+        """Choose the default model of an adapter from its provider's list.
+
+        Returns ``None`` if the adapter offers models itself, or if there is no list.
+        """
         if (await self.adapters.offered(adapter, config)).offers:
             return None
         from jumpseat.adapters.models.usual_model import usual_model
 
         return usual_model(adapter, await self.catalogue.of_adapter(adapter))
 
-    async def _from(
+    async def _make(
         self, adapter: str, config: AdapterConfig, model: str | None, settings: SessionSettings
     ) -> ResolvedModel:
         found = await self._models.make(adapter, config, model, settings.client_name)
         return replace(found, filled=self.catalogue.with_list(found.info, found.wire_name, adapter))
 
     def _completed(self, found: ResolvedModel, settings: SessionSettings) -> ResolvedModel:
-        """``found`` with what the client knows better, and in the gaps what is known."""
+        """Apply the client's overrides to ``found``, and fill its gaps from the built-in facts."""
         from jumpseat.adapters.models.session_providers import overridden
         from jumpseat.adapters.transport.http import HttpModel
 
         info = overridden(found.info, settings.model_capabilities)
         if not found.byok or not isinstance(found.model, HttpModel):
-            # Of its models the Copilot API says what there is to say.
+            # The Copilot API describes its models completely.
             return replace(found, info=info)
         told = overridden(found.known, settings.model_capabilities)
         return replace(
@@ -325,7 +337,7 @@ class Models:
 
 
 def _identity(resolved: ResolvedModel) -> tuple[str, str, str]:
-    """What tells a model from those of the same name elsewhere."""
+    """Return adapter, base URL and wire name, which distinguish models of the same name."""
     from jumpseat.adapters.transport.http import HttpModel
 
     address = ""

@@ -1,4 +1,4 @@
-"""Where the requests for configured providers go, which clients may change for as long as the process runs."""
+"""The base URLs of configured providers, which clients may change for the lifetime of the process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumpseat.errors import InvalidRequestError
 
 @dataclass(frozen=True, slots=True)
 class ProviderRoute:
-    """Where the requests for a provider's models go; ``base_url`` is ``None`` where it is not used."""
+    """The base URL of a provider; ``None`` if the provider is not used."""
 
     name: str
     api_type: str
@@ -21,41 +21,41 @@ class ProviderRoute:
 
 
 class Routes:
-    """Those of all configured adapters."""
+    """The routes of all configured adapters."""
 
     def __init__(self, adapters: ConfiguredAdapters) -> None:
         self._adapters = adapters
         self._configured = adapters.configured
 
     def list(self) -> list[ProviderRoute]:
-        """The providers that clients can send elsewhere: those that speak a protocol of which clients know."""
+        """Return the providers whose requests clients can redirect: those with a protocol known to clients."""
         names = dict.fromkeys(
             [*self._configured, *environment_providers(fallback=False), *self._adapters.configured]
         )
         return [route for name in names if (route := self._of(name)) is not None]
 
     def set(self, name: str, base_url: str, headers: Mapping[str, str]) -> None:
-        """Send the requests of a provider to ``base_url``, with these headers and no key of ours.
+        """Send the requests of a provider to ``base_url`` with these headers, without the configured key.
 
         Raises:
-            InvalidRequestError: it is no address.
+            InvalidRequestError: ``base_url`` is not an http or https URL.
         """
         if not WEB_ADDRESS.match(base_url):
-            # Not the text: it may hold a password.
-            raise InvalidRequestError("baseUrl is no address, expected http://... or https://...")
+            # The URL is left out, because it may contain a password.
+            raise InvalidRequestError("baseUrl is not a valid URL, expected http://... or https://...")
         current = self._adapters.configured
         old = current.get(name) or self._configured.get(name) or AdapterConfig()
         new = old.model_copy(update={"base_url": base_url, "api_key_env": None, "headers": dict(headers)})
         self._adapters.configured = {**current, name: new}
 
     def switch_off(self, name: str) -> None:
-        """Use a provider no more; fine for one that is not there."""
+        """Stop using a provider; does nothing if there is no such provider."""
         self._adapters.configured = {
             other: one for other, one in self._adapters.configured.items() if other != name
         }
 
     def reset(self) -> None:
-        """Send all requests again to where the operator wants them."""
+        """Restore the routes of the operator's configuration."""
         self._adapters.configured = self._configured
 
     def _of(self, name: str) -> ProviderRoute | None:

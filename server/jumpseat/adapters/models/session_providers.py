@@ -1,4 +1,4 @@
-"""The models that a session brings of its own: those of its one ``provider``, and of its named ``providers``."""
+"""The models of a session's own providers: its single ``provider`` and its named ``providers``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import AskedToken
-from jumpseat.adapters.models.adapter_models import offered
+from jumpseat.adapters.models.adapter_models import find_offer
 from jumpseat.adapters.models.configured import WEB_ADDRESS, AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
@@ -22,7 +22,7 @@ from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 
 DEFAULT_PROVIDER: Final = "default"
-"""What a session's one ``provider`` is called where its token is asked for."""
+"""The name of a session's single ``provider`` when its token is requested."""
 
 RESPONSES: Final[Mapping[str, str]] = {
     "openai": "openai_responses",
@@ -37,19 +37,21 @@ RESPONSES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SessionProviders:
-    """Judges what a session brings, and makes models of it."""
+    """Validates a session's own providers and creates their models."""
 
     adapters: ConfiguredAdapters
     connections: Connections
 
-    # --- judging --------------------------------------------------------------------------------------------------
+    # --- validating -----------------------------------------------------------------------------------------------
 
     def check(self, settings: SessionSettings, *, logged_in: bool = False) -> None:
-        """Say at once what is wrong, without any I/O. ``logged_in`` tells that models may be those of Copilot.
+        """Validate the providers, models and settings of a session without requests to providers.
+
+        With ``logged_in``, models of the Copilot API are available.
 
         Raises:
-            InvalidRequestError: something cannot work.
-            ConfigError: a declared adapter that is wanted is wrong.
+            InvalidRequestError: a provider, model or setting is invalid.
+            ConfigError: a declared adapter that the session uses is invalid.
         """
         if settings.provider is not None:
             self._check_provider(settings.provider, "provider", settings.cwd)
@@ -73,10 +75,10 @@ class SessionProviders:
             self.check_adapter_settings(settings, logged_in=logged_in)
 
     def check_adapter_settings(self, settings: SessionSettings, *, logged_in: bool) -> None:
-        """Judge them where it is known without asking anybody which adapter they are for.
+        """Validate the adapter settings, if the session's adapter is known without requests to providers.
 
         Raises:
-            InvalidRequestError: something is unknown, disabled or wrong.
+            InvalidRequestError: a setting is unknown, disabled or invalid.
         """
         wanted = settings.adapter_settings
         named_model = self.selected(settings, logged_in=logged_in)
@@ -129,10 +131,12 @@ class SessionProviders:
                 raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
             self.adapters.callable(kind, catalogue.get(kind))
         if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
-            # Not the text: it may hold a password.
-            raise InvalidRequestError(f"{where}.baseUrl is no address, expected http://... or https://...")
+            # The URL is left out, because it may contain a password.
+            raise InvalidRequestError(f"{where}.baseUrl is not a valid URL, expected http://... or https://...")
         if provider.wire_api == "responses" and kind not in RESPONSES:
-            raise InvalidRequestError(f"{where}.wireApi 'responses' is no wire of provider type {provider.type!r}")
+            raise InvalidRequestError(
+                f"{where}.wireApi 'responses' is not supported by provider type {provider.type!r}"
+            )
         if kind in PROVIDERS and not provider.base_url and PROVIDERS[kind].default_base_url is None:
             raise InvalidRequestError(f"{where}.baseUrl is required for provider type {provider.type!r}")
 
@@ -152,7 +156,7 @@ class SessionProviders:
     async def of_own(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
-        """The model of the session's one provider; without any name it can be looked at, but not called."""
+        """Return the model of the session's single provider; without any name, it cannot be called."""
         offer = await self._own_offer(provider, settings)
         model = await self.model(provider, DEFAULT_PROVIDER, settings, ask_token)
         return ResolvedModel(model, offer.wire_name, offer.info)
@@ -164,7 +168,7 @@ class SessionProviders:
         known = ModelInfo(id="")
         if canonical_type(provider.type) not in (*PROVIDERS, SCRIPTED):
             declared = await self.adapters.catalogue_in(settings.cwd).ready(provider.type)
-            offer = offered(declared.offers(), wire_name or None)
+            offer = find_offer(declared.offers(), wire_name or None)
             if offer is None and wire_name:
                 offer = declared.unlisted(wire_name)
             if offer is not None:
@@ -182,7 +186,7 @@ class SessionProviders:
     async def of_named(
         self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
-        """A model of one of the session's named providers."""
+        """Return a model of one of the session's named providers."""
         provider = next((one for one in settings.providers if one.name == model.provider), None)
         if provider is None:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
@@ -191,8 +195,10 @@ class SessionProviders:
         return ResolvedModel(await self.model(provider, provider.name, settings, ask_token), offer.wire_name, info)
 
     async def offers(self, settings: SessionSettings) -> list[tuple[Offer, str]]:
-        """The models that a session brings: that of its one provider, then the others' as ``provider/id``; each
-        with the adapter that calls it. Nothing is made ready for a call."""
+        """Return the models of a session's providers, each with the name of its wire. No model is created.
+
+        The model of the single provider is first, followed by those of named providers as ``provider/id``.
+        """
         found: list[tuple[Offer, str]] = []
         if settings.provider is not None:
             own = await self._own_offer(settings.provider, settings)
@@ -208,13 +214,13 @@ class SessionProviders:
     async def model(
         self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None = None
     ) -> Model:
-        """What calls the models of ``provider``, whose token is asked for as that of ``name``."""
+        """Create the model of ``provider``, whose bearer token is requested under ``name``."""
         kind = canonical_type(provider.type)
         if kind == SCRIPTED:
             return self.connections.scripted(provider.script)
         token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
         command = provider.api_key_command if token is None and provider.bearer_token is None else None
-        key = self.connections.printed_key(name, command) if command is not None else None
+        key = self.connections.key_from_command(name, command) if command is not None else None
         endpoint = Endpoint(
             base_url="",
             api_key=provider.api_key,
@@ -227,17 +233,17 @@ class SessionProviders:
             if provider.wire_api == "responses":
                 kind = RESPONSES.get(kind, kind)
             base_url = (provider.base_url or PROVIDERS[kind].default_base_url or "").rstrip("/")
-            # What one named provider has signed is not for another one behind the same wire.
+            # Blocks signed by one named provider must not be sent to another one with the same wire.
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
             endpoint = replace(endpoint, base_url=base_url)
             return self.connections.plain(kind, endpoint, token, key=key, signs_as=signs_as)
-        # A declared adapter, of which the session says what it wants otherwise.
+        # A declared adapter, whose values the session may override.
         known = self.adapters.callable(kind, await self.adapters.catalogue_in(settings.cwd).ready(kind))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")
             if not known.is_at(provider.base_url):
-                # They are for the declared server.
+                # The declared secrets are for the declared server only.
                 known = known.withholding_secrets()
         if provider.api_key:
             given["api_key"] = provider.api_key
@@ -246,9 +252,9 @@ class SessionProviders:
 
 
 def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | None:
-    """The model that ``name`` selects among those of the session's named providers.
+    """Return the model of the session's named providers that ``name`` selects, or ``None``.
 
-    One that is not declared is tried under its own name.
+    An undeclared model of a named provider is accepted under its own name.
     """
     if name is None:
         return None
@@ -262,7 +268,7 @@ def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | 
 
 
 def overridden(info: ModelInfo, capabilities: ModelCapabilities | None) -> ModelInfo:
-    """``info`` with what the client knows better."""
+    """Return ``info`` with the capabilities and limits given by the client."""
     if capabilities is None:
         return info
     supports, limits = capabilities.supports, capabilities.limits

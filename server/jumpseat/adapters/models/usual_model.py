@@ -1,4 +1,4 @@
-"""Which model is meant where nobody says one, of those that a provider lists. Pure."""
+"""Choose a default model from a provider's list. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ USUAL: Final[Mapping[str, Sequence[str]]] = {
     "openai": ("gpt-5.5", "gpt-5.4", "gpt-5.2", "gpt-5.1", "gpt-5", "gpt-4.1"),
     "anthropic": ("claude-sonnet-5", "claude-sonnet-4-6", "claude-sonnet-4-5", "claude-sonnet-4-0"),
 }
-"""Good ones for work with tools at a price that is not the highest, the better first, by adapter.
+"""Models that work well with tools at a moderate price, best first, by adapter.
 
-Their lists begin with anything: models for speech and embeddings, old and new.
+The first entries of these providers' lists are unsuitable: they include speech, embedding and outdated models.
 """
 
 
 def usual_model(adapter: str, listed: Sequence[ModelInfo]) -> str | None:
-    """The provider's name of a model: a usual one, else the first that calls tools, else the first that may.
+    """Return the provider's name of a usual model, else of the first that calls tools, else of the first that may.
 
-    ``listed`` go by ``adapter/name``. ``None`` where none is left.
+    The ids in ``listed`` have the form ``adapter/name``. Returns ``None`` if no model is suitable.
     """
     names = {one.id.removeprefix(f"{adapter}/"): one for one in listed if one.enabled and one.tools is not False}
     usual = next((name for name in USUAL.get(adapter, ()) if name in names), None)
