@@ -54,7 +54,7 @@ HEALTHY_S: Final = 60.0
 """Uptime after which a lost server begins with the first delay again."""
 
 RECONNECT_S: Final = 10.0
-"""How long a call waits for a server that is being started."""
+"""Time-out of a call that waits for its server to be started."""
 
 REFRESH_S: Final = 0.5
 """Shortest time between two requests for a list that the server has announced as changed."""

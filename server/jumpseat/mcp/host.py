@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FIRST_TURN_S: Final = 5.0
-"""How long the first turn waits for servers to start; later tools are offered with a later model call."""
+"""Time that the first turn waits for servers to start; later tools are offered with a later model call."""
 
 MAX_INSTRUCTIONS: Final = 2000
 """Limit on the instructions of one server, in characters."""

@@ -15,7 +15,7 @@ from jumpseat_protocol.mcp import McpServerConfig
 
 CONNECT_S: Final = 30.0
 READ_S: Final = 300.0
-"""How long an event stream may be silent before it is reopened."""
+"""Time after which a silent event stream is reopened."""
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ from jumpseat_protocol.events import Event
 log = logging.getLogger(__name__)
 
 QUIET_S: Final = 0.2
-"""How long a session must be quiet before its log is synced and closed."""
+"""Time without writes after which a log is synced and closed."""
 
 
 @dataclass(frozen=True, slots=True)
