@@ -94,6 +94,19 @@ async def test_an_agent_of_a_file_can_be_named_when_a_session_is_opened_and_come
     )
 
 
+@pytest.mark.parametrize("method", ["session.options.update", "session.resume"])
+async def test_an_agent_of_a_file_can_be_selected_in_a_live_session(tmp_path: Path, method: str) -> None:
+    lay(tmp_path / "home" / "agents")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "ok"}))
+        await wire.call(method, {"sessionId": session, "agent": "reviewer"})
+        current = (await wire.call("session.agent.getCurrent", {"sessionId": session}))["agent"]
+
+    assert current is not None
+    assert current["name"] == "reviewer"
+
+
 async def test_projects_users_and_plugins_bring_agents_and_the_nearest_counts(tmp_path: Path) -> None:
     project, plugin = tmp_path / "project", tmp_path / "plugin"
     (project / ".git").mkdir(parents=True)

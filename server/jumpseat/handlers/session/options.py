@@ -37,6 +37,7 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     agent, cwd = settings.agent, settings.cwd
     # Not the checked copy: `use_model` may have removed adapter settings that the new model does not take.
     apply_options(settings, params)
+    settings.found_agents = changed.found_agents
     if settings.cwd != cwd:
         refresh_found_agents(ctx, settings)
     session.agent_changed(agent)
