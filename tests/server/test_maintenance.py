@@ -1,4 +1,4 @@
-"""``sessions.*``: looking after what is on the disk, over the real wire."""
+"""``sessions.*``: maintaining the sessions on the disk, over the real wire."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ YEAR_S = 365 * 24 * 60 * 60
 
 
 async def prompted(wire: Wire, **options: Any) -> str:
-    """A session with one prompt behind it."""
+    """Create a session and run one prompt; returns its id."""
     session = await wire.create(HELLO, **options)
     await wire.prompt(session, "What is this about?")
     return session
 
 
 async def stored(wire: Wire, **options: Any) -> str:
-    """The same, left by its client."""
+    """Create a session, run one prompt and detach; returns its id."""
     session = await prompted(wire, **options)
     await wire.call("session.destroy", {"sessionId": session})
     return session
 
 
 def age(server: RunningServer, session: str, seconds: float) -> None:
-    """Make a session look as if it had last been changed so long ago."""
+    """Set the time of a session's last change to the past."""
     log = server.log_of(session)
     changed = log.stat().st_mtime - seconds
     os.utime(log, (changed, changed))
@@ -52,7 +52,7 @@ def ids(result: dict[str, Any]) -> list[str]:
 # --- finding ----------------------------------------------------------------------------------------------------
 
 
-async def test_the_list_is_that_of_sessions_list_and_tells_less_beyond_the_limit(tmp_path: Path) -> None:
+async def test_the_list_equals_session_list_with_less_metadata_beyond_the_limit(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         old, new = await stored(server.wire), await stored(server.wire)
         age(server, old, 10)
@@ -69,7 +69,7 @@ async def test_the_list_is_that_of_sessions_list_and_tells_less_beyond_the_limit
         assert set(one) == {"sessionId", "startTime", "modifiedTime", "isRemote"}
 
 
-async def test_the_list_takes_the_filter_of_a_context(tmp_path: Path) -> None:
+async def test_the_list_can_be_filtered_by_context(tmp_path: Path) -> None:
     here, there = folder(tmp_path, "here"), folder(tmp_path, "there")
     async with running_server(tmp_path) as server:
         mine, _ = (
@@ -87,7 +87,7 @@ async def test_the_list_takes_the_filter_of_a_context(tmp_path: Path) -> None:
     assert path == {"filePath": str(server.log_of(mine))}
 
 
-async def test_a_prefix_finds_the_one_session_it_begins(tmp_path: Path) -> None:
+async def test_a_unique_prefix_finds_its_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         one, other, longer = "0badc0de-1-one", "0badc0de-2-other", "0badc0de-1-one-more"
         for session in (one, other, longer):
@@ -105,7 +105,7 @@ async def test_a_prefix_finds_the_one_session_it_begins(tmp_path: Path) -> None:
         assert (await server.wire.refused("sessions.findByPrefix", {}))["code"] == -32602
 
 
-async def test_the_session_to_go_on_with_is_the_one_of_the_same_place(tmp_path: Path) -> None:
+async def test_the_last_session_for_a_context_is_the_best_match(tmp_path: Path) -> None:
     here, there, nowhere = (folder(tmp_path, name) for name in ("here", "there", "nowhere"))
     async with running_server(tmp_path) as server:
 
@@ -123,7 +123,7 @@ async def test_the_session_to_go_on_with_is_the_one_of_the_same_place(tmp_path: 
         assert (await server.wire.refused("sessions.getLastForContext", {"context": {}}))["code"] == -32602
 
 
-async def test_sizes_count_what_lies_in_the_folder_of_a_session(tmp_path: Path) -> None:
+async def test_sizes_are_those_of_the_session_folders(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await prompted(server.wire)
         before = await server.wire.call("sessions.getSizes")
@@ -136,7 +136,7 @@ async def test_sizes_count_what_lies_in_the_folder_of_a_session(tmp_path: Path) 
     assert after["sizes"][session] >= before["sizes"][session] + 5000
 
 
-async def test_what_a_list_has_left_out_can_be_filled_in(tmp_path: Path) -> None:
+async def test_metadata_that_a_list_left_out_can_be_completed(tmp_path: Path) -> None:
     here = folder(tmp_path, "here")
     async with running_server(tmp_path) as server:
         session = await stored(server.wire, workingDirectory=here)
@@ -162,7 +162,7 @@ async def test_what_a_list_has_left_out_can_be_filled_in(tmp_path: Path) -> None
 # --- in use, saved, closed --------------------------------------------------------------------------------------
 
 
-async def test_in_use_is_what_another_living_process_has_marked(tmp_path: Path) -> None:
+async def test_sessions_marked_by_another_running_process_are_in_use(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server, await anyio.open_process(["sleep", "60"]) as other:
         mine, theirs = await prompted(server.wire), await stored(server.wire)
         (server.log_of(theirs).parent / f"inuse.{other.pid}.lock").touch()
@@ -172,7 +172,7 @@ async def test_in_use_is_what_another_living_process_has_marked(tmp_path: Path) 
         other.kill()
 
 
-async def test_the_mark_of_this_process_can_be_taken_off(tmp_path: Path) -> None:
+async def test_the_mark_of_this_process_can_be_removed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await prompted(server.wire)
         marks = server.log_of(session).parent
@@ -183,7 +183,7 @@ async def test_the_mark_of_this_process_can_be_taken_off(tmp_path: Path) -> None
         await server.wire.prompt(session)
 
 
-async def test_a_saved_session_goes_on_and_has_all_in_its_log(tmp_path: Path) -> None:
+async def test_a_saved_session_stays_live_with_a_complete_log(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await prompted(server.wire)
         for one in (session, "nobody"):
@@ -193,7 +193,7 @@ async def test_a_saved_session_goes_on_and_has_all_in_its_log(tmp_path: Path) ->
         assert len(server.log_of(session).read_bytes().splitlines()) == len(told["events"])
 
 
-async def test_closing_says_so_keeps_the_session_and_is_fine_twice(tmp_path: Path) -> None:
+async def test_closing_emits_shutdown_keeps_the_files_and_succeeds_twice(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await prompted(server.wire)
         for _ in range(2):
@@ -208,7 +208,7 @@ async def test_closing_says_so_keeps_the_session_and_is_fine_twice(tmp_path: Pat
 # --- deleting ---------------------------------------------------------------------------------------------------
 
 
-async def test_many_sessions_are_deleted_at_once_and_say_what_that_frees(tmp_path: Path) -> None:
+async def test_bulk_delete_returns_the_freed_bytes(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         live, kept, old = await prompted(server.wire), await prompted(server.wire), await stored(server.wire)
         size = (await server.wire.call("sessions.getSizes"))["sizes"][old]
@@ -231,7 +231,7 @@ async def test_many_sessions_are_deleted_at_once_and_say_what_that_frees(tmp_pat
         assert error["message"] == f"Session not found: {kept}"
 
 
-async def test_pruning_takes_what_is_old_unnamed_and_in_nobodys_use(tmp_path: Path) -> None:
+async def test_pruning_deletes_old_unnamed_sessions_that_are_not_in_use(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         old, new, excluded = [await stored(server.wire) for _ in range(3)]
         named = await prompted(server.wire)
@@ -267,7 +267,7 @@ async def test_pruning_takes_what_is_old_unnamed_and_in_nobodys_use(tmp_path: Pa
 # --- opening ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_session_is_opened_by_what_is_known_of_it(tmp_path: Path) -> None:
+async def test_a_session_is_opened_by_id_by_context_or_new(tmp_path: Path) -> None:
     here, there = folder(tmp_path, "here"), folder(tmp_path, "there")
     async with running_server(tmp_path) as server:
 
@@ -298,7 +298,7 @@ async def test_a_session_is_opened_by_what_is_known_of_it(tmp_path: Path) -> Non
         assert "session.resume" not in [event["type"] for event in server.wire.events(session, since=since)]
 
 
-async def test_a_session_that_cannot_be_opened_is_not_found_or_refused(tmp_path: Path) -> None:
+async def test_a_session_that_cannot_be_opened_is_not_found_or_rejected(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for session in ("nobody-at-all", "../../etc", "x" * 300):
             for kind in ("resume", "attach"):

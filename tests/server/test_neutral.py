@@ -1,4 +1,4 @@
-"""Methods this server does not have: answered truthfully or refused cleanly, never with silence or "unhandled"."""
+"""Methods without an implementation: a fixed answer, or an error that is not "unhandled"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of_session(method: str) -> bool:
 
 
 async def outcomes(wire: Wire, methods: list[str], session: str) -> dict[str, dict[str, Any]]:
-    """The whole responses to all ``methods``, with the params their fixed answers hold for."""
+    """Return the responses to ``methods``, called with the params that their fixed answers apply to."""
     asked: dict[str, int] = {}
     for method in methods:
         answer = NEUTRAL_ANSWERS.get(method)
@@ -45,12 +45,12 @@ def test_no_method_is_in_two_tables() -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_coverage_page_is_what_the_tables_say() -> None:
+def test_the_coverage_page_is_up_to_date() -> None:
     page = Path(__file__).parents[2] / "docs" / "coverage.md"
     assert page.read_text() == coverage.page(), "run python -m jumpseat_protocol.coverage > docs/coverage.md"
 
 
-async def test_neutral_methods_answer_what_the_table_says(tmp_path: Path) -> None:
+async def test_neutral_methods_return_the_answers_of_the_table(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         methods = [name for name, answer in NEUTRAL_ANSWERS.items() if not answer.echoes]
@@ -60,7 +60,7 @@ async def test_neutral_methods_answer_what_the_table_says(tmp_path: Path) -> Non
     }
 
 
-async def test_neutral_and_refused_methods_know_whether_there_is_such_a_session(tmp_path: Path) -> None:
+async def test_neutral_and_refused_methods_reject_unknown_sessions(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         methods = [name for name in (*NEUTRAL_ANSWERS, *REFUSALS) if of_session(name)]
         answers = await outcomes(server.wire, methods, "nobody")
@@ -73,7 +73,7 @@ async def test_neutral_and_refused_methods_know_whether_there_is_such_a_session(
     assert of_server_none_at_all["code"] == -32602
 
 
-async def test_a_fixed_answer_is_not_given_where_it_would_be_a_promise(tmp_path: Path) -> None:
+async def test_a_fixed_answer_is_limited_to_the_params_it_applies_to(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         for method, params in (
@@ -86,7 +86,7 @@ async def test_a_fixed_answer_is_not_given_where_it_would_be_a_promise(tmp_path:
             assert error == {"code": -32000, "message": f"{method} is not supported by this server"}
 
 
-async def test_what_a_fixed_answer_is_about_must_be_named(tmp_path: Path) -> None:
+async def test_the_required_params_of_a_fixed_answer_are_validated(tmp_path: Path) -> None:
     needs = {name: answer.needs for name, answer in NEUTRAL_ANSWERS.items() if answer.needs}
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
@@ -97,7 +97,7 @@ async def test_what_a_fixed_answer_is_about_must_be_named(tmp_path: Path) -> Non
                 assert (error["code"], names[0] in error["message"]) == (-32602, True), method
 
 
-async def test_params_that_are_no_object_are_refused_whatever_the_answer_is(tmp_path: Path) -> None:
+async def test_params_that_are_not_an_object_are_rejected_by_every_kind_of_method(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for method in (*NEUTRAL_ANSWERS, *(name for name in CLIENT_REQUESTS if name != "runtime.shutdown")):
             for params in ("text", [1, 2], 7, False):
@@ -105,7 +105,7 @@ async def test_params_that_are_no_object_are_refused_whatever_the_answer_is(tmp_
                 assert (error["code"], method) == (-32602, method)
 
 
-async def test_an_echo_says_what_was_said(tmp_path: Path) -> None:
+async def test_an_echo_returns_the_given_params(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         for mode in ("direct", "indirect"):
@@ -113,7 +113,7 @@ async def test_an_echo_says_what_was_said(tmp_path: Path) -> None:
             assert await server.wire.call("session.mcp.setEnvValueMode", params) == {"mode": mode}
 
 
-async def test_refusals_are_in_the_words_that_clients_know(tmp_path: Path) -> None:
+async def test_refusals_have_the_messages_that_clients_know(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         answers = await outcomes(server.wire, list(REFUSALS), session)

@@ -35,7 +35,7 @@ async def lifecycle(wire: Wire, kind: str, session: str) -> dict[str, Any]:
     return (await wire.until(fits, what=kind))["params"]
 
 
-async def test_create_answers_with_the_id_it_was_given_after_announcing_the_session(tmp_path: Path) -> None:
+async def test_create_returns_the_given_id_after_announcing_the_session(tmp_path: Path) -> None:
     session = str(uuid.uuid4())
     async with running_server(tmp_path) as server:
         answer = await server.wire.call("session.create", {"sessionId": session, "provider": HELLO})
@@ -54,7 +54,7 @@ async def test_create_answers_with_the_id_it_was_given_after_announcing_the_sess
     assert messages[-1] != "session.event"
 
 
-async def test_create_refuses_an_id_that_is_taken_and_one_that_is_no_plain_word(tmp_path: Path) -> None:
+async def test_create_rejects_an_id_that_is_taken_or_invalid(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         taken = await server.wire.refused("session.create", {"sessionId": session, "provider": HELLO})
@@ -71,7 +71,7 @@ async def test_create_reports_an_elicitation_handler_as_capability(tmp_path: Pat
     assert answer["capabilities"]["ui"]["elicitation"] is True
 
 
-async def test_create_refuses_a_working_directory_that_is_not_there(tmp_path: Path) -> None:
+async def test_create_rejects_a_working_directory_that_does_not_exist(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.create", {"workingDirectory": str(tmp_path / "no")})
     assert "workingDirectory" in error["message"]
@@ -87,7 +87,7 @@ async def test_send_answers_at_once_with_the_id_of_the_message_to_come(tmp_path:
     assert user["data"]["transformedContent"].startswith("<current_datetime>")
 
 
-async def test_send_and_wait_answers_with_the_answer_when_all_is_over(tmp_path: Path) -> None:
+async def test_send_and_wait_returns_the_response_at_the_end_of_the_run(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         answer = await server.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
@@ -108,7 +108,7 @@ async def test_send_and_wait_fails_with_the_error_of_the_run(tmp_path: Path) -> 
     assert told["data"]["errorType"] == "authentication"
 
 
-async def test_messages_are_the_persisted_events_in_the_shape_they_were_announced_in(tmp_path: Path) -> None:
+async def test_messages_are_the_persisted_events_as_they_were_sent(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, streaming=True)
         await server.wire.prompt(session)
@@ -141,7 +141,7 @@ async def test_a_session_shows_in_lists_from_its_first_prompt_on(tmp_path: Path)
         assert await wire.call("session.list", {"filter": {"cwd": "/elsewhere"}}) == {"sessions": []}
 
 
-async def test_delete_removes_live_and_stored_sessions_and_says_so_to_everybody(tmp_path: Path) -> None:
+async def test_delete_removes_live_and_stored_sessions_and_notifies_all_clients(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         live = await wire.create(HELLO)
@@ -159,7 +159,7 @@ async def test_delete_removes_live_and_stored_sessions_and_says_so_to_everybody(
 
 
 @pytest.mark.parametrize("method", ["session.destroy", "session.detach"])
-async def test_leaving_a_session_keeps_its_files_and_may_be_done_twice(tmp_path: Path, method: str) -> None:
+async def test_detaching_keeps_the_files_and_succeeds_twice(tmp_path: Path, method: str) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
@@ -172,7 +172,7 @@ async def test_leaving_a_session_keeps_its_files_and_may_be_done_twice(tmp_path:
         assert server.log_of(session).exists()
 
 
-async def test_a_session_that_was_never_prompted_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_a_session_without_prompts_leaves_no_files(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         await server.wire.call("session.destroy", {"sessionId": session})
@@ -201,7 +201,7 @@ async def test_a_session_resumes_in_a_new_process_where_it_was(tmp_path: Path) -
     assert answers == ["Hello!", "Hello again!"]
 
 
-async def test_resume_can_be_silent_and_unknown_ids_are_an_error(tmp_path: Path) -> None:
+async def test_resume_can_suppress_its_event_and_rejects_unknown_ids(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
         await server.wire.prompt(session)
@@ -243,7 +243,7 @@ async def test_events_of_a_session_go_to_attached_clients_only_and_lifecycle_to_
         assert other.events() == []
 
 
-async def test_mode_set_persists_the_change_and_tells_everybody(tmp_path: Path) -> None:
+async def test_mode_set_emits_a_persisted_event(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
@@ -258,14 +258,14 @@ async def test_mode_set_persists_the_change_and_tells_everybody(tmp_path: Path) 
     assert wrong["code"] == -32602
 
 
-async def test_a_server_without_a_screen_has_no_foreground_session(tmp_path: Path) -> None:
+async def test_the_server_has_no_foreground_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         assert await server.wire.call("session.getForeground", {}) == {}
         answer = await server.wire.call("session.setForeground", {"sessionId": "any"})
     assert answer == {"success": False, "error": "Not running in TUI+server mode"}
 
 
-async def test_a_built_in_tool_runs_after_approval_and_its_result_is_written_down(tmp_path: Path) -> None:
+async def test_a_built_in_tool_runs_after_approval_and_its_result_is_logged(tmp_path: Path) -> None:
     script = scripted(calls("create", path="made.txt", file_text="hello"), {"text": "made"})
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -312,7 +312,7 @@ async def test_without_a_permission_handler_a_call_is_denied_and_the_setting_is_
 @pytest.mark.parametrize(
     ("args", "config"), [(["--yolo"], None), ([], "[permissions]\nallow_unasked = true\n")], ids=["flag", "config"]
 )
-async def test_the_operator_can_allow_what_nobody_can_be_asked_about(
+async def test_the_operator_can_allow_calls_without_a_permission_handler(
     tmp_path: Path, args: list[str], config: str | None
 ) -> None:
     async with running_server(tmp_path, args=args, config=config) as server:
@@ -334,7 +334,7 @@ async def test_approve_all_lets_calls_run_without_a_question(tmp_path: Path) -> 
     assert answers[-1] == "hi\n<exited with exit code 0>"
 
 
-async def test_tools_are_offered_as_the_filters_say(tmp_path: Path) -> None:
+async def test_the_filters_select_the_offered_tools(tmp_path: Path) -> None:
     def offering(*names: str) -> dict[str, Any]:
         return scripted({"text": "ok", "expect": {"tools": list(names)}})
 
@@ -349,14 +349,14 @@ async def test_tools_are_offered_as_the_filters_say(tmp_path: Path) -> None:
     assert "bash" in error["data"]["message"]
 
 
-async def test_a_client_tool_may_take_the_place_of_a_built_in_one_only_if_it_says_so(tmp_path: Path) -> None:
+async def test_a_client_tool_replaces_a_built_in_one_only_if_it_declares_that(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.create", {"provider": HELLO, "tools": [{"name": "grep"}]})
         assert "overridesBuiltInTool" in error["message"]
         await server.wire.create(HELLO, tools=[{"name": "grep", "overridesBuiltInTool": True}])
 
 
-async def test_a_script_in_the_configuration_serves_programs_that_name_no_provider(tmp_path: Path) -> None:
+async def test_a_script_in_the_configuration_serves_sessions_without_a_provider(tmp_path: Path) -> None:
     config = 'default_model = "play"\n[adapters.scripted]\nscript = "s.json"\n'
     config += '[models.play]\nadapter = "scripted"\nmodel = "one"\n'
     (tmp_path / "home").mkdir()
@@ -375,7 +375,7 @@ async def test_a_script_in_the_configuration_serves_programs_that_name_no_provid
     }
 
 
-async def test_with_nothing_configured_the_session_says_what_to_do(tmp_path: Path) -> None:
+async def test_without_a_configured_model_the_error_names_the_remedy(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = (await server.wire.call("session.create", {}))["sessionId"]
         events = await server.wire.prompt(session)
@@ -385,7 +385,7 @@ async def test_with_nothing_configured_the_session_says_what_to_do(tmp_path: Pat
     assert events[-1]["type"] == "session.idle"
 
 
-async def test_an_old_sdk_that_never_connects_gets_the_time_as_a_number(tmp_path: Path) -> None:
+async def test_ping_without_connect_returns_a_numeric_timestamp(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False) as server:
         answer = await server.wire.call("ping", {"message": "x"})
         assert isinstance(answer["timestamp"], int)
@@ -413,7 +413,7 @@ async def test_a_broken_configuration_file_stops_the_start_with_its_name_and_the
     assert "config.toml: adapters.x.base_urll" in done.stderr.decode()
 
 
-async def test_a_resumed_session_is_set_up_as_it_was_where_the_client_says_nothing_else(tmp_path: Path) -> None:
+async def test_a_resumed_session_keeps_the_options_that_the_client_does_not_set(tmp_path: Path) -> None:
     script = scripted(
         {"text": "one"},
         {"text": "two", "expect": {"system": "/^You are a parrot\\.$/", "tools": ["view"]}},
@@ -446,7 +446,7 @@ async def test_a_resumed_session_is_set_up_as_it_was_where_the_client_says_nothi
         assert "session.error" not in types(await server.wire.prompt(session))
 
 
-async def test_sessions_that_wait_for_a_prompt_hold_no_file_open(tmp_path: Path) -> None:
+async def test_idle_sessions_hold_no_open_files(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for _ in range(30):
             await server.wire.create(HELLO)

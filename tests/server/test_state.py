@@ -1,4 +1,4 @@
-"""What a session knows of itself, and the events that tell of changes, over the real wire."""
+"""The state of a session: the methods that read and change it, and their events, over the real wire."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
         ("error", "session.error", "errorType"),
     ],
 )
-async def test_a_logged_line_becomes_an_event_of_its_level_with_nothing_in_it_that_was_not_given(
+async def test_a_logged_message_becomes_an_event_of_its_level_with_only_the_given_fields(
     tmp_path: Path, level: str | None, kind: str, word: str
 ) -> None:
     async with running_server(tmp_path) as server:
@@ -81,7 +81,7 @@ async def test_a_logged_line_becomes_an_event_of_its_level_with_nothing_in_it_th
         assert event in await at.history()
 
 
-async def test_a_logged_line_carries_its_domain_and_what_to_do_about_it(tmp_path: Path) -> None:
+async def test_a_logged_message_has_its_type_url_and_tip(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("log", message="full", type="disk", url="https://example.test/", tip="make room")
@@ -94,7 +94,7 @@ async def test_a_logged_line_carries_its_domain_and_what_to_do_about_it(tmp_path
     }
 
 
-async def test_an_ephemeral_line_is_announced_and_not_kept(tmp_path: Path) -> None:
+async def test_an_ephemeral_message_is_sent_and_not_stored(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("log", message="passing by", level="warning", ephemeral=True)
@@ -105,7 +105,7 @@ async def test_an_ephemeral_line_is_announced_and_not_kept(tmp_path: Path) -> No
 # --- name -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_name_is_announced_each_time_it_is_set_and_kept_without_its_margins(tmp_path: Path) -> None:
+async def test_a_name_is_stripped_stored_and_emitted_each_time_it_is_set(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         assert await at.call("name.get") == {"name": None}
@@ -117,13 +117,13 @@ async def test_a_name_is_announced_each_time_it_is_set_and_kept_without_its_marg
 
 
 @pytest.mark.parametrize("name", ["", "   ", "\t\n  \r"])
-async def test_an_empty_name_is_refused(tmp_path: Path, name: str) -> None:
+async def test_an_empty_name_is_rejected(tmp_path: Path, name: str) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         assert "empty" in await at.refused("name.set", name=name)
 
 
-async def test_a_program_names_a_session_until_its_user_does(tmp_path: Path) -> None:
+async def test_a_generated_name_does_not_replace_that_of_the_user(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         assert await at.call("name.setAuto", summary=" \n") == {"applied": False}
@@ -187,7 +187,7 @@ async def test_files_of_the_workspace_are_written_listed_and_read(tmp_path: Path
     ]
 
 
-async def test_a_missing_file_and_a_folder_are_named_in_the_refusal(tmp_path: Path) -> None:
+async def test_the_error_about_a_missing_file_or_a_folder_names_it(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("workspaces.createFile", path="folder/file", content="")
@@ -198,7 +198,7 @@ async def test_a_missing_file_and_a_folder_are_named_in_the_refusal(tmp_path: Pa
         assert await at.refused("workspaces.createFile", path="x" * 300, content="")
 
 
-async def test_no_path_leads_out_of_the_workspace(tmp_path: Path) -> None:
+async def test_a_path_outside_of_the_workspace_is_rejected(tmp_path: Path) -> None:
     out = ["../x", "../../x", "a/../../x", "/etc/passwd", ".", "", "a/..", "x\0y", "out/x", "alias", "circle"]
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
@@ -217,7 +217,7 @@ async def test_no_path_leads_out_of_the_workspace(tmp_path: Path) -> None:
         assert (tmp_path / "secret").read_text() == "hidden"
 
 
-async def test_a_pipe_in_the_workspace_is_not_waited_for(tmp_path: Path) -> None:
+async def test_reading_a_named_pipe_in_the_workspace_does_not_block(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("workspaces.createFile", path="x", content="")
@@ -226,7 +226,7 @@ async def test_a_pipe_in_the_workspace_is_not_waited_for(tmp_path: Path) -> None
         assert await at.call("workspaces.listFiles") == {"files": ["x"]}
 
 
-async def test_the_workspace_is_told_without_the_prompt(tmp_path: Path) -> None:
+async def test_the_workspace_is_returned_without_the_prompt(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await server.wire.prompt(at.session, "a secret wish")
@@ -252,7 +252,7 @@ async def test_a_large_paste_becomes_a_file_of_the_workspace(tmp_path: Path) -> 
 # --- metadata ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_session_tells_whether_it_is_at_work(tmp_path: Path) -> None:
+async def test_a_session_reports_whether_a_prompt_is_running(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, scripted({"hang": True}))
         assert await at.call("metadata.isProcessing") == {"processing": False}
@@ -264,7 +264,7 @@ async def test_a_session_tells_whether_it_is_at_work(tmp_path: Path) -> None:
         assert await at.call("metadata.isProcessing") == {"processing": False}
 
 
-async def test_the_snapshot_tells_what_headers_show(tmp_path: Path) -> None:
+async def test_the_snapshot_has_the_fields_that_user_interfaces_show(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, model="m-1", clientName="tester")
         await at.call("mode.set", mode="plan")
@@ -278,7 +278,7 @@ async def test_the_snapshot_tells_what_headers_show(tmp_path: Path) -> None:
     assert {name: snapshot[name] for name in expected} == expected
 
 
-async def test_a_session_works_where_it_was_sent_also_after_its_resume(tmp_path: Path) -> None:
+async def test_a_changed_working_directory_is_used_and_survives_a_resume(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     pwd = scripted(calls("bash", command="pwd"), {"text": "{{last_tool_result}}"}, {"text": "-"})
@@ -296,7 +296,7 @@ async def test_a_session_works_where_it_was_sent_also_after_its_resume(tmp_path:
     assert snapshot["workingDirectory"] == str(elsewhere)
 
 
-async def test_a_host_tells_where_its_directory_stands_and_not_where_that_is(tmp_path: Path) -> None:
+async def test_a_host_reports_the_git_state_but_cannot_change_the_working_directory(tmp_path: Path) -> None:
     context = {
         "cwd": f"{tmp_path}/.",
         "gitRoot": "/repo",
@@ -356,7 +356,7 @@ async def test_instructions_of_projects_are_found_without_a_session(tmp_path: Pa
     assert refused["message"] == "'below' is not an absolute path"
 
 
-async def test_the_context_is_weighed_by_its_parts_once_there_is_a_conversation(tmp_path: Path) -> None:
+async def test_the_parts_of_the_context_are_measured_once_there_is_a_conversation(tmp_path: Path) -> None:
     limits = {"promptTokenLimit": 1000, "outputTokenLimit": 50, "selectedModel": "m-2"}
     (tmp_path / "AGENTS.md").write_text("Be kind. " * 20)
     async with running_server(tmp_path) as server:
@@ -388,7 +388,7 @@ async def test_the_context_is_weighed_by_its_parts_once_there_is_a_conversation(
 # --- model, tools, permissions, usage -----------------------------------------------------------------------------
 
 
-async def test_the_reasoning_effort_is_echoed_used_and_kept(tmp_path: Path) -> None:
+async def test_the_reasoning_effort_is_returned_used_and_stored(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, model="m-1")
         answer = await at.call("model.setReasoningEffort", reasoningEffort="high")
@@ -430,7 +430,7 @@ async def test_tools_are_listed_for_the_server_and_as_a_session_offers_them(tmp_
     }
 
 
-async def test_the_permission_mode_decides_whether_calls_are_asked_about(tmp_path: Path) -> None:
+async def test_the_permission_mode_decides_whether_calls_require_approval(tmp_path: Path) -> None:
     script = scripted(calls("bash", command="echo ran"), {"text": "{{last_tool_result}}"})
     async with running_server(tmp_path) as server:
         at = await start(server.wire, script, requestPermission=True)
@@ -453,7 +453,7 @@ async def test_the_permission_mode_decides_whether_calls_are_asked_about(tmp_pat
 
 
 @pytest.mark.parametrize("truth", ["yes", "true", 1, [], {}])
-async def test_only_true_lets_everything_run(tmp_path: Path, truth: Any) -> None:
+async def test_approving_all_calls_requires_a_boolean(tmp_path: Path, truth: Any) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         for method in ("permissions.setApproveAll", "permissions.setAllowAll"):
@@ -461,7 +461,7 @@ async def test_only_true_lets_everything_run(tmp_path: Path, truth: Any) -> None
         assert await at.call("permissions.getMode") == {"mode": "manual"}
 
 
-async def test_older_sdks_know_the_same_things_by_other_names(tmp_path: Path) -> None:
+async def test_the_method_names_of_older_sdks_work(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("workspace.createFile", path="a", content="b")
@@ -522,7 +522,7 @@ async def test_usage_is_counted_by_model_and_changes_by_file(tmp_path: Path) -> 
 # --- ending -----------------------------------------------------------------------------------------------------
 
 
-async def test_shutdown_stops_what_runs_says_what_was_used_and_closes(tmp_path: Path) -> None:
+async def test_shutdown_stops_the_run_emits_the_usage_and_closes_the_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, scripted({"text": "one"}, {"hang": True}))
         await server.wire.prompt(at.session)
@@ -543,7 +543,7 @@ async def test_shutdown_stops_what_runs_says_what_was_used_and_closes(tmp_path: 
         await at.event("session.shutdown", shutdownType="routine")
 
 
-async def test_suspending_takes_back_open_questions_and_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
+async def test_suspending_withdraws_open_questions_and_keeps_the_session_live(tmp_path: Path) -> None:
     script = scripted(calls("bash", command="touch no"), {"text": "here I am"})
     async with running_server(tmp_path) as server:
         at = await start(server.wire, script, requestPermission=True)
@@ -562,7 +562,7 @@ async def test_suspending_takes_back_open_questions_and_leaves_a_session_that_go
 # --- queue ------------------------------------------------------------------------------------------------------
 
 
-async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -> None:
+async def test_queued_prompts_are_listed_and_can_be_removed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, scripted({"hang": True}))
         empty: dict[str, list[Any]] = {"items": [], "steeringMessages": []}
@@ -627,7 +627,7 @@ async def test_the_event_log_is_read_backward_from_its_end(tmp_path: Path) -> No
         assert (page["events"], page["hasMore"]) == (history[:-4], False)
 
 
-async def test_a_waiting_reader_gets_the_events_it_waits_for_ephemeral_ones_too(tmp_path: Path) -> None:
+async def test_a_waiting_reader_gets_new_events_including_ephemeral_ones(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         cursor = (await at.call("eventLog.tail"))["cursor"]
@@ -642,7 +642,7 @@ async def test_a_waiting_reader_gets_the_events_it_waits_for_ephemeral_ones_too(
         assert nothing["events"] == []
 
 
-async def test_what_happens_between_two_polls_is_not_missed(tmp_path: Path) -> None:
+async def test_events_between_two_polls_are_not_missed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, streaming=True)
         cursor = (await at.call("eventLog.tail"))["cursor"]
@@ -657,7 +657,7 @@ async def test_what_happens_between_two_polls_is_not_missed(tmp_path: Path) -> N
         assert durable["events"] == await at.history()
 
 
-async def test_a_cursor_into_a_history_that_was_changed_has_expired(tmp_path: Path) -> None:
+async def test_a_cursor_expires_when_its_event_is_removed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await server.wire.prompt(at.session)
@@ -673,7 +673,7 @@ async def test_a_cursor_into_a_history_that_was_changed_has_expired(tmp_path: Pa
         assert "cursor" in await at.refused("eventLog.read", cursor="yesterday")
 
 
-async def test_a_reader_is_let_go_when_the_session_closes(tmp_path: Path) -> None:
+async def test_a_waiting_read_ends_when_the_session_closes(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         params = {"sessionId": at.session, "waitMs": 30_000, "types": ["session.title_changed"]}
@@ -714,7 +714,7 @@ async def test_truncating_removes_an_event_and_all_later_ones_for_the_model_too(
         assert await At(server.wire, at.session).history() == chain
 
 
-async def test_history_cannot_be_changed_at_an_unknown_event_at_the_first_or_during_a_run(tmp_path: Path) -> None:
+async def test_truncating_at_an_unknown_event_at_the_first_or_during_a_run_is_an_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, scripted({"hang": True}))
         (first,) = await at.history()
@@ -722,11 +722,11 @@ async def test_history_cannot_be_changed_at_an_unknown_event_at_the_first_or_dur
         assert "first event" in await at.refused("history.truncate", eventId=first["id"])
         sent = await at.call("send", prompt="go")
         await at.event("assistant.turn_start")
-        assert "at work" in await at.refused("history.truncate", eventId=sent["messageId"])
+        assert "a prompt is running" in await at.refused("history.truncate", eventId=sent["messageId"])
         await at.call("abort")
 
 
-async def test_a_fork_goes_its_own_way_from_where_it_was_made(tmp_path: Path) -> None:
+async def test_a_fork_is_independent_of_its_source(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         at = await start(wire)
@@ -757,7 +757,7 @@ async def test_a_fork_goes_its_own_way_from_where_it_was_made(tmp_path: Path) ->
         assert await at.call("name.get") == {"name": None}
 
 
-async def test_what_cannot_be_forked_is_said(tmp_path: Path) -> None:
+async def test_a_session_that_cannot_be_forked_is_an_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         at = await start(wire)
@@ -775,7 +775,7 @@ async def test_what_cannot_be_forked_is_said(tmp_path: Path) -> None:
 # --- notes and answers --------------------------------------------------------------------------------------------
 
 
-async def test_a_note_on_remote_steering_is_written_down(tmp_path: Path) -> None:
+async def test_a_report_on_remote_steering_is_logged(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         for steerable in (True, False):
@@ -784,7 +784,7 @@ async def test_a_note_on_remote_steering_is_written_down(tmp_path: Path) -> None
     assert notes == [{"remoteSteerable": True}, {"remoteSteerable": False}]
 
 
-async def test_an_answer_to_a_question_that_was_never_asked_is_told_so(tmp_path: Path) -> None:
+async def test_an_answer_to_an_unknown_request_gets_success_false(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         response = {"answer": "yes", "wasFreeform": True}
