@@ -194,7 +194,7 @@ async def test_the_error_about_a_missing_file_or_a_folder_names_it(tmp_path: Pat
         assert "'nowhere'" in await at.refused("workspaces.readFile", path="nowhere")
         assert "'folder'" in await at.refused("workspaces.readFile", path="folder")
         assert "folder" in await at.refused("workspaces.createFile", path="folder", content="")
-        assert "in the way" in await at.refused("workspaces.createFile", path="folder/file/x", content="")
+        assert "its parent is a file" in await at.refused("workspaces.createFile", path="folder/file/x", content="")
         assert await at.refused("workspaces.createFile", path="x" * 300, content="")
 
 
