@@ -250,7 +250,7 @@ async def test_the_group_in_the_tools_page_is_named_in_a_prompt(tmp_path: Path) 
 
 @pytest.mark.anyio
 async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -> None:
-    (example,) = (one for one in blocks("docs/tools.md", "python") if "TOOL = " in one)
+    (example,) = (one for one in blocks("docs/tools.md", "python") if "TOOL = {" in one)
     lay(tmp_path, "calculator.py", example, "tools")
     arguments = {"num1": 100, "num2": 50, "operation": "multiply"}
     async with running_server(tmp_path) as server:
@@ -265,7 +265,7 @@ async def test_the_tool_in_the_tools_page_is_a_tool_the_model_can_call(tmp_path:
     (example,) = (one for one in blocks("docs/tools.md", "python") if "BuiltinTool" in one)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/tools.md", "exec"), names)
-    tool = cast("BuiltinTool[Any]", names["COUNT_LINES"])
+    tool = cast("BuiltinTool[Any]", names["TOOL"])
     assert tool.spec.parameters == {
         "type": "object",
         "properties": {
