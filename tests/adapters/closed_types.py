@@ -1,6 +1,6 @@
-"""Types of somebody else, closed: what they do not name is refused.
+"""Closed copies of the types of SDKs, which refuse unknown keys.
 
-SDKs describe what they send as ``TypedDict``, which lets unknown keys and lists through unseen.
+SDKs describe requests as ``TypedDict``, whose validation lets unknown keys and lists pass.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def closed(kind: Any) -> TypeAdapter[Any]:
-    """A check for JSON of that type."""
+    """Return a validator for JSON of that type."""
     return TypeAdapter(_closed(kind, {}))
 
 
 def _closed(kind: Any, known: dict[Any, Any]) -> Any:
     if is_typeddict(kind):
         if kind not in known:
-            # Types that hold themselves are open from the second time on.
+            # A recursive type is open at its second occurrence.
             known[kind] = Any
             fields = {
                 key: (Required if key in kind.__required_keys__ else NotRequired)[_closed(field, known)]

@@ -1,4 +1,4 @@
-"""Requests in neutral form, whose wire form is recorded for every adapter."""
+"""Requests in neutral form; their wire form is recorded for every adapter."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _pictures() -> list[UserMessage | AssistantMessage | ToolMessage]:
 
 
 def _of_all_providers() -> list[UserMessage | AssistantMessage | ToolMessage]:
-    """One answer of every provider in one conversation, as after several changes of model."""
+    """Build a conversation with one answer of every provider, as after several changes of model."""
     thinking = {"type": "thinking", "thinking": "signed", "signature": "U0k="}
     search = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "q"}}
     found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"type": "web_search_result"}]}
@@ -129,7 +129,7 @@ def _of_all_providers() -> list[UserMessage | AssistantMessage | ToolMessage]:
 
 
 def _of_responses(provider: str) -> list[UserMessage | AssistantMessage | ToolMessage]:
-    """Answers of the Responses wire in the order that a session keeps: reasoning, text, calls."""
+    """Build answers of the Responses wire in the order that a session keeps: reasoning, text, calls."""
 
     def item(number: int, **more: object) -> dict[str, object]:
         return {"id": f"rs_{number}", "type": "reasoning", "summary": [], **more}
@@ -166,7 +166,7 @@ def _of_responses(provider: str) -> list[UserMessage | AssistantMessage | ToolMe
 
 
 def _ragged() -> list[UserMessage | AssistantMessage | ToolMessage]:
-    """What wires with alternating roles must mend: a beginning without the user, neighbours, blank text."""
+    """Build a conversation that wires with alternating roles must repair: no user first, neighbours, blank text."""
     return [
         AssistantMessage([TextBlock("I was here first.")]),
         _prompt("context"),

@@ -1,16 +1,16 @@
-"""Recorded traffic under ``data/<adapter>/`` and how it is compared.
+"""Recorded traffic in ``data/<adapter>/``, and its comparison with the adapters.
 
 ==================== =====================================================================================
 file                 what it is
 ==================== =====================================================================================
 ``NAME.sse``         the bytes of a streamed answer (``NAME.jsonl`` where the wire streams JSON lines)
 ``NAME.json``        the body of a whole answer
-``FILE.expected``    what the decoder must make of it, as JSON; names that begin with ``error_`` must fail
-``requests/*.json``  what the adapter must send for each conversation of ``conversations.py``
+``FILE.expected``    the decoded answer as JSON; files whose names begin with ``error_`` must fail
+``requests/*.json``  the request for each conversation of ``conversations.py``
 ==================== =====================================================================================
 
-A new adapter needs such files and no test of its own. ``UPDATE_GOLDEN=1 pytest tests/adapters`` writes the expected
-sides anew; read the difference before you keep it.
+A new adapter needs such files and no test of its own. ``UPDATE_GOLDEN=1 pytest tests/adapters`` rewrites the
+expected files; read the difference before you keep it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def recorded(*suffixes: str) -> list[tuple[str, str]]:
-    """Adapter and file name of all recorded answers with these suffixes."""
+    """Return adapter and file name of all recorded answers with these suffixes."""
     return [
         (adapter, path.name)
         for adapter in sorted(PROVIDERS)
@@ -42,12 +42,12 @@ def recorded(*suffixes: str) -> list[tuple[str, str]]:
 
 
 def plain_request(*, stream: bool) -> ModelRequest:
-    """A request without anything special; decoders hardly look at it."""
+    """Return a minimal request; decoders read little of it."""
     return ModelRequest(model="m", system="", messages=[], stream=stream)
 
 
 class Outcome:
-    """What came of decoding: the events, and the error that ended them if one did."""
+    """The result of decoding: the events, and the error that ended them, if any."""
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
@@ -60,7 +60,7 @@ class Outcome:
         return last
 
     def joined(self) -> dict[str, Any]:
-        """The deltas put together."""
+        """Join the deltas."""
         calls: dict[str, list[str]] = {}
         for event in self.events:
             if isinstance(event, ToolCallDelta):
@@ -85,10 +85,10 @@ class Outcome:
             }
         completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
         for block in completed["message"]["blocks"]:
-            # Adapters tell what came; what is wrong with it is found elsewhere.
+            # Adapters do not validate calls.
             assert block.pop("problem", None) is None
         if completed["usage"]:
-            # Hardly any provider tells these.
+            # Few providers send these.
             if completed["usage"]["cost"] is None:
                 del completed["usage"]["cost"]
             if not completed["usage"]["nano_aiu"]:
@@ -130,12 +130,12 @@ def decode_whole(adapter: Adapter, body: Any) -> Outcome:
 
 
 def load(name: str) -> Adapter:
-    """The adapter called ``name``."""
+    """Return the adapter called ``name``."""
     return load_adapter(name)
 
 
 def check(path: Path, value: Any) -> None:
-    """``value`` equals what ``path`` holds."""
+    """Assert that ``value`` equals the JSON in ``path``."""
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,14 +1,14 @@
-"""All adapters that the contract is for, and the recordings that hold for each.
+"""All adapters under the contract tests, and the recordings of each.
 
 ===================== ================================================================================
 adapters              recordings
 ===================== ================================================================================
-those of the server   ``data/NAME``, and those of the adapters whose reader they inherit
-``over_NAME``         the same: an adapter of three lines, declared in TOML, that extends NAME
-``data/adapters/*``   ``data/NAME``, and those of what they extend where they do not read themselves
+those of the server   ``data/NAME``, and those of the adapters whose decoder they inherit
+``over_NAME``         the same: a declared adapter of three lines that extends NAME
+``data/adapters/*``   ``data/NAME``, and those of the extended adapter unless they decode answers themselves
 ===================== ================================================================================
 
-A new adapter, of the server or in ``data/adapters``, is picked up with its folder of recordings.
+A new adapter, of the server or in ``data/adapters``, is found with its folder of recordings.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ OVER = "over_"
 class Subject:
     """One adapter.
 
-    ``folders`` are those of its recordings, its own first; ``twin`` is whose form its requests have, where it has
-    none of its own.
+    ``folders`` have its recordings, its own folder first; ``twin`` is the adapter whose request format it shares.
     """
 
     name: str
@@ -55,7 +54,7 @@ class Subject:
         return self.name
 
     def caller(self, base_url: str = BASE_URL) -> Caller:
-        """What makes its calls, to ``base_url``."""
+        """Return the caller for ``base_url``."""
         if self.name in PROVIDERS:
             endpoint = Endpoint(base_url, api_key=KEY, headers=HEADERS, user_agent="jumpseat/0")
             return WireCaller(load_adapter(self.name), endpoint)
@@ -66,15 +65,15 @@ class Subject:
         return DeclaredCaller(known.declaration, known.wire, resolver, given, endpoint, kind=known.kind)
 
     def begin(self, request: ModelRequest) -> PreparedCall:
-        """One call, ready to be made."""
+        """Prepare one call."""
         return anyio.run(self.caller().begin, request)
 
     def streams(self) -> list[tuple[str, str]]:
-        """Folder and file of its streamed answers."""
+        """Return folder and file of its streamed answers."""
         return self._recorded(".sse", ".jsonl")
 
     def wholes(self) -> list[tuple[str, str]]:
-        """Folder and file of its answers that were not streamed."""
+        """Return folder and file of its whole answers."""
         return self._recorded(".json")
 
     def _recorded(self, *suffixes: str) -> list[tuple[str, str]]:
@@ -87,7 +86,7 @@ class Subject:
 
 
 def resigned(value: Any, folder: str, subject: Subject) -> Any:
-    """``value``, of blocks or their JSON, with what the adapter of ``folder`` signed as signed by ``subject``."""
+    """Replace the signature of the adapter of ``folder`` in ``value`` by that of ``subject``."""
     maker = load_adapter(folder).signature if folder in PROVIDERS else folder
     return _replaced(value, maker, subject.caller().signs_as)
 
@@ -108,7 +107,7 @@ def _replaced(value: Any, old: str, new: str) -> Any:
 
 
 def _read_by(name: str) -> tuple[str, ...]:
-    """The folders of an adapter of the server: its own, and those of whom it inherits its reader from."""
+    """Return the folders of an adapter: its own, and those of the adapters whose decoder it inherits."""
     kind = type(load_adapter(name))
     kinds = {other: type(load_adapter(other)) for other in PROVIDERS if other != name}
     return (name, *(o for o, base in kinds.items() if base in kind.__mro__ and kind.decoder is base.decoder))

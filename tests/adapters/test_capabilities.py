@@ -1,4 +1,4 @@
-"""What adapters say that they can do, and what that is for a model."""
+"""Capabilities of adapters and their models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_adapter_writes_every_hosted_tool_it_has_once_with_its_options_and_no
         messages=[UserMessage([TextBlock("go")])],
         hosted_tools=[*wanted, HostedTool("nowhere")],
     )
-    # What is configured for all sessions does not come twice.
+    # Tools configured for all sessions are not sent twice.
     configured = {"gemini": "google_search", "gemini_interactions": "google_search"}.get(
         name, {"type": "web_search"}
     )

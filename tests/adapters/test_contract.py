@@ -1,4 +1,4 @@
-"""What every adapter keeps, whichever it is. Adapters and files are found, not listed."""
+"""The contract of all adapters. Adapters and files are found, not listed."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_adapter_knows_its_own_name_and_a_stream_that_says_nothing_fails(name
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_form(name: str) -> None:
-    """Odd values in every place of a recorded stream: the HTTP layer turns errors of form into provider errors."""
+    """Put odd values into every place of a recorded stream: the HTTP layer converts errors to provider errors."""
     chance = random.Random(7)
     odd: list[Any] = [None, 0, -1, 1.5, True, "", "x", [], [None], {}, {"a": None}]
     frames = [
@@ -174,7 +174,7 @@ def _decoded(case: tuple[str, str]) -> Outcome:
 
 
 def _spoilt(value: Any, chance: random.Random, odd: Sequence[Any]) -> Any:
-    """``value`` with something odd in one place or more."""
+    """Replace one or more parts of ``value`` by odd values."""
     if chance.random() < 0.15:
         return chance.choice(odd)
     if isinstance(value, dict):

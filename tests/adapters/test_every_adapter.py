@@ -1,4 +1,4 @@
-"""What every adapter keeps: those of the server, what extends them, and those that somebody declares.
+"""The contract of all adapters: those of the server, adapters that extend them, and declared ones.
 
 Adapters and recordings are found; see ``subjects.py``.
 """
@@ -39,7 +39,7 @@ STREAMS: Final[list[Case]] = [(one, *found) for one in SUBJECTS for found in one
 WHOLES: Final[list[Case]] = [(one, *found) for one in SUBJECTS for found in one.wholes()]
 OWN_STREAMS: Final = [case for case in STREAMS if case[1] == case[0].name]
 SHORT: Final = 6000
-"""Bytes of a stream that is ended at every one of them; longer ones are ended at every event."""
+"""Streams of up to this many bytes are cut at each byte, longer ones at each event."""
 
 
 def _ids(case: Any) -> str:
@@ -86,7 +86,7 @@ def test_a_stream_that_breaks_off_anywhere_fails_as_such_or_ends_with_what_was_s
         try:
             take(decoder, splitter, content[fed:place], said)
         except ProviderError:
-            # The recording is of an error, and this is it.
+            # The recording holds this error.
             break
         fed = place
         broken = copy.deepcopy((decoder, splitter))
@@ -258,7 +258,7 @@ def test_the_recordings_of_an_adapter_have_all_that_can_come(subject: Subject) -
 
 
 def features(subject: Subject) -> Iterator[str]:
-    """What the recordings of an adapter have between them."""
+    """Return the kinds of answers in the recordings of an adapter."""
     for folder, file in [*subject.streams(), *subject.wholes()]:
         expected = json.loads((DATA / folder / f"{file}.expected").read_text(encoding="utf-8"))
         yield "whole" if file.endswith(".json") else "streamed"
@@ -292,7 +292,7 @@ def take(decoder: Decoder, splitter: EventSplitter, piece: bytes, into: Outcome)
 
 
 def decoded(subject: Subject, folder: str, file: str, size: int) -> Outcome:
-    """A recorded stream in pieces of ``size`` bytes."""
+    """Split a recorded stream into pieces of ``size`` bytes."""
     content = (DATA / folder / file).read_bytes()
     decoder, splitter = subject.begin(plain_request(stream=True)).decoder, splitter_of(file)
     outcome = Outcome()
@@ -338,11 +338,11 @@ def completed(events: list[ModelEvent]) -> Completed:
 SEALS: Final = frozenset(
     {"signature", "data", "encrypted_content", "thoughtSignature", "reasoning_opaque", "encrypted_index"}
 )
-"""Fields that only their maker can read."""
+"""Fields that only their provider can read."""
 
 
 def sealed(value: Any) -> Iterator[str]:
-    """What only its maker can read of an answer."""
+    """Return the values of an answer that only its provider can read."""
     if isinstance(value, AssistantMessage):
         for block in value.blocks:
             yield from sealed(getattr(block, "provider_data", None))
@@ -357,7 +357,7 @@ def sealed(value: Any) -> Iterator[str]:
 
 
 def following(answer: AssistantMessage) -> ModelRequest:
-    """The next request after an answer."""
+    """Return the next request after an answer."""
     messages: list[Message] = [UserMessage([TextBlock("hi")]), answer]
     if answer.tool_uses():
         results = [ToolResultBlock(use.id, use.name, f"result of {use.id}") for use in answer.tool_uses()]
@@ -368,7 +368,7 @@ def following(answer: AssistantMessage) -> ModelRequest:
 
 
 def foreign(message: Message, provider: str) -> Message:
-    """``message`` as if another provider had made what ``provider`` made."""
+    """Replace the signature ``provider`` in ``message`` by that of another provider."""
     if not isinstance(message, AssistantMessage):
         return message
     changed = copy.deepcopy(message)

@@ -1,4 +1,4 @@
-"""From what providers say went wrong to the error tree."""
+"""Conversion of providers' error responses to the error tree."""
 
 from __future__ import annotations
 

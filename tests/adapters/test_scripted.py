@@ -1,4 +1,4 @@
-"""The scripted model: what its scripts may say and how mistakes in them are reported."""
+"""The scripted model: valid scripts, and the errors of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded answers, read by the providers' own SDKs: what they make of them is what we make of them."""
+"""Recorded answers, decoded by the providers' own SDKs: our decoders agree with them."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 Said: TypeAlias = tuple[str, list[tuple[str, str]]]
 """The text, and name and arguments of each call."""
 
-# What gateways and failures make of an answer; the SDKs fail on it, or lose what we find.
+# Answers of gateways and failures: the SDKs fail on them, or lose parts that we decode.
 NOT_OF_THE_FORM: Final = frozenset(
     {
         "anthropic/unknown_events_and_blocks.sse",
@@ -50,7 +50,7 @@ NOT_OF_THE_FORM: Final = frozenset(
 
 @contextmanager
 def client_of(kind: Any, url: str) -> Generator[Any]:
-    """An SDK's client that calls ``url``."""
+    """Return an SDK's client that calls ``url``."""
     with kind(api_key="k", base_url=url, max_retries=0) as client:
         yield client
 
@@ -130,7 +130,7 @@ READERS: Final[dict[str, Callable[..., Said]]] = {
 
 
 def parsed(arguments: str) -> Any:
-    """The arguments of a call; those that are no JSON as they are."""
+    """Parse the arguments of a call; return text that is not JSON unchanged."""
     try:
         return json.loads(arguments or "{}")
     except ValueError:

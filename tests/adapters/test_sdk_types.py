@@ -1,6 +1,6 @@
-"""What we send, read with the types of the providers' own SDKs.
+"""Our requests, validated with the types of the providers' own SDKs.
 
-Nothing of a body may be unknown to its provider: it must come out of the types as it went in.
+A body may have no unknown field: it must come out of the types unchanged.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
         "ChatCompletionRequest",
         frozenset[str](),
     ),
-    # Presets are told of in its documentation only.
+    # Only the documentation has presets.
     ("openrouter", "openrouter.components", "ChatRequest", "ChatRequest", frozenset({"preset"})),
-    # Its client drops what its server takes: references in schemas, and ids of calls.
+    # The client drops references in schemas and ids of calls, which the server takes.
     (
         "ollama",
         "ollama._types",
@@ -51,7 +51,7 @@ def test_requests_are_what_the_providers_own_types_describe(
 
 
 def _lost(sent: Any, kept: Any, left_out: frozenset[str], where: str = "") -> Iterator[str]:
-    """Where ``kept`` is not what was sent."""
+    """Return the paths where ``kept`` differs from what was sent."""
     if isinstance(sent, dict) and isinstance(kept, dict):
         other = cast("dict[str, Any]", kept)
         for key, value in cast("dict[str, Any]", sent).items():
@@ -73,7 +73,7 @@ MESSAGES: Final = "anthropic.types.beta.message_create_params:MessageCreateParam
 
 THOUGHTS: Final = frozenset({"reasoning_content", "reasoning_details", "extra_content"})
 
-# The adapter, its types, and the fields that its provider documents and the SDK's makers do not have.
+# The adapter, its types, and the documented fields that the SDK lacks.
 PARAMS: Final[list[tuple[str, str, frozenset[str]]]] = [
     ("openai", CHAT, THOUGHTS),
     ("openai_compatible", CHAT, THOUGHTS),
@@ -88,7 +88,7 @@ PARAMS: Final[list[tuple[str, str, frozenset[str]]]] = [
     ("openai_responses", RESPONSES, frozenset[str]()),
     ("azure_responses", RESPONSES, frozenset[str]()),
     ("copilot_responses", RESPONSES, frozenset[str]()),
-    # For models before 4.7, and servers that only speak as Anthropic does.
+    # For models before 4.7, and other servers with Anthropic's API.
     ("anthropic", MESSAGES, frozenset({"temperature", "top_p", "top_k"})),
     ("copilot_messages", MESSAGES, frozenset({"temperature", "top_p", "top_k"})),
 ]

@@ -1,4 +1,4 @@
-"""What becomes of a choice of tools on each provider's wire."""
+"""The choice of tools on each provider's wire."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MESSAGES: Final = {
     "specific": {"tool_choice": {"type": "tool", "name": "add"}},
     "one at a time": {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
 }
-# Neither the default nor the number of calls can be said.
+# The wire has no field for the default, nor for parallel calls.
 UNSAID: Final = {**CHAT, "auto": {}, "one at a time": {}}
 WIRES: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "anthropic": MESSAGES,
@@ -55,7 +55,7 @@ WIRES: Final[dict[str, dict[str, dict[str, Any]]]] = {
         },
         "one at a time": {"generation_config": {"tool_choice": "auto"}},
     },
-    # It knows the tools that it is given, and nothing else.
+    # The wire has no field for the choice: only the list of tools changes.
     "ollama": {"auto": {}, "required": {}, "none": {"tools": None}, "specific": {}, "one at a time": {}},
 }
 FIELDS: Final = ("tool_choice", "parallel_tool_calls", "toolConfig", "generation_config")

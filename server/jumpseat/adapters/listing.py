@@ -11,19 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jumpseat.adapters.adapter import Adapter, Endpoint
 from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo, ModelRequest
 
+if TYPE_CHECKING:
+    from jumpseat.adapters.adapter import Adapter, Endpoint
+
 MAX_NAME: Final = 256
 """Names of more characters are left out."""
 
-_NOT_CHAT: Final = re.compile(
-    r"embed|whisper|moderation|dall-e|(?:^|[-/])(?:tts|realtime|audio|transcribe|image|sora|babbage|davinci)(?=[-.\d]|$)",
-    re.IGNORECASE,
+# Compiled at its first use: most processes read no list.
+_NOT_CHAT: Final = (
+    r"embed|whisper|moderation|dall-e"
+    r"|(?:^|[-/])(?:tts|realtime|audio|transcribe|image|sora|babbage|davinci)(?=[-.\d]|$)"
 )
 
 
@@ -36,16 +39,14 @@ class ListRequest:
     body: JsonObject | None = None
 
 
-@dataclass(frozen=True)
-class ModelPage:
+class ModelPage(NamedTuple):
     """Some models, in the provider's order; ``after`` is the cursor of the next page, ``None`` on the last."""
 
     models: list[ModelInfo]
     after: str | None = None
 
 
-@dataclass(frozen=True)
-class ModelDetails:
+class ModelDetails(NamedTuple):
     """A request about one model. ``read`` completes the model's facts, or returns ``None`` if it cannot chat."""
 
     url: Callable[[Endpoint], str]
@@ -57,8 +58,7 @@ class ModelDetails:
         return ListRequest(self.url(endpoint), headers, {"model": model})
 
 
-@dataclass(frozen=True)
-class ModelListing:
+class ModelListing(NamedTuple):
     """One provider's list. ``url`` makes the URL of a page from the endpoint and the page's cursor."""
 
     url: Callable[[Endpoint, str | None], str]
@@ -125,7 +125,7 @@ def model_name(value: Any) -> str:
 
 def seems_to_chat(name: str) -> bool:
     """Decide by its name whether a model chats, for lists that do not say what their models do."""
-    return _NOT_CHAT.search(name) is None
+    return re.search(_NOT_CHAT, name, re.IGNORECASE) is None
 
 
 def strings(value: Any) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter
@@ -25,8 +25,7 @@ SCRIPTED: Final = "scripted"
 """The type of models that follow a script. They make no request, so no provider has this type."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EnvironmentVariables:
+class EnvironmentVariables(NamedTuple):
     """The environment variables that configure a provider without a table in ``config.toml``.
 
     ``rank`` orders the providers found in the environment, lowest first. A ``fallback`` provider has a key that

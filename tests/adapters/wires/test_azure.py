@@ -1,4 +1,4 @@
-"""Where Azure's adapters call and as whom; their wires are those of OpenAI."""
+"""Addresses and credentials of Azure's adapters; their wires are those of OpenAI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the OpenAI adapter does by host and by option; its wire is covered by the recordings."""
+"""Chat completions by host and by option; the recordings cover the wire."""
 
 from __future__ import annotations
 

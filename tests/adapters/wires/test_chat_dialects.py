@@ -1,4 +1,4 @@
-"""What the relatives of chat completions do by model and by option; the rest is covered by the recordings."""
+"""Dialects of chat completions by model and by option; the recordings cover the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def body(name: str, model: str = "m", options: dict[str, Any] | None = None, **f
     return load_adapter(name).request(Endpoint("http://local", options=options or {}), request).body
 
 
-# --- how much to think --------------------------------------------------------------------------------------------
+# --- thinking -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_model_that_must_call_does_not_think_where_it_could_not_do_both(
     assert {key: written[key] for key in THINKING if key in written} == expected
 
 
-# --- which tool ---------------------------------------------------------------------------------------------------
+# --- choice of tools ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

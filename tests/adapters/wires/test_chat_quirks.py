@@ -1,4 +1,4 @@
-"""The steps by which messages are made fit for stricter relatives of chat completions."""
+"""The steps that adapt messages to stricter dialects of chat completions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas as Gemini's wires take them."""
+"""Conversion of schemas for Gemini's wires."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ ALLOWED = {
 
 
 def assert_of_the_subset(schema: dict[str, Any]) -> None:
-    """What the documentation of the wire's ``Schema`` says of every node."""
+    """Assert what the documentation of the wire's ``Schema`` requires of every node."""
     assert set(schema) <= ALLOWED
     if "anyOf" in schema:
         assert set(schema) == {"anyOf"}

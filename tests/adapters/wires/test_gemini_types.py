@@ -1,6 +1,6 @@
-"""What goes over Gemini's wires against the types of Google's own SDK.
+"""Traffic of Gemini's wires, validated with the types of Google's own SDK.
 
-The types of the Interactions API are in a part of the package that it does not promise to keep.
+The types of the Interactions API are in a private part of that package.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -25,7 +25,7 @@ from tests.adapters.wires.test_generate_content import answer
 genai = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
 pydantic = pytest.importorskip("pydantic")
 
-# Not what the API sends, but what gateways and failures do.
+# Answers of gateways and failures, not of the API.
 NOT_OF_THE_FORM = {
     "error_half_a_frame.sse",
     "error_in_a_list.sse",
@@ -37,7 +37,7 @@ NOT_OF_THE_FORM = {
     "error_without_steps.json",
     "deltas_that_do_not_belong_to_their_step.sse",
 }
-# What the API sends beside the fields that the SDK reads.
+# Fields of the API that the SDK does not read.
 BESIDE = {"Interaction.object", "InteractionSseEventInteraction.errors"}
 
 
@@ -53,7 +53,7 @@ def answers(name: str, suffix: str) -> list[Path]:
 
 
 def chunks(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON texts of a recorded answer that are no errors."""
+    """Return the JSON texts of a recorded answer that are not errors."""
     if path.suffix == ".json":
         texts = [path.read_text(encoding="utf-8")]
     else:
@@ -115,7 +115,7 @@ def test_an_answer_of_interactions_is_one_of_the_sdks(path: Path) -> None:
 
 
 def unknown(value: Any) -> list[str]:
-    """Fields and kinds that the SDK's types, which let anything pass, do not know."""
+    """Return fields and kinds that are unknown to the SDK's types, which let anything pass."""
     if isinstance(value, list):
         return [name for item in value for name in unknown(item)]
     if not isinstance(value, pydantic.BaseModel):

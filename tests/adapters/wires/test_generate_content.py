@@ -1,4 +1,4 @@
-"""Details of the two Gemini adapters that their recordings do not show."""
+"""Details of the two Gemini adapters that the recordings do not cover."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def answer(name: str, file: str) -> AssistantMessage:
 
 
 def parts(*messages: Message, model: str = "gemini-3-flash") -> list[dict[str, Any]]:
-    """The parts of the last message."""
+    """Return the parts of the last message."""
     return body(ModelRequest(model, "", [PROMPT, *messages]))["contents"][-1]["parts"]
 
 
@@ -168,7 +168,7 @@ def test_every_signature_goes_back_on_the_part_it_came_on(file: str, kept: str) 
 
 
 def _joined(came: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Texts that may be put together are those without a signature."""
+    """Join neighbouring texts without a signature."""
     joined: list[dict[str, Any]] = []
     for part in came:
         if joined and set(part) == set(joined[-1]) == {"text"}:
@@ -179,7 +179,7 @@ def _joined(came: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def as_kept(message: AssistantMessage) -> AssistantMessage:
-    """A message as it comes back out of the log of a session."""
+    """Return ``message`` as it comes back out of a session's log."""
     logged = events.AssistantMessage(
         message_id="1", content=message.text(), tool_requests=[], provider_blocks=provider_blocks(message)
     )

@@ -1,4 +1,4 @@
-"""Details of the Anthropic adapter that its recordings do not show."""
+"""Details of the Messages adapter that the recordings do not cover."""
 
 from __future__ import annotations
 
@@ -132,5 +132,5 @@ def test_the_end_of_the_last_call_is_marked_too_for_the_cache_looks_back_over_fe
     assert "cache_control" in before[-1]["content"][-1]
     marked = [index for index, one in enumerate(written["messages"]) if "cache_control" in str(one)]
     assert marked == [len(before) - 1, len(written["messages"]) - 1]
-    # The wire takes four marks and no more.
+    # The wire takes at most four marks.
     assert str(written).count("cache_control") == 4

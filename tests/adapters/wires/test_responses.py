@@ -1,4 +1,4 @@
-"""Details of the Responses adapter that its recordings do not show."""
+"""Details of the Responses adapter that the recordings do not cover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of MCP servers, whose names and schemas are what they like, in the form of every adapter."""
+"""Tools of MCP servers, with arbitrary names and schemas, in the form of every adapter."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NASTY: dict[str, JsonObject] = {
 
 
 def schemas_of(value: Any) -> list[JsonObject]:
-    """What stands in a request as the parameters of a tool, wherever its wire has them."""
+    """Return the parameters of a tool in a request, from the place of its wire."""
     found: list[JsonObject] = []
     if isinstance(value, dict):
         for key, one in cast("JsonObject", value).items():

@@ -5,16 +5,18 @@ The list of models: https://platform.claude.com/docs/en/api/models/list
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.listing import ModelListing, ModelPage, entries, model_name
 from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wire import as_flag, as_limit, as_object, as_text
 from jumpseat.adapters.wires.settings import MESSAGES
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.adapter import Endpoint
 
 
 def models_url(endpoint: Endpoint, after: str | None) -> str:

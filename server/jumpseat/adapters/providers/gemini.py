@@ -5,10 +5,9 @@ The list of models: https://ai.google.dev/api/models#method:-models.list
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.listing import ModelListing, ModelPage, entries, model_name, seems_to_chat, strings
 from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wire import as_flag, as_limit, as_text
@@ -25,6 +24,9 @@ from jumpseat.adapters.wires.settings import (
 )
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.adapter import Endpoint
 
 BASE_URL: Final = "https://generativelanguage.googleapis.com/v1beta"
 KEY_VARIABLE: Final = "GEMINI_API_KEY"

@@ -7,9 +7,8 @@ https://docs.ollama.com/api-reference/show-model-details
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.listing import ModelDetails, ModelListing, ModelPage, entries, model_name, strings
 from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wire import as_limit, as_object, as_text
@@ -27,6 +26,9 @@ from jumpseat.adapters.wires.settings import (
 )
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.adapter import Endpoint
 
 _OPTIONS: Final = "parameters.options"
 
