@@ -230,7 +230,7 @@ class ElicitationResult(WireModel):
 
 
 class QueuedCommandResult(WireModel):
-    """Whether the client has run the command, and whether to stop running the commands queued behind it."""
+    """``handled``: the client has run the command. ``stop_processing_queue``: later commands are not run."""
 
     handled: StrictBool
     stop_processing_queue: StrictBool = False

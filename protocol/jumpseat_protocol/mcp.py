@@ -57,7 +57,7 @@ class McpServerConfig(WireModel):
 
     @property
     def remote(self) -> bool:
-        """Whether the server is reached by its URL."""
+        """Return whether the server has a URL."""
         return self.url is not None
 
     @property

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 class Answer(NamedTuple):
     """A fixed result.
 
-    ``needs`` are the names of required params, all strings. With ``echoes``, the result are these params of the
-    request. With other values than those in ``only``, the method is unsupported.
+    ``needs`` are the names of required params, all strings. With ``echoes``, the result is an object with
+    these params of the request. With other values than those in ``only``, the method is unsupported.
     """
 
     result: Any
@@ -61,7 +61,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- MCP ------------------------------------------------------------------------------------------------------
     "session.mcp.oauth.respond": _NOT_REQUESTED,
     "session.mcp.removeGitHub": Answer({"removed": False}),
-    # --- questions that were never asked --------------------------------------------------------------------------
+    # --- requests that this server does not make ------------------------------------------------------------------
     "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
     # --- rewinding ------------------------------------------------------------------------------------------------
     "session.history.listRewindPoints": Answer(

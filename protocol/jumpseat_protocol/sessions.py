@@ -225,7 +225,7 @@ class SessionLimitsConfig(WireModel):
 
 
 class FreeToolChoice(WireModel):
-    """Whether the model may or must call tools; ``auto`` is the default.
+    """The model may, must or must not call tools; ``auto`` is the default.
 
     ``required`` applies to the first model call of a run only. ``parallel`` sets whether the model may request
     several calls at once, if the provider has that option.

@@ -30,7 +30,7 @@ class HandlePendingElicitationParams(WireModel):
 
 
 class UnregisteredResult(WireModel):
-    """Whether there was such a registration."""
+    """``unregistered`` is false if there was no such registration."""
 
     unregistered: StrictBool
 

@@ -106,7 +106,7 @@ class Process(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a handler may use. There is one per connection."""
+    """The parts of the server that a handler may use, one instance per connection."""
 
     connection: Caller
     registry: SessionRegistry
