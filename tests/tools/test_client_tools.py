@@ -1,4 +1,4 @@
-"""What the answer of a client tool comes to: for the model, for the event stream, and for the turn."""
+"""Results of client tools: their effect on the model, the event stream and the turn."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TOOL = ClientTool(name="locate", skip_permission=True)
 
 
 def outcome(result: Any = None, **answer: Any) -> ToolOutcome:
-    """What an answer in wire form comes to."""
+    """Convert an answer in wire form."""
     params = {"sessionId": "s", "requestId": "r", "result": result, **answer}
     return outcome_of(CALL, HandlePendingToolCallParams.model_validate(params))
 
 
 async def answered(tasks: TaskGroup, result: Any = None, **answer: Any) -> MadeSession:
-    """A session in which the tool was called and answered so."""
+    """Run a session in which the tool is called and gives this answer."""
     made = make_session(tasks, script=SCRIPT, tools=[TOOL])
     made.send("go")
     assert made.answer_tool(await made.client.heard(events.ExternalToolRequested), result, **answer)
@@ -75,7 +75,7 @@ def test_the_text_of_a_full_result_may_be_empty() -> None:
         ("denied", "denied", "T"),
     ],
 )
-def test_a_result_that_is_no_success_has_its_status_and_error_and_the_turn_goes_on(
+def test_an_unsuccessful_result_has_its_status_and_error_and_the_turn_continues(
     kind: str, status: ToolStatus, error: str
 ) -> None:
     assert outcome({"textResultForLlm": "T", "resultType": kind, "error": "E"}) == ToolOutcome(
@@ -91,7 +91,7 @@ def test_a_rejected_result_ends_the_turn() -> None:
 
 
 @pytest.mark.parametrize("error", ["secret boom", ""])
-def test_what_a_handler_threw_stays_with_the_client(error: str) -> None:
+def test_the_message_of_an_exception_is_not_shown_to_the_model(error: str) -> None:
     assert outcome(error=error) == ToolOutcome(THREW, status="failure", error="Tool execution failed")
 
 
@@ -109,7 +109,7 @@ def test_an_error_wins_over_a_result() -> None:
         {"textResultForLlm": "x", "toolTelemetry": "x"},
     ],
 )
-def test_a_full_result_of_the_wrong_form_is_a_failure(result: dict[str, Any]) -> None:
+def test_a_malformed_result_object_is_a_failure(result: dict[str, Any]) -> None:
     assert outcome(result) == ToolOutcome(
         "The result of the tool `locate` is malformed.",
         status="failure",

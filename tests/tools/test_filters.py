@@ -1,4 +1,4 @@
-"""Which tools a session offers."""
+"""Filters of a session's tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_builtin_tool_is_offered_where_it_is_available_and_not_excluded(
 
 
 @pytest.mark.parametrize("source", ["builtin", "custom", "mcp"])
-def test_patterns_count_for_the_source_they_name(source: SourceName) -> None:
+def test_patterns_apply_to_the_source_they_name(source: SourceName) -> None:
     others = [f"{other}:*" for other in ("builtin", "custom", "mcp") if other != source]
 
     assert offered("a-b", source, [f"{source}:*"], others)

@@ -1,4 +1,4 @@
-"""Pages as Markdown: what is told of them, and what is done with those that were made to hurt."""
+"""HTML as Markdown, malicious pages included."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def md(html: str) -> str:
         ("", ""),
     ],
 )
-def test_what_a_page_says_is_told_in_markdown(html: str, text: str) -> None:
+def test_html_is_converted_to_markdown(html: str, text: str) -> None:
     assert md(html) == text
 
 
-def test_the_main_part_of_a_page_is_told_alone_where_there_is_one_worth_it() -> None:
+def test_only_the_main_part_is_shown_if_it_is_long_enough() -> None:
     long = "words " * 50
     assert md(f"<header>h</header><main><p>{long}</main><footer>f</footer>") == long.strip()
     assert md("<header>h</header><main>m</main><footer>f</footer>") == "h\n\nm\n\nf"
@@ -61,13 +61,11 @@ def test_the_main_part_of_a_page_is_told_alone_where_there_is_one_worth_it() -> 
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 7])
-def test_pages_read_the_same_in_whatever_pieces_they_are_parsed(
-    piece: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_size_of_chunks_does_not_change_the_result(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     html = "<title>T</title><p>a &amp; b <a href='/x'>c</a></p><script>x</script><pre>d\n e</pre>" * 3
     whole = md(html)
     monkeypatch.setattr(html_text, "CHUNK_CHARACTERS", piece)
-    # What is left at the end is one piece at most.
+    # At most one chunk remains at the end.
     assert md(html) == whole
 
 
@@ -88,11 +86,11 @@ def test_pages_read_the_same_in_whatever_pieces_they_are_parsed(
         "<table><tr><td>" * 50_000,
     ],
 )
-def test_pages_that_are_made_to_hurt_do_not(html: str) -> None:
+def test_malicious_pages_are_converted_in_bounded_time(html: str) -> None:
     assert len(md(html)) <= 2 * len(html)
 
 
-def test_a_page_that_takes_too_long_is_told_as_far_as_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_takes_too_long_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html_text, "TIME_LIMIT_S", 0)
     monkeypatch.setattr(html_text, "CHUNK_CHARACTERS", 12)
     assert md("<p>first</p><p>second</p>") == "first\n\n[The rest of this page takes too long to convert.]"

@@ -50,26 +50,26 @@ def test_the_size_is_told_in_kilobytes_and_the_preview_in_characters(tmp_path: P
     assert saved(tmp_path).read_bytes() == ("é" * 1024).encode()
 
 
-def test_line_ends_reach_the_file_as_they_are(tmp_path: Path) -> None:
+def test_line_endings_are_kept_in_the_file(tmp_path: Path) -> None:
     spill("a\r\nb\n", 1, tmp_path)
 
     assert saved(tmp_path).read_bytes() == b"a\r\nb\n"
 
 
-def test_the_folder_is_made_where_it_is_missing(tmp_path: Path) -> None:
+def test_a_missing_folder_is_created(tmp_path: Path) -> None:
     spill("xx", 1, tmp_path / "session" / "temp")
 
     assert saved(tmp_path / "session" / "temp").read_text() == "xx"
 
 
-def test_two_outputs_of_one_moment_do_not_meet(tmp_path: Path) -> None:
+def test_two_outputs_at_the_same_time_have_different_files(tmp_path: Path) -> None:
     for _ in range(20):
         spill("xx", 1, tmp_path)
 
     assert len(list(tmp_path.iterdir())) == 20
 
 
-def test_where_the_file_cannot_be_written_the_preview_still_goes_to_the_model(tmp_path: Path) -> None:
+def test_the_preview_reaches_the_model_even_if_the_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     note = spill("x" * 600, 10, tmp_path / "file")
 

@@ -1,4 +1,4 @@
-"""What permission was given for is what is opened: links that come in between lead nowhere."""
+"""Files are opened where permission was given: links that appear later are not followed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_a_link_that_comes_after_permission_was_given_is_not_followed(
 
 
 @pytest.mark.parametrize("name", ["sub/new", "sub/deep/new"])
-async def test_nothing_is_made_behind_a_link_that_comes_in_between(project: Path, name: str) -> None:
+async def test_nothing_is_created_behind_a_link_that_appears_later(project: Path, name: str) -> None:
     swap_folder(project)
     async with tool_session(project) as ctx:
         ctx.files.settle(project / name, project / name)
@@ -60,7 +60,7 @@ async def test_nothing_is_made_behind_a_link_that_comes_in_between(project: Path
     assert os.listdir(project.parent / "outside") == ["file"]
 
 
-async def test_a_path_is_opened_where_it_led_when_it_was_judged(project: Path) -> None:
+async def test_a_path_is_opened_where_it_resolved_to_when_permission_was_given(project: Path) -> None:
     (project / "link").symlink_to(project / "sub")
     async with tool_session(project) as ctx:
         ctx.files.settle(project / "link" / "file", project / "sub" / "file")
@@ -90,13 +90,13 @@ def test_no_link_on_the_way_is_followed(project: Path, name: str, act: Callable[
         act(project / name)
 
 
-def test_a_file_in_the_way_of_a_folder_is_told_by_its_name(project: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_named_in_the_error(project: Path) -> None:
     with pytest.raises(FileExistsError) as raised:
         create_file(project / "sub" / "file" / "deep" / "new", b"")
     assert raised.value.filename == str(project / "sub" / "file")
 
 
-def test_a_folder_that_may_be_entered_and_not_listed_is_no_hindrance(project: Path) -> None:
+def test_a_folder_that_may_be_entered_but_not_listed_can_be_passed(project: Path) -> None:
     (project / "sub").chmod(0o311)
     try:
         with open(open_place(project / "sub" / "file"), "rb") as file:
@@ -111,7 +111,7 @@ def test_the_root_and_pipes_are_opened_at_once(project: Path) -> None:
         os.close(open_place(path))
 
 
-def test_what_cannot_be_written_leaves_no_draft(project: Path) -> None:
+def test_a_failed_write_leaves_no_temporary_file(project: Path) -> None:
     (project / "sub" / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         replace_file(project / "sub" / "folder", b"x", 0o644)

@@ -61,7 +61,7 @@ async def test_partial_output_is_the_whole_output_so_far(tmp_path: Path) -> None
     assert shown == ["one\n", "one\ntwo\n"]
 
 
-async def test_a_slow_command_goes_on_in_the_background_and_can_be_read_to_its_end(tmp_path: Path) -> None:
+async def test_a_slow_command_continues_in_the_background_and_can_be_read_to_its_end(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
@@ -92,7 +92,7 @@ async def test_a_background_command_takes_input_and_end_of_file(tmp_path: Path) 
     assert last.text == "bye\n<exited with exit code 0>"
 
 
-async def test_writing_to_a_command_without_input_says_how_to_get_one(tmp_path: Path) -> None:
+async def test_writing_to_a_command_without_stdin_explains_how_to_get_one(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             await call(ctx, "bash", command="sleep 60", initial_wait=0)
@@ -116,7 +116,7 @@ async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
     assert closed.text == "Shell 1 has closed its input. Read its output with read_bash to see why."
 
 
-async def test_stop_ends_grandchildren_that_ignore_the_polite_signal(tmp_path: Path) -> None:
+async def test_stop_ends_grandchildren_that_ignore_sigterm(tmp_path: Path) -> None:
     command = "(trap '' TERM; echo $BASHPID > pid; while :; do sleep 60; done) & echo started; wait"
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
@@ -130,7 +130,7 @@ async def test_stop_ends_grandchildren_that_ignore_the_polite_signal(tmp_path: P
     assert outcome.text == "started\n<exited with exit code 143>\n<stopped shellId: 0>"
 
 
-async def test_a_command_may_tidy_up_when_it_is_stopped(tmp_path: Path) -> None:
+async def test_a_command_can_clean_up_when_it_is_stopped(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             # Busy, not waiting in `read`: a signal just before bash begins to read is seen only after the reading.
@@ -153,7 +153,7 @@ async def test_cancelling_the_call_kills_the_whole_group(tmp_path: Path) -> None
             assert list(ctx.shells) == []
 
 
-async def test_a_background_child_does_not_hold_up_the_call_and_dies_with_the_session(tmp_path: Path) -> None:
+async def test_a_background_child_does_not_block_the_call_and_ends_with_the_session(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             for redirection in ("", ">/dev/null 2>&1"):
@@ -208,7 +208,7 @@ async def test_commands_that_cannot_be_started_are_failures(tmp_path: Path) -> N
     assert not too_long.ok
 
 
-async def test_odd_waits_are_harmless(tmp_path: Path) -> None:
+async def test_extreme_waits_are_harmless(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             for wait in (-5, float("nan")):
@@ -217,9 +217,7 @@ async def test_odd_waits_are_harmless(tmp_path: Path) -> None:
             assert (await call(ctx, "bash", command="echo x", initial_wait=1e300)).text.startswith("x\n")
 
 
-async def test_unread_finished_commands_are_forgotten_in_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_oldest_unread_commands_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shells_module, "FINISHED_KEPT", 2)
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
@@ -230,7 +228,7 @@ async def test_unread_finished_commands_are_forgotten_in_the_end(
             assert [shell.id for shell in ctx.shells] == ["2", "3", "4"]
 
 
-async def test_the_permission_request_says_what_the_line_would_do(tmp_path: Path) -> None:
+async def test_the_permission_request_describes_the_command(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         request = permission(ctx, "bash", command="echo one && echo two", description="Say it")
         typed = permission(ctx, "write_bash", shellId="0", input="rm -rf /")
@@ -263,7 +261,7 @@ async def test_the_output_buffer_keeps_the_newest_and_never_splits_a_character()
 
 
 async def _pid(directory: Path) -> int:
-    """The number a command wrote to the file ``pid``."""
+    """Return the process id that a command has written to the file ``pid``."""
     file = directory / "pid"
     await until(lambda: file.exists() and file.read_text().endswith("\n"))
     return int(file.read_text())

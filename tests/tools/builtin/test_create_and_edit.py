@@ -12,7 +12,7 @@ from tests.tools.session import call, permission, tool_session
 pytestmark = pytest.mark.anyio
 
 
-async def test_create_writes_the_file_and_the_directories_on_the_way(tmp_path: Path) -> None:
+async def test_create_writes_the_file_and_its_parent_directories(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "new.txt"
     async with tool_session(tmp_path) as ctx:
         outcome = await call(ctx, "create", path=str(path), file_text="Grüße\r\nb")
@@ -105,7 +105,7 @@ async def test_edit_of_a_file_with_mixed_endings_finds_both_kinds(tmp_path: Path
         ("two", "two", "old_str and new_str are the same: nothing to change."),
     ],
 )
-async def test_edit_says_why_it_changes_nothing(tmp_path: Path, old_str: str, new_str: str, text: str) -> None:
+async def test_edit_explains_why_it_changes_nothing(tmp_path: Path, old_str: str, new_str: str, text: str) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\none\none")
     async with tool_session(tmp_path) as ctx:
         outcome = await call(ctx, "edit", path="a.txt", old_str=old_str, new_str=new_str)
@@ -114,7 +114,7 @@ async def test_edit_says_why_it_changes_nothing(tmp_path: Path, old_str: str, ne
     assert (tmp_path / "a.txt").read_text() == "one\ntwo\none\none"
 
 
-async def test_edit_of_what_is_no_text_file_is_a_failure(tmp_path: Path) -> None:
+async def test_editing_anything_but_a_text_file_fails(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"a\0b")
     async with tool_session(tmp_path) as ctx:
         for path, text in {

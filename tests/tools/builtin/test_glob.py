@@ -63,7 +63,7 @@ async def test_absolute_patterns_and_other_directories_give_absolute_paths(tmp_p
     assert request.path == str(tmp_path.parent)
 
 
-async def test_nothing_found_and_bad_arguments_are_told(tmp_path: Path) -> None:
+async def test_no_matches_and_invalid_arguments_are_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     async with tool_session(tmp_path) as ctx:
         nothing = await call(ctx, "glob", pattern="*.none")
@@ -78,7 +78,7 @@ async def test_nothing_found_and_bad_arguments_are_told(tmp_path: Path) -> None:
             assert (outcome.text, outcome.ok) == (text, False)
 
 
-async def test_names_that_are_no_text_are_listed(tmp_path: Path) -> None:
+async def test_undecodable_names_are_listed(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"a\xff")).touch()
     (tmp_path / "a\u00e9").touch()
     async with tool_session(tmp_path) as ctx:
@@ -86,7 +86,7 @@ async def test_names_that_are_no_text_are_listed(tmp_path: Path) -> None:
     assert outcome.text == "./a\u00e9\n./a\ufffd"
 
 
-async def test_long_lists_end_with_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_lists_end_with_the_number_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(glob, "LIMIT", 2)
     for number in range(5):
         (tmp_path / f"{number}").touch()

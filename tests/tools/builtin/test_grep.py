@@ -114,7 +114,7 @@ async def test_ripgrep_finds_and_shows_the_same(tmp_path: Path, arguments: dict[
 
 
 @pytest.mark.parametrize("path", [NO_PROGRAMS, os.environ["PATH"]])
-async def test_bad_arguments_are_failures_that_say_what_is_wrong(tmp_path: Path, path: str) -> None:
+async def test_invalid_arguments_are_failures_with_a_reason(tmp_path: Path, path: str) -> None:
     _tree(tmp_path)
     async with tool_session(tmp_path, path=path) as ctx:
         for arguments, text in (
@@ -134,9 +134,7 @@ async def test_bad_arguments_are_failures_that_say_what_is_wrong(tmp_path: Path,
 
 
 @pytest.mark.parametrize("path", [NO_PROGRAMS, os.environ["PATH"]])
-async def test_too_much_is_cut_and_the_model_is_told(
-    tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_long_results_are_cut_with_a_note(tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep, "OUTPUT_LIMIT", 100)
     monkeypatch.setattr(engine, "LINE_LIMIT", 30)
     (tmp_path / "a").write_text(f"{'x' * 50}\n" * 50_000)

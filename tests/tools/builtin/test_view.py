@@ -49,7 +49,7 @@ async def test_lines_are_numbered(tmp_path: Path, content: str | bytes, text: st
         ([3], "view_range must be two line numbers, [first, last], not [3].", False),
     ],
 )
-async def test_a_range_shows_its_lines_or_says_what_is_wrong(
+async def test_a_range_shows_its_lines_or_an_error(
     tmp_path: Path, view_range: list[int], text: str, ok: bool
 ) -> None:
     (tmp_path / "lines.txt").write_text("line1\nline2\nline3\nline4\nline5\n")
@@ -68,7 +68,7 @@ async def test_a_directory_shows_its_entries(tmp_path: Path) -> None:
         assert (await call(ctx, "view", path="dir/sub/")).text == "(empty directory)"
 
 
-async def test_an_image_goes_to_models_that_see(tmp_path: Path) -> None:
+async def test_an_image_reaches_the_model(tmp_path: Path) -> None:
     path = tmp_path / "test.png"
     path.write_bytes(PNG)
     async with tool_session(tmp_path) as ctx:
@@ -79,7 +79,7 @@ async def test_an_image_goes_to_models_that_see(tmp_path: Path) -> None:
     ]
 
 
-async def test_images_are_known_by_their_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_images_are_detected_by_their_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with tool_session(tmp_path) as ctx:
         for head, mime_type in (
             (b"\xff\xd8\xff\xe0", "image/jpeg"),
@@ -95,7 +95,7 @@ async def test_images_are_known_by_their_content(tmp_path: Path, monkeypatch: py
     assert too_large.text == "Image x.dat is too large (16 bytes, at most 3). Make it smaller first."
 
 
-async def test_what_cannot_be_viewed_is_a_failure_that_says_why(tmp_path: Path) -> None:
+async def test_anything_that_cannot_be_viewed_is_a_failure_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\x7fELF\0\0")
     os.mkfifo(tmp_path / "pipe")
     async with tool_session(tmp_path) as ctx:

@@ -1,4 +1,4 @@
-"""A session whose tools are declared, and what its runs came to."""
+"""Sessions with declared tools, and the results of their calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.sessions import MadeSession, make_session
 
 
 def calls(*named: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """A script: one answer that makes the calls ``c1``, ``c2``..., then one that says ``done``."""
+    """Return a script: an answer with the calls ``c1``, ``c2``..., then the answer ``done``."""
     made = [
         {"id": f"c{number}", "name": name, "arguments": arguments}
         for number, (name, arguments) in enumerate(named, 1)
@@ -31,7 +31,7 @@ def session_of(
     approve_all: bool = True,
     **more: Any,
 ) -> MadeSession:
-    """A session with ``tools`` whose model makes the calls ``named``."""
+    """Run a session with ``tools`` whose model makes the calls ``named``."""
     settings = more.pop("settings", None) or SessionSettings(cwd=cwd)
     return make_session(
         tasks, script=calls(*named), settings=settings, declared=tools, approve_all=approve_all, **more
@@ -39,11 +39,11 @@ def session_of(
 
 
 def results(made: MadeSession) -> list[str]:
-    """What the model was told of its calls, in their order."""
+    """Return the results that the model received, in the order of the calls."""
     (message,) = [one for one in made.session.conversation.messages() if isinstance(one, ToolMessage)]
     return [one.text for one in message.results]
 
 
 def completed(made: MadeSession) -> list[events.ToolExecutionComplete]:
-    """The ends of the calls, in the order of the calls."""
+    """Return the completion events, in the order of the calls."""
     return sorted(made.client.payloads(events.ToolExecutionComplete), key=lambda one: one.tool_call_id)

@@ -1,4 +1,4 @@
-"""Whether the user is asked before a declared tool runs, and what."""
+"""Permission requests of declared tools."""
 
 # The functions of tools take what they like: that is what these tests are about.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -50,11 +50,11 @@ def table(*_args: Any) -> dict[str, bool]:
         ({"requires_approval": yes}, no, True),
         ({"requires_approval": table}, no, False),
         ({"requires_approval": table}, yes, True),
-        # A function that gives nothing has not said that nobody need be asked.
+        # A function that returns None has not waived approval.
         ({"requires_approval": lambda *_args: None}, None, True),
     ],
 )
-async def test_the_user_is_asked_as_the_tool_wants_it(
+async def test_approval_follows_the_options_and_functions_of_the_tool(
     tasks: TaskGroup, opts: dict[str, Any], condition: Any, asked: bool
 ) -> None:
     handlers = {"prompt_condition": condition} if condition else {}
@@ -70,7 +70,7 @@ async def test_the_user_is_asked_as_the_tool_wants_it(
 
 
 @pytest.mark.parametrize("place", ["requires_approval", "prompt_condition"])
-async def test_a_tool_that_cannot_say_whether_to_ask_does_not_run(tasks: TaskGroup, place: str) -> None:
+async def test_a_call_whose_approval_function_fails_does_not_run(tasks: TaskGroup, place: str) -> None:
     ran: list[Any] = []
     tool = {
         "cmds": [ran.append],
@@ -83,14 +83,14 @@ async def test_a_tool_that_cannot_say_whether_to_ask_does_not_run(tasks: TaskGro
     assert (ran, results(made)) == ([], ["The tool `t` failed."])
 
 
-async def test_without_anybody_to_ask_a_tool_does_not_run(tasks: TaskGroup) -> None:
+async def test_without_a_client_to_ask_a_tool_does_not_run(tasks: TaskGroup) -> None:
     made = session_of(tasks, {"t": {"cmds": [["true"]]}}, ("t", {}), approve_all=False, handles_permissions=False)
     await made.ask("go")
 
     assert results(made) == ["Permission denied and could not request permission from user"]
 
 
-async def test_commands_are_shown_as_what_will_run(tasks: TaskGroup) -> None:
+async def test_the_request_shows_the_commands_that_will_run(tasks: TaskGroup) -> None:
     tool = {
         "description": "Test it",
         "cmds": [["make", "${target}"], 'echo "${target}" | wc -c'],
@@ -108,7 +108,7 @@ async def test_commands_are_shown_as_what_will_run(tasks: TaskGroup) -> None:
     assert request.can_offer_session_approval is False
 
 
-async def test_functions_beside_commands_are_asked_about_as_a_custom_tool(tasks: TaskGroup) -> None:
+async def test_functions_beside_commands_make_it_a_custom_tool_request(tasks: TaskGroup) -> None:
     tool = {"description": "Both", "cmds": [["true"], lambda args: "x"]}
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
@@ -131,7 +131,7 @@ async def test_a_person_may_change_the_arguments(tasks: TaskGroup) -> None:
 
 @pytest.mark.parametrize("excluded", [True, False])
 @pytest.mark.parametrize("kind", ["command", "function"])
-async def test_a_tool_that_is_kept_from_yolo_is_asked_about_where_all_is_allowed(
+async def test_a_tool_excluded_from_yolo_mode_needs_approval_where_all_is_allowed(
     tasks: TaskGroup, kind: str, excluded: bool
 ) -> None:
     cmds: list[Any] = [["true"]] if kind == "command" else [lambda args: "ran"]
@@ -143,12 +143,12 @@ async def test_a_tool_that_is_kept_from_yolo_is_asked_about_where_all_is_allowed
         made.decide(await made.client.heard(events.PermissionRequested), {"kind": "approve-for-session"})
     await made.idle()
 
-    # What a person has approved for the session is not asked about again.
+    # A call that was approved for the session is not asked about again.
     assert len(made.client.payloads(events.PermissionRequested)) == excluded
     assert [one.success for one in completed(made)] == [True, True]
 
 
-async def test_a_tool_that_is_kept_from_yolo_is_denied_where_nobody_can_be_asked(tasks: TaskGroup) -> None:
+async def test_a_tool_excluded_from_yolo_mode_is_denied_where_nobody_can_be_asked(tasks: TaskGroup) -> None:
     tool = {"cmds": [lambda args: "ran"], "opts": {"allowed_in_yolo_mode": False}}
     made = session_of(
         tasks, {"t": tool}, ("t", {}), approve_all=False, handles_permissions=False, allow_unasked=True
@@ -162,7 +162,7 @@ async def test_a_tool_that_is_kept_from_yolo_is_denied_where_nobody_can_be_asked
 
 
 @pytest.mark.parametrize("cmd_string", [None, lambda args: args["path"].lower()])
-async def test_an_approval_holds_for_the_same_command_where_the_tool_wants_that(
+async def test_with_require_cmd_approval_an_approval_covers_the_same_command_only(
     tasks: TaskGroup, cmd_string: Any
 ) -> None:
     output = {"cmd_string": cmd_string} if cmd_string else {}
@@ -184,9 +184,7 @@ async def test_an_approval_holds_for_the_same_command_where_the_tool_wants_that(
 
 
 @pytest.mark.parametrize("scoped", [True, False])
-async def test_an_approved_program_may_be_called_with_other_arguments_unless_the_tool_says_otherwise(
-    tasks: TaskGroup, scoped: bool
-) -> None:
+async def test_an_approved_program_may_run_with_other_arguments_by_default(tasks: TaskGroup, scoped: bool) -> None:
     tool = {"cmds": [["echo", "${text}"]], "opts": {"require_cmd_approval": scoped}}
     texts = ("a", "b", "a")
     made = session_of(tasks, {"t": tool}, *(("t", {"text": text}) for text in texts), approve_all=False)

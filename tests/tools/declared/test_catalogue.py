@@ -1,4 +1,4 @@
-"""Where declared tools are found, beyond what sessions of a real server show."""
+"""The catalogue of declared tools, where tests of a real server do not cover it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jumpseat.tools.declared.declarations import Declarations
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_file_that_never_ends_costs_itself_and_a_limited_time(tmp_path: Path) -> None:
+async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_path: Path) -> None:
     home = tmp_path / "tools"
     home.mkdir()
     os.mkfifo(tmp_path / "fifo")
@@ -34,7 +34,7 @@ async def test_a_file_that_never_ends_costs_itself_and_a_limited_time(tmp_path: 
     assert problems == {"a": None, "b": f"{home / 'b.py'}: reading it takes too long"}
 
 
-async def test_a_file_that_never_ends_keeps_none_behind_it_from_being_read(tmp_path: Path) -> None:
+async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Path) -> None:
     home = tmp_path / "tools"
     home.mkdir()
     (home / "a.py").write_text("import threading\nthreading.Event().wait(20)\n")
@@ -46,7 +46,7 @@ async def test_a_file_that_never_ends_keeps_none_behind_it_from_being_read(tmp_p
 
 
 @pytest.mark.parametrize("tools", ["3", "None", "'ab'", "[3]", "{1: 2}", "[lambda: exit()]"])
-async def test_a_file_whose_tools_are_none_costs_itself_alone(tmp_path: Path, tools: str) -> None:
+async def test_a_file_with_an_invalid_list_of_tools_does_not_affect_others(tmp_path: Path, tools: str) -> None:
     home = tmp_path / "tools"
     home.mkdir()
     (home / "a.py").write_text(f"TOOLS = {tools}\n")
@@ -55,7 +55,7 @@ async def test_a_file_whose_tools_are_none_costs_itself_alone(tmp_path: Path, to
     assert [one.problem is None for one in sorted(found, key=lambda one: one.where)] == [False, True]
 
 
-async def test_the_first_declaration_of_a_name_counts(tmp_path: Path) -> None:
+async def test_the_first_declaration_of_a_name_is_used(tmp_path: Path) -> None:
     project = tmp_path / "project" / ".jumpseat" / "tools"
     project.mkdir(parents=True)
     (tmp_path / "tools").mkdir()
@@ -75,18 +75,18 @@ async def test_the_first_declaration_of_a_name_counts(tmp_path: Path) -> None:
     }
 
 
-def test_the_tools_of_a_project_are_looked_for_up_to_the_top_of_its_repository(tmp_path: Path) -> None:
+def test_project_tools_are_searched_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / ".jumpseat" / "tools").mkdir(parents=True)
     (tmp_path / "repository" / ".git").mkdir(parents=True)
     (tmp_path / "plain").mkdir()
 
     assert project_folder(tmp_path / "plain", "tools") == tmp_path / ".jumpseat" / "tools"
     assert project_folder(tmp_path / "repository", "tools") is None
-    # The home folder of the user is no project.
+    # The home folder of the user is not a project.
     assert project_folder(tmp_path, "tools", tmp_path / ".jumpseat") is None
 
 
-async def test_nothing_is_loaded_where_nothing_is_declared(tmp_path: Path) -> None:
+async def test_without_declarations_the_catalogue_is_not_loaded(tmp_path: Path) -> None:
     declarations = Declarations({}, tmp_path, {}, is_trusted=lambda _path: False, built_in=["view"])
     await declarations.read(tmp_path)
 

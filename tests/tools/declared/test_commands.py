@@ -1,4 +1,4 @@
-"""Command tools: what is run, with which values, and what is told of it."""
+"""Command tools: the processes that run, their values and their results."""
 
 # The functions of tools take what they like: that is what these tests are about.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -35,7 +35,7 @@ async def told(tasks: TaskGroup, tool: dict[str, Any], cwd: Path = Path("/"), **
     return text
 
 
-async def test_both_streams_and_the_exit_code_are_told(tasks: TaskGroup) -> None:
+async def test_the_result_has_both_streams_and_the_exit_code(tasks: TaskGroup) -> None:
     tool = {"cmds": ["echo out; echo err >&2; exit 3"]}
 
     assert await told(tasks, tool) == "out\n<stderr>\nerr\n</stderr>\n<exited with exit code 3>"
@@ -49,7 +49,7 @@ async def test_several_commands_run_one_after_the_other_until_one_fails(tasks: T
     )
 
 
-async def test_colours_are_taken_out(tasks: TaskGroup) -> None:
+async def test_escape_sequences_are_removed(tasks: TaskGroup) -> None:
     assert await told(tasks, {"cmds": [["printf", "\\033[31mred\\033[0m\\033]0;t\\007"]]}) == (
         "red\n<exited with exit code 0>"
     )
@@ -78,7 +78,7 @@ async def test_no_value_can_become_a_command(tasks: TaskGroup, cmd: Any) -> None
     assert await told(tasks, tool, text=HOSTILE) == f"{HOSTILE}\n<exited with exit code 0>"
 
 
-async def test_a_word_that_is_a_list_becomes_words_and_one_that_is_missing_none(tasks: TaskGroup) -> None:
+async def test_a_list_becomes_several_words_and_a_missing_argument_none(tasks: TaskGroup) -> None:
     parameters = {
         "names": {"type": "array", "items": {"type": "string"}},
         "flag": {"type": "string", "optional": True},
@@ -90,7 +90,7 @@ async def test_a_word_that_is_a_list_becomes_words_and_one_that_is_missing_none(
     )
 
 
-async def test_env_has_values_from_where_those_of_adapters_come(tasks: TaskGroup, tmp_path: Path) -> None:
+async def test_env_resolves_values_in_the_forms_of_adapters(tasks: TaskGroup, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("from a file\n")
     env = {
         "command": "cmd:echo from a command",
@@ -105,13 +105,13 @@ async def test_env_has_values_from_where_those_of_adapters_come(tasks: TaskGroup
     )
 
 
-async def test_a_value_that_is_nowhere_ends_the_call_with_its_name(tasks: TaskGroup) -> None:
+async def test_a_missing_value_fails_the_call_and_is_named(tasks: TaskGroup) -> None:
     text = await told(tasks, {"cmds": [["echo", "${key}"]], "env": {"key": "NO_SUCH_KEY"}})
 
     assert "${key} has no value: the environment variable NO_SUCH_KEY is not set" in text
 
 
-async def test_a_secret_of_env_is_masked_wherever_it_shows(tasks: TaskGroup) -> None:
+async def test_secrets_of_env_are_masked(tasks: TaskGroup) -> None:
     tool = {"cmds": [["echo", "${api_key}"]], "env": {"api_key": "cmd:echo sword-of-fish"}}
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
@@ -124,7 +124,7 @@ async def test_a_secret_of_env_is_masked_wherever_it_shows(tasks: TaskGroup) -> 
     assert results(made) == ["[redacted]\n<exited with exit code 0>"]
 
 
-async def test_commands_run_where_the_session_or_the_tool_says(tasks: TaskGroup, tmp_path: Path) -> None:
+async def test_commands_run_in_the_directory_of_the_session_or_tool(tasks: TaskGroup, tmp_path: Path) -> None:
     (tmp_path / "inner" / "most").mkdir(parents=True)
 
     assert (await told(tasks, {"cmds": [["pwd"]]}, cwd=tmp_path)).startswith(f"{tmp_path}\n")
@@ -134,7 +134,7 @@ async def test_commands_run_where_the_session_or_the_tool_says(tasks: TaskGroup,
     assert f"\n{tmp_path}/inner/most\n" in text
 
 
-async def test_flags_remember_whether_their_command_ended_well(tasks: TaskGroup) -> None:
+async def test_flags_record_whether_their_command_succeeded(tasks: TaskGroup) -> None:
     seen: list[Any] = []
 
     def look(tools: Any, args: Any) -> None:
@@ -151,7 +151,7 @@ async def test_flags_remember_whether_their_command_ended_well(tasks: TaskGroup)
 
 
 @pytest.mark.parametrize("limit", [{"timeout_s": 0.3}, {"opts": {"timeout": 300}}])
-async def test_a_command_whose_time_is_up_is_ended_with_all_it_started(
+async def test_a_command_that_times_out_ends_with_all_its_processes(
     tasks: TaskGroup, tmp_path: Path, limit: dict[str, Any]
 ) -> None:
     pid = tmp_path / "pid"
@@ -164,7 +164,7 @@ async def test_a_command_whose_time_is_up_is_ended_with_all_it_started(
     await gone(int(pid.read_text()))
 
 
-async def test_an_abort_ends_the_command_with_all_it_started(tasks: TaskGroup, tmp_path: Path) -> None:
+async def test_an_abort_ends_the_command_with_all_its_processes(tasks: TaskGroup, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     os.mkfifo(pid)
     tool = {"cmds": [f"sleep 60 & echo $! > {pid}; wait"]}
@@ -176,7 +176,7 @@ async def test_an_abort_ends_the_command_with_all_it_started(tasks: TaskGroup, t
     await gone(child)
 
 
-async def test_a_command_leaves_nothing_running_behind(tasks: TaskGroup, tmp_path: Path) -> None:
+async def test_background_processes_end_with_the_command(tasks: TaskGroup, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 
     await told(tasks, {"cmds": [f"sleep 60 >/dev/null 2>&1 & echo $! > {pid}"]})
@@ -204,13 +204,13 @@ async def test_a_large_output_goes_to_a_file(tasks: TaskGroup, tmp_path: Path) -
     assert results(made)[0].startswith("Output too large to read at once")
 
 
-async def test_input_that_a_command_does_not_read_is_no_error(tasks: TaskGroup) -> None:
+async def test_a_command_that_does_not_read_its_input_succeeds(tasks: TaskGroup) -> None:
     tool = {"cmds": [{"cmd": ["true"], "stdin": "x" * 1_000_000}]}
 
     assert await told(tasks, tool) == "<exited with exit code 0>"
 
 
-async def test_setup_may_make_the_commands_and_nothing_is_put_into_those(tasks: TaskGroup) -> None:
+async def test_commands_made_by_setup_are_not_substituted(tasks: TaskGroup) -> None:
     def setup(self: Any) -> None:
         self.cmds = [["echo", self.args["text"], "${api_key}"]]
 
@@ -219,7 +219,7 @@ async def test_setup_may_make_the_commands_and_nothing_is_put_into_those(tasks: 
     assert await told(tasks, tool, text="hi") == "hi ${api_key}\n<exited with exit code 0>"
 
 
-async def test_the_short_form_of_command_tools_makes_its_command_of_the_arguments(tasks: TaskGroup) -> None:
+async def test_build_cmd_makes_the_command_from_the_arguments(tasks: TaskGroup) -> None:
     tool = {
         "extends": "cmd_tool",
         "name": "t",
@@ -232,7 +232,7 @@ async def test_the_short_form_of_command_tools_makes_its_command_of_the_argument
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-async def test_calls_wait_for_each_other_unless_the_tool_says_otherwise(tasks: TaskGroup, parallel: bool) -> None:
+async def test_calls_run_one_after_the_other_unless_the_tool_is_parallel(tasks: TaskGroup, parallel: bool) -> None:
     started: list[str] = []
 
     async def note(args: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tools as the documents of CodeCompanion have them, in Python, and functions of all conventions."""
+"""The tools of CodeCompanion's documentation, in Python, and functions of all calling conventions."""
 
 # The functions of tools take what they like: that is what these tests are about.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -44,7 +44,7 @@ def worked_out(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def calculator(trace: list[str], *, today: bool) -> dict[str, Any]:
-    """The calculator of the document, with functions of 2025 or of today around the same definition."""
+    """Return the documented calculator, with functions of 2025 or of today."""
 
     def calculate_2025(self: Any, args: Any, input: Any) -> dict[str, Any]:
         return worked_out(args)
@@ -129,7 +129,7 @@ async def test_the_calculator_multiplies_when_the_user_says_so(tasks: TaskGroup,
 
 
 @pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
-async def test_the_calculator_answers_also_where_its_handler_says_nothing(tasks: TaskGroup, today: bool) -> None:
+async def test_the_calculator_has_a_result_even_if_its_handler_adds_none(tasks: TaskGroup, today: bool) -> None:
     trace: list[str] = []
     call = ("calculator", {"num1": 1, "num2": 0, "operation": "divide"})
     made = session_of(tasks, {"calculator": calculator(trace, today=today)}, call)
@@ -140,7 +140,7 @@ async def test_the_calculator_answers_also_where_its_handler_says_nothing(tasks:
 
 
 @pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
-async def test_the_calculator_has_its_own_words_for_a_refusal(tasks: TaskGroup, today: bool) -> None:
+async def test_the_calculator_has_its_own_text_for_a_rejection(tasks: TaskGroup, today: bool) -> None:
     call = ("calculator", {"num1": 1, "num2": 0, "operation": "divide"})
     made = session_of(tasks, {"calculator": calculator([], today=today)}, call, approve_all=False)
     made.send("go")
@@ -153,7 +153,7 @@ async def test_the_calculator_has_its_own_words_for_a_refusal(tasks: TaskGroup, 
     )
 
 
-async def test_arguments_that_do_not_fit_are_told_with_their_places(tasks: TaskGroup) -> None:
+async def test_invalid_arguments_are_reported_with_their_places(tasks: TaskGroup) -> None:
     call = ("calculator", {"num1": "x", "num2": 0, "operation": "root"})
     made = session_of(tasks, {"calculator": calculator([], today=True)}, call)
     await made.ask("go")
@@ -165,7 +165,7 @@ async def test_arguments_that_do_not_fit_are_told_with_their_places(tasks: TaskG
 
 
 async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Path) -> None:
-    # With programs that are there in the place of docker.
+    # With programs that exist here in place of docker.
     told: list[Any] = []
 
     def env(schema: Any) -> dict[str, Any]:
@@ -200,7 +200,7 @@ async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Pat
     assert [len(output) for _, output in told] == [1, 2]
 
 
-async def test_the_handler_approved_is_asked_for_each_command(tasks: TaskGroup) -> None:
+async def test_the_handler_approved_is_called_for_each_command(tasks: TaskGroup) -> None:
     rejected: list[Any] = []
 
     def approved(self: Any, cmd: Any) -> bool:
@@ -221,14 +221,14 @@ async def test_the_handler_approved_is_asked_for_each_command(tasks: TaskGroup) 
 
 
 @pytest.mark.parametrize("answer", [lambda self: False, lambda self: 1 / 0], ids=["no", "failing"])
-async def test_what_the_handler_approved_refuses_does_not_run(tasks: TaskGroup, answer: Callable[..., Any]) -> None:
+async def test_a_command_that_approved_refuses_does_not_run(tasks: TaskGroup, answer: Callable[..., Any]) -> None:
     made = session_of(tasks, {"t": {"cmds": [["echo"]], "handlers": {"approved": answer}}}, ("t", {}))
     await made.ask("go")
 
     assert completed(made)[0].error == events.ToolError(message="The user rejected this tool call.", code="denied")
 
 
-async def test_functions_of_2024_hand_on_what_they_return_and_end_with_a_status(tasks: TaskGroup) -> None:
+async def test_functions_of_2024_pass_on_their_results_and_end_with_a_status(tasks: TaskGroup) -> None:
     tool = {
         "schema": {"name": "t", "parameters": {"inputs": {"lang": "python"}}},
         "cmds": [
@@ -313,7 +313,7 @@ def returns_and_calls_back(args: Any, output_cb: Any) -> str:
         returns_and_calls_back,
     ],
 )
-async def test_the_first_answer_of_a_function_counts(tasks: TaskGroup, function: Callable[..., Any]) -> None:
+async def test_the_first_result_of_a_function_is_used(tasks: TaskGroup, function: Callable[..., Any]) -> None:
     made = session_of(tasks, {"t": {"cmds": [function]}}, ("t", {}))
     await made.ask("go")
 
@@ -321,7 +321,7 @@ async def test_the_first_answer_of_a_function_counts(tasks: TaskGroup, function:
     assert completed(made)[0].success
 
 
-async def test_an_answer_that_comes_too_late_is_ignored(tasks: TaskGroup) -> None:
+async def test_a_late_result_is_ignored(tasks: TaskGroup) -> None:
     kept: list[Any] = []
 
     def promises(self: Any, args: Any, input: Any, output_handler: Any) -> None:
@@ -340,7 +340,7 @@ async def test_an_answer_that_comes_too_late_is_ignored(tasks: TaskGroup) -> Non
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_a_function_that_never_ends_is_given_up(tasks: TaskGroup, is_async: bool) -> None:
+async def test_a_function_that_never_finishes_times_out(tasks: TaskGroup, is_async: bool) -> None:
     end = threading.Event()
 
     async def sleeps(args: Any) -> None:
@@ -360,7 +360,7 @@ async def test_a_function_that_never_ends_is_given_up(tasks: TaskGroup, is_async
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("place", ["cmds", "setup", "success", "enabled", "env"])
-async def test_nothing_that_a_function_raises_ends_more_than_its_call(
+async def test_an_exception_in_a_function_ends_only_its_call(
     tasks: TaskGroup, error: type[BaseException], is_async: bool, place: str
 ) -> None:
     def leaves(*_args: Any) -> None:
@@ -397,7 +397,7 @@ class Unspeakable:
     ("given", "told"),
     [("a\ud800b", "a?b"), (Unspeakable(), "<Unspeakable>"), ({"x": "\ud800"}, "{'x': '\\ud800'}")],
 )
-async def test_a_result_that_no_json_can_carry_is_told_as_far_as_it_can_be(
+async def test_a_result_that_json_cannot_carry_is_converted_to_text(
     tasks: TaskGroup, given: Any, told: str
 ) -> None:
     made = session_of(
@@ -408,7 +408,7 @@ async def test_a_result_that_no_json_can_carry_is_told_as_far_as_it_can_be(
     assert results(made) == [told]
 
 
-async def test_a_job_that_a_function_tells_of_ends_with_it(tasks: TaskGroup) -> None:
+async def test_a_registered_job_ends_with_its_function(tasks: TaskGroup) -> None:
     ended: list[str] = []
 
     class Job:
@@ -427,7 +427,7 @@ async def test_a_job_that_a_function_tells_of_ends_with_it(tasks: TaskGroup) -> 
     assert ended == ["terminated"]
 
 
-async def test_what_is_for_the_model_and_what_is_for_the_user_stay_apart(tasks: TaskGroup) -> None:
+async def test_output_for_the_model_and_for_the_user_is_separate(tasks: TaskGroup) -> None:
     def success(self: Any, tools: Any) -> None:
         tools.chat.add_tool_output(self, "for the model", "for the user")
         tools.chat.add_tool_output(self, "more for both")

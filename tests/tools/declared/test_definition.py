@@ -1,4 +1,4 @@
-"""Reading declarations: all their forms, and what is said of those that are wrong."""
+"""Reading declarations in all their forms, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(**raw: Any) -> Definition:
                 "additionalProperties": False,
             },
         ),
-        # Parameters that are called like words of JSON Schema.
+        # Parameters named like keywords of JSON Schema.
         (
             {"parameters": {"type": STRING, "properties": STRING}},
             {
@@ -85,7 +85,7 @@ def test_parameters_come_in_many_forms(form: JsonObject, expected: JsonObject | 
     assert expected is None or parameters == expected
 
 
-def test_a_tool_in_a_callback_takes_what_stands_around_it() -> None:
+def test_keys_around_a_callback_are_merged_into_its_tool() -> None:
     inner = {"name": "inner", "cmds": NOOP, "description": "inner", "opts": {"timeout": 1000, "parallel": True}}
     tool = read(callback=lambda: inner, description="outer", opts={"parallel": False})
 
@@ -119,11 +119,11 @@ def test_a_tool_in_a_callback_takes_what_stands_around_it() -> None:
         ({"cmds": NOOP, "callback": 1}, "t.toml.callback: expected a tool"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(raw: JsonObject, expected: str) -> None:
+def test_errors_name_their_place(raw: JsonObject, expected: str) -> None:
     with pytest.raises(ConfigError, match=expected):
         read(**raw)
 
 
-def test_data_alone_may_hold_no_function() -> None:
+def test_data_only_declarations_contain_no_functions() -> None:
     with pytest.raises(ConfigError, match=r"t\.cmds\[0\]: expected data, not a function"):
         read_definition({"name": "t", "cmds": [print]}, where="t", data_only=True)

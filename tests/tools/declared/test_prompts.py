@@ -1,4 +1,4 @@
-"""What the system message says of declared tools and groups."""
+"""Instructions of declared tools and groups in the system message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fails(schema: Any) -> str:
 
 
 async def section(tasks: TaskGroup, tools: dict[str, dict[str, Any]], prompt: str = "go", **settings: Any) -> str:
-    """The section on tools, as a client that rewrites it is given it."""
+    """Return the section on tools as a client that transforms it receives it."""
     config = SystemMessageConfig(
         mode="customize", sections={"tool_instructions": SystemMessageSection(action="transform")}
     )
@@ -40,7 +40,7 @@ async def section(tasks: TaskGroup, tools: dict[str, dict[str, Any]], prompt: st
     return made.client.to_transform[0]["tool_instructions"]
 
 
-async def test_texts_and_functions_of_tools_are_in_the_section_on_tools(tasks: TaskGroup) -> None:
+async def test_system_prompts_of_tools_are_in_the_section_on_tools(tasks: TaskGroup) -> None:
     tools = {
         "a": {"cmds": NOOP, "system_prompt": "Mind the gap."},
         "b": {"cmds": NOOP, "system_prompt": of_schema},
@@ -50,7 +50,7 @@ async def test_texts_and_functions_of_tools_are_in_the_section_on_tools(tasks: T
     assert (await section(tasks, tools)).endswith("\n\nMind the gap.\n\nUse b.")
 
 
-async def test_tools_that_the_model_does_not_see_say_nothing(tasks: TaskGroup) -> None:
+async def test_hidden_tools_add_no_instructions(tasks: TaskGroup) -> None:
     tools = {
         "a": {"cmds": NOOP, "system_prompt": "Mind the gap."},
         "b": {"cmds": NOOP, "system_prompt": "Never."},
@@ -63,7 +63,7 @@ async def test_tools_that_the_model_does_not_see_say_nothing(tasks: TaskGroup) -
     assert "Never." not in text
 
 
-async def test_a_group_says_something_once_it_was_mentioned(tasks: TaskGroup) -> None:
+async def test_a_group_adds_its_instructions_once_it_was_mentioned(tasks: TaskGroup) -> None:
     tools: dict[str, dict[str, Any]] = {
         "a": {"cmds": NOOP, "on_mention": True, "system_prompt": "Mind the gap."},
         "house": {"tools": ["a"], "system_prompt": of_group},
@@ -73,7 +73,7 @@ async def test_a_group_says_something_once_it_was_mentioned(tasks: TaskGroup) ->
     assert "house" not in await section(tasks, tools)
 
 
-def test_the_section_goes_where_the_client_wants_it_to_go() -> None:
+def test_the_client_can_move_the_section() -> None:
     remove = SystemMessageConfig(
         mode="customize", sections={"tool_instructions": SystemMessageSection(action="remove")}
     )

@@ -1,4 +1,4 @@
-"""Which handlers of a declared tool are called, and in which order."""
+"""The order in which the handlers of a declared tool are called."""
 
 # The functions of tools take what they like: that is what these tests are about.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def traced(trace: list[str], *cmds: Any, **more: Any) -> dict[str, Any]:
-    """A tool whose handlers write down that they were called."""
+    """Return a tool whose handlers record their calls."""
 
     def note(name: str) -> Any:
         return lambda *_args: trace.append(name)
@@ -70,7 +70,7 @@ async def test_handlers_are_called_around_each_command_and_function(
     assert len(completed(made)) == 1
 
 
-async def test_a_rejected_call_is_set_up_and_told_but_has_no_exit(tasks: TaskGroup) -> None:
+async def test_a_rejected_call_runs_setup_and_rejected_but_not_on_exit(tasks: TaskGroup) -> None:
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
     made.send("go")
@@ -82,7 +82,7 @@ async def test_a_rejected_call_is_set_up_and_told_but_has_no_exit(tasks: TaskGro
     assert done.error == events.ToolError(message="The user rejected this tool call.", code="rejected")
 
 
-async def test_a_question_that_is_taken_back_calls_off_all_that_is_left(tasks: TaskGroup) -> None:
+async def test_withdrawing_a_question_cancels_all_remaining_calls(tasks: TaskGroup) -> None:
     trace: list[str] = []
     tool = traced(trace, good)
     made = session_of(tasks, {"t": tool}, ("t", {}), ("t", {}), approve_all=False)
@@ -94,7 +94,7 @@ async def test_a_question_that_is_taken_back_calls_off_all_that_is_left(tasks: T
     assert results(made) == ["Permission request cancelled", "The user cancelled this tool call."]
 
 
-async def test_an_abort_is_told_to_the_tool_that_runs(tasks: TaskGroup) -> None:
+async def test_an_abort_calls_cancelled_of_the_running_tool(tasks: TaskGroup) -> None:
     trace: list[str] = []
     running = anyio.Event()
 
@@ -111,7 +111,7 @@ async def test_an_abort_is_told_to_the_tool_that_runs(tasks: TaskGroup) -> None:
     assert [one.success for one in completed(made)] == [False]
 
 
-async def test_an_abort_is_told_to_the_tool_that_waits_for_permission(tasks: TaskGroup) -> None:
+async def test_an_abort_calls_cancelled_of_the_tool_that_waits_for_permission(tasks: TaskGroup) -> None:
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
     made.send("go")
@@ -121,7 +121,7 @@ async def test_an_abort_is_told_to_the_tool_that_waits_for_permission(tasks: Tas
     assert trace == ["Setup", "Cancelled", "Exit"]
 
 
-async def test_handlers_used_once_frame_a_row_of_calls_of_one_tool(tasks: TaskGroup) -> None:
+async def test_shared_handlers_enclose_consecutive_calls_of_one_tool(tasks: TaskGroup) -> None:
     trace: list[str] = []
     tool = traced(trace, good, opts={"use_handlers_once": True})
     made = session_of(tasks, {"t": tool, "other": traced(trace, bad)}, ("t", {}), ("t", {}), ("other", {}))
@@ -130,7 +130,7 @@ async def test_handlers_used_once_frame_a_row_of_calls_of_one_tool(tasks: TaskGr
     assert trace == ["Setup", "Success", "Success", "Exit", "Setup", "Error", "Exit"]
 
 
-async def test_handlers_used_once_end_where_the_last_call_of_the_row_cannot_run(tasks: TaskGroup) -> None:
+async def test_shared_handlers_exit_even_if_the_last_call_cannot_run(tasks: TaskGroup) -> None:
     trace: list[str] = []
     tool = traced(trace, good, opts={"use_handlers_once": True}, parameters={"n": {"type": "integer"}})
     made = session_of(tasks, {"t": tool}, ("t", {"n": 1}), ("t", {"n": "one"}))
@@ -139,7 +139,7 @@ async def test_handlers_used_once_end_where_the_last_call_of_the_row_cannot_run(
     assert trace == ["Setup", "Success", "Exit"]
 
 
-async def test_handlers_used_once_share_what_they_keep(tasks: TaskGroup) -> None:
+async def test_calls_with_shared_handlers_share_attributes(tasks: TaskGroup) -> None:
     seen: list[str] = []
 
     def setup(self: Any) -> None:
@@ -156,7 +156,7 @@ async def test_handlers_used_once_share_what_they_keep(tasks: TaskGroup) -> None
     assert seen == ["open", "open"]
 
 
-async def test_a_tool_that_fails_does_not_keep_the_next_from_running(tasks: TaskGroup) -> None:
+async def test_a_failed_call_does_not_prevent_the_next(tasks: TaskGroup) -> None:
     trace: list[str] = []
     made = session_of(
         tasks, {"broken": traced(trace, bad), "whole": traced(trace, good)}, ("broken", {}), ("whole", {})
@@ -168,7 +168,7 @@ async def test_a_tool_that_fails_does_not_keep_the_next_from_running(tasks: Task
 
 
 @pytest.mark.parametrize("place", ["setup", "success", "error", "on_exit", "prompt", "rejected"])
-async def test_a_handler_that_fails_shows_nothing_of_itself_and_leaves_no_call_open(
+async def test_a_failing_handler_reveals_nothing_and_every_call_completes(
     tasks: TaskGroup, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*_args: Any) -> None:

@@ -60,7 +60,7 @@ ADD: Final = ClientTool(
 
 
 class NoArgs(ToolArgs):
-    """A tool of the server that takes nothing."""
+    """A built-in tool without arguments."""
 
 
 async def crash(_ctx: ToolContext, _args: NoArgs) -> ToolOutcome:
@@ -85,7 +85,7 @@ async def never(_args: Any) -> None:
 
 
 def declared(mark: str) -> dict[str, dict[str, Any]]:
-    """Declared tools: commands that stay, a function that leaves, one that never ends, and handlers that fail."""
+    """Return declared tools: long commands, functions that return or never finish, and handlers that fail."""
     stays = [["sh", "-c", f"sleep 304 {mark} & exec sleep 305 {mark}"]]
     stubborn = f"trap '' TERM; sleep 306 {mark} & sleep 307 {mark}"
     text = {"text": {"type": "string"}}
@@ -104,7 +104,7 @@ def declared(mark: str) -> dict[str, dict[str, Any]]:
 
 
 class Whim:
-    """A model that calls at random a few times, then says that it is done. It keeps what it is asked."""
+    """A model that makes a few random calls, then ends. It records the requests."""
 
     adapter_name = signs_as = "whim"
 
@@ -177,7 +177,7 @@ class Whim:
 
 
 async def _deal_with(made: MadeSession, chance: random.Random) -> None:
-    """Answer what is asked, any way or not at all, until the run ends by itself or is aborted."""
+    """Answer questions at random, or not at all, until the run ends or is aborted."""
     seen = steps = 0
     with anyio.move_on_after(0.05 + chance.random() * 0.25):
         while True:
@@ -279,7 +279,7 @@ def _session(tasks: TaskGroup, whim: Whim, protocol: ToolProtocol, folder: Path)
 
 
 def _running(mark: str) -> list[int]:
-    """The processes that have ``mark`` among their arguments."""
+    """Return the processes that have ``mark`` among their arguments."""
     found: list[int] = []
     for name in os.listdir("/proc"):
         if name.isdecimal():

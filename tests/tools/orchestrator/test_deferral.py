@@ -1,4 +1,4 @@
-"""Many tools: what the model is told of at first, and how it finds the rest."""
+"""Deferred tools: the tools that a request lists, and the search for the others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_up_to_the_threshold_all_tools_are_shown(tasks: TaskGroup) -> None
     assert made.session.tools.deferred() == []
 
 
-async def test_above_it_built_in_tools_are_and_those_that_say_never(tasks: TaskGroup) -> None:
+async def test_above_the_threshold_built_in_tools_and_those_with_defer_never_are_shown(tasks: TaskGroup) -> None:
     made = session_of(tasks)
 
     assert shown(made) == ["view", "pinned", TOOL_SEARCH]
@@ -68,14 +68,14 @@ async def test_above_it_built_in_tools_are_and_those_that_say_never(tasks: TaskG
         {"settings": {"excluded_tools": [TOOL_SEARCH]}},
     ],
 )
-async def test_without_the_search_nothing_is_left_out(tasks: TaskGroup, more: dict[str, Any]) -> None:
+async def test_without_the_search_no_tool_is_deferred(tasks: TaskGroup, more: dict[str, Any]) -> None:
     made = session_of(tasks, **more)
 
     assert {tool.name for tool in MANY} < set(shown(made))
     assert TOOL_SEARCH not in shown(made)
 
 
-async def test_what_is_found_can_be_called_and_stays(tasks: TaskGroup) -> None:
+async def test_a_found_tool_can_be_called_and_stays_in_use(tasks: TaskGroup) -> None:
     made = session_of(tasks, search_then_call("weather forecast", "getWeather"))
     made.send("go")
     made.answer_tool(await made.client.heard(events.ExternalToolRequested), "sunny")
@@ -92,7 +92,7 @@ async def test_what_is_found_can_be_called_and_stays(tasks: TaskGroup) -> None:
     assert shown(made) == ["view", "getWeather", "pinned", TOOL_SEARCH]
 
 
-async def test_a_tool_that_was_left_out_runs_when_it_is_called_and_stays(tasks: TaskGroup) -> None:
+async def test_a_deferred_tool_runs_when_called_and_stays_in_use(tasks: TaskGroup) -> None:
     made = session_of(tasks, [{"tool_calls": [{"name": "tool_3", "arguments": {}}]}, {"text": "done"}])
     made.send("go")
     made.answer_tool(await made.client.heard(events.ExternalToolRequested), "ok")
@@ -101,7 +101,7 @@ async def test_a_tool_that_was_left_out_runs_when_it_is_called_and_stays(tasks: 
     assert "tool_3" in shown(made)
 
 
-async def test_nothing_found_is_said_so(tasks: TaskGroup) -> None:
+async def test_a_search_without_matches_is_reported(tasks: TaskGroup) -> None:
     made = session_of(
         tasks, [{"tool_calls": [{"name": TOOL_SEARCH, "arguments": {"query": "zebra"}}]}, {"text": ""}]
     )
@@ -112,7 +112,7 @@ async def test_nothing_found_is_said_so(tasks: TaskGroup) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{}, {"query": " "}, {"query": 1}, {"query": "x", "limit": 0}])
-async def test_bad_arguments_of_the_search_are_told(tasks: TaskGroup, arguments: dict[str, Any]) -> None:
+async def test_invalid_arguments_of_the_search_are_reported(tasks: TaskGroup, arguments: dict[str, Any]) -> None:
     made = session_of(tasks, [{"tool_calls": [{"name": TOOL_SEARCH, "arguments": arguments}]}, {"text": ""}])
     await made.ask("go")
 
@@ -121,7 +121,7 @@ async def test_bad_arguments_of_the_search_are_told(tasks: TaskGroup, arguments:
     assert done.error.message.startswith("Invalid arguments for `tool_search_tool`: ")
 
 
-async def test_a_tool_that_must_be_called_is_shown(tasks: TaskGroup) -> None:
+async def test_a_tool_that_must_be_called_is_not_deferred(tasks: TaskGroup) -> None:
     choice = SpecificToolChoice(mode="specific", tool_name="tool_1")
     made = session_of(tasks, settings={"tool_choice": choice})
     await made.ask("go")
@@ -129,7 +129,7 @@ async def test_a_tool_that_must_be_called_is_shown(tasks: TaskGroup) -> None:
     assert [spec.name for spec in made.session.tools.specs("tool_1")] == ["view", "tool_1", "pinned", TOOL_SEARCH]
 
 
-async def test_a_search_of_the_clients_own_says_what_it_has_found(tasks: TaskGroup) -> None:
+async def test_a_search_of_the_client_names_the_tools_it_has_found(tasks: TaskGroup) -> None:
     own = ClientTool(name=TOOL_SEARCH, description="Mine", overrides_built_in_tool=True, skip_permission=True)
     made = session_of(tasks, search_then_call("x", "getWeather")[::2], tools=[*MANY, WEATHER, own])
     made.send("go")
@@ -176,7 +176,7 @@ def test_very_many_names_are_not_all_listed() -> None:
 LONG = ClientTool(name="long", description="Much", parameters={"type": "object", "description": "x" * 500})
 
 
-async def test_few_tools_with_very_long_schemas_are_left_out_as_well(tasks: TaskGroup) -> None:
+async def test_a_few_tools_with_very_long_schemas_are_deferred_too(tasks: TaskGroup) -> None:
     config = ToolSearchConfig(defer_characters=600)
     settings = SessionSettings(cwd=Path("/"), tool_search=config)
     few = make_session(tasks, settings=settings, tools=[LONG], builtin=[VIEW])
@@ -186,7 +186,7 @@ async def test_few_tools_with_very_long_schemas_are_left_out_as_well(tasks: Task
     assert shown(more) == ["view", "pinned", TOOL_SEARCH]
 
 
-async def test_what_is_found_of_long_tools_does_not_bring_the_others_back(tasks: TaskGroup) -> None:
+async def test_finding_one_long_tool_does_not_bring_the_others_back(tasks: TaskGroup) -> None:
     settings = SessionSettings(cwd=Path("/"), tool_search=ToolSearchConfig(defer_characters=600))
     script = search_then_call("long", "tool_1")
     made = make_session(tasks, script=script, settings=settings, tools=[LONG, *MANY, PINNED], builtin=[VIEW])
@@ -198,7 +198,7 @@ async def test_what_is_found_of_long_tools_does_not_bring_the_others_back(tasks:
     assert shown(made) == ["view", "long", "tool_1", "pinned", TOOL_SEARCH]
 
 
-async def test_a_tool_that_the_user_mentions_is_shown(tasks: TaskGroup) -> None:
+async def test_a_tool_that_the_user_mentions_is_not_deferred(tasks: TaskGroup) -> None:
     made = session_of(tasks)
     made.send("Use @{getWeather}")
     await made.idle()

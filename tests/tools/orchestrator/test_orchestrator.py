@@ -1,4 +1,4 @@
-"""Calls of one answer on their way to their results: a real session, a scripted model, a client that answers."""
+"""Tool calls from the answer to their results, in a real session with a scripted model and a client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Run = Callable[[ToolContext, "CountArgs"], Awaitable[ToolOutcome]]
 
 
 class CountArgs(ToolArgs):
-    """What the built-in tool of these tests takes."""
+    """Arguments of the built-in tool of these tests."""
 
     count: int
     unit: str = "apples"
@@ -51,7 +51,7 @@ def tool(name: str, **fields: Any) -> ClientTool:
 
 
 def calls(*named: tuple[str, dict[str, Any] | str]) -> list[dict[str, Any]]:
-    """A script: one answer that makes the calls ``c1``, ``c2``..., then one that says ``done``."""
+    """Return a script: an answer with the calls ``c1``, ``c2``..., then the answer ``done``."""
     made = [
         {"id": f"c{number}", "name": name, "arguments": arguments}
         for number, (name, arguments) in enumerate(named, 1)
@@ -65,7 +65,7 @@ def result(made: MadeSession) -> events.ToolExecutionComplete:
 
 
 def told(made: MadeSession) -> list[str]:
-    """What the model was told of its calls."""
+    """Return the results that the model received."""
     (message,) = [one for one in made.session.conversation.messages() if isinstance(one, ToolMessage)]
     return [one.text for one in message.results]
 
@@ -84,7 +84,7 @@ async def test_a_builtin_tool_runs_and_its_intention_is_shown(tasks: TaskGroup) 
     ]
 
 
-async def test_an_unknown_tool_is_answered_with_the_names_that_there_are(tasks: TaskGroup) -> None:
+async def test_an_unknown_tool_is_answered_with_the_available_names(tasks: TaskGroup) -> None:
     text = "Tool 'report_intent' does not exist. Available tools that can be called are count, ask."
     made = make_session(
         tasks, script=calls(("report_intent", {})), builtin=[builtin("count", counted)], tools=[tool("ask")]
@@ -97,7 +97,7 @@ async def test_an_unknown_tool_is_answered_with_the_names_that_there_are(tasks: 
     assert told(made) == [text]
 
 
-async def test_where_there_are_no_tools_none_are_named(tasks: TaskGroup) -> None:
+async def test_an_unknown_tool_in_a_session_without_tools_lists_none(tasks: TaskGroup) -> None:
     made = make_session(tasks, script=calls(("ask", {})))
     await made.ask("go")
 
@@ -124,7 +124,7 @@ async def test_arguments_that_are_no_json_object_are_answered_and_the_model_sees
     ]
 
 
-async def test_arguments_whose_meaning_is_certain_are_mended_and_the_model_sees_them_so(tasks: TaskGroup) -> None:
+async def test_unambiguous_arguments_are_repaired_and_the_model_sees_the_repaired_ones(tasks: TaskGroup) -> None:
     made = make_session(tasks, script=calls(("count", '{"count": 1,}')), builtin=[builtin("count", counted)])
     await made.ask("go")
 
@@ -133,7 +133,7 @@ async def test_arguments_whose_meaning_is_certain_are_mended_and_the_model_sees_
     assert (call.arguments, call.arguments_json) == ({"count": 1}, None)
 
 
-async def test_arguments_that_do_not_fit_the_schema_name_every_field(tasks: TaskGroup) -> None:
+async def test_invalid_arguments_name_every_field(tasks: TaskGroup) -> None:
     made = make_session(
         tasks, script=calls(("count", {"count": "many", "unit": 7})), builtin=[builtin("count", counted)]
     )
@@ -232,7 +232,7 @@ async def test_two_calls_with_one_id_both_get_their_results(tasks: TaskGroup) ->
     assert told(made) == ["1 apples", "2 apples"]
 
 
-async def test_a_rejection_ends_the_turn_when_the_other_calls_are_done(tasks: TaskGroup) -> None:
+async def test_a_rejection_ends_the_turn_after_the_other_calls(tasks: TaskGroup) -> None:
     made = make_session(
         tasks,
         script=calls(("read", {"count": 1}), ("ask", {})),
@@ -256,7 +256,7 @@ async def test_a_rejection_ends_the_turn_when_the_other_calls_are_done(tasks: Ta
     assert len(made.client.payloads(events.AssistantMessage)) == 1
 
 
-async def test_a_rejection_with_feedback_is_told_to_the_model_and_the_turn_goes_on(tasks: TaskGroup) -> None:
+async def test_a_rejection_with_feedback_reaches_the_model_and_the_turn_continues(tasks: TaskGroup) -> None:
     text = "The user rejected this tool call. User feedback: use less"
     made = make_session(tasks, script=calls(("ask", {})), tools=[ClientTool(name="ask", description="Ask")])
     made.send("go")
@@ -270,7 +270,7 @@ async def test_a_rejection_with_feedback_is_told_to_the_model_and_the_turn_goes_
     assert made.client.payloads(events.ExternalToolRequested) == []
 
 
-async def test_a_call_that_the_user_changed_runs_as_changed_and_the_model_is_told(tasks: TaskGroup) -> None:
+async def test_a_call_that_the_user_changed_runs_changed_and_the_model_is_told(tasks: TaskGroup) -> None:
     made = make_session(
         tasks,
         script=calls(("count", {"count": 3})),
@@ -290,7 +290,7 @@ async def test_a_call_that_the_user_changed_runs_as_changed_and_the_model_is_tol
     assert '{"count":2,"unit":"pears"}' in said.content
 
 
-async def test_arguments_that_the_user_made_bad_are_answered_with_what_is_wrong(tasks: TaskGroup) -> None:
+async def test_invalid_arguments_from_the_user_are_reported(tasks: TaskGroup) -> None:
     made = make_session(
         tasks,
         script=calls(("count", {"count": 3})),
@@ -343,7 +343,7 @@ async def test_the_success_of_a_terminal_tool_ends_the_turn_and_its_failure_does
         assert len(made.client.payloads(events.AssistantMessage)) == answers
 
 
-async def test_a_client_tool_takes_the_place_of_a_builtin_one_where_it_says_so(tasks: TaskGroup) -> None:
+async def test_a_client_tool_may_override_a_builtin_one(tasks: TaskGroup) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     mine = tool("view", description="Mine", parameters=schema, overrides_built_in_tool=True)
     made = make_session(tasks, script=calls(("view", {"path": "x"})), builtin=[VIEW, GLOB], tools=[mine])
@@ -439,7 +439,7 @@ async def test_an_output_that_is_too_large_goes_to_a_file_beside_the_session(
     assert text.startswith(f"Output too large to read at once (0.0 KB). Saved to: {saved}\n")
 
 
-async def test_a_shell_call_tells_the_user_what_its_line_touches(tasks: TaskGroup, tmp_path: Path) -> None:
+async def test_a_shell_call_lists_the_paths_its_command_touches(tasks: TaskGroup, tmp_path: Path) -> None:
     made = make_session(
         tasks,
         script=calls(("bash", {"command": "echo hi > out.txt", "description": "Say hi"})),

@@ -19,7 +19,7 @@ if GIT is None:
 
 @pytest.fixture(params=["python", "ripgrep"])
 def programs(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A search path with git and the one engine or the other."""
+    """Return a PATH with git, and with or without ripgrep."""
     if request.param == "ripgrep" and RIPGREP is None:
         pytest.skip("ripgrep is not installed")
     assert GIT is not None
@@ -65,7 +65,7 @@ def _replace(program: Path, script: str) -> None:
     program.chmod(0o755)
 
 
-async def test_what_git_ignores_is_not_searched(repository: Path, programs: str) -> None:
+async def test_ignored_files_are_not_searched(repository: Path, programs: str) -> None:
     async with tool_session(repository, path=programs) as ctx:
         everything = await call(ctx, "grep", pattern="apple")
         by_name = await call(ctx, "grep", pattern="apple", glob="*.{js,log}")
@@ -92,7 +92,7 @@ async def test_naming_an_ignored_path_searches_it(repository: Path, programs: st
     }
 
 
-async def test_an_answer_without_matches_tells_what_was_not_searched(repository: Path, programs: str) -> None:
+async def test_a_result_without_matches_names_the_ignored_paths(repository: Path, programs: str) -> None:
     async with tool_session(repository, path=programs) as ctx:
         nothing = await call(ctx, "grep", pattern="pear")
         in_named = await call(ctx, "grep", pattern="pear", path="dist")
@@ -117,7 +117,7 @@ async def test_glob_leaves_out_ignored_directories_unless_they_are_named(reposit
     assert inside.text == "./node_modules/x/c.js"
 
 
-async def test_rules_without_a_repository_mean_nothing(tmp_path: Path, programs: str) -> None:
+async def test_ignore_files_outside_of_a_repository_have_no_effect(tmp_path: Path, programs: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / ".gitignore").write_text("*\n")
@@ -139,7 +139,7 @@ async def test_the_settings_of_a_repository_start_no_program(repository: Path, p
     assert (repository / "spied").exists(), "the setting has no effect at all"
 
 
-async def test_a_git_that_does_not_answer_hides_nothing_and_holds_nothing_up(
+async def test_a_git_that_hangs_neither_hides_files_nor_blocks_the_search(
     repository: Path, programs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jumpseat.tools.search.ignored.TIMEOUT_S", 0.1)
