@@ -123,8 +123,8 @@ async def test_a_key_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
         early = await failure(server, model="early/m")
         late = await failure(server, model="late/m")
 
-    assert early.endswith("adapters.early.env.api_key: expected a text, got bool")
-    assert late.endswith("adapter 'late': ${api_key} has no value: expected a text, got bool")
+    assert early.endswith("adapters.early.env.api_key: expected a string, got bool")
+    assert late.endswith("adapter 'late': ${api_key} has no value: expected a string, got bool")
 
 
 async def test_short_keys_and_those_of_a_declaration_go_together(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_dotted_keys_and_dotted_mappings_nest_on_both_sides() -> None:
 
 
 def test_a_mapping_through_something_that_is_no_table_is_named() -> None:
-    with pytest.raises(ConfigError, match="leads to 'text', which is no table"):
+    with pytest.raises(ConfigError, match="leads to 'text', which is not a table"):
         put({"parameters": {"text": "x"}}, "parameters.text", "verbosity", "low")
 
 

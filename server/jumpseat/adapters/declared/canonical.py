@@ -1,4 +1,4 @@
-"""The conversation as handlers see it: plain mappings in CodeCompanion's form, made from blocks and read back.
+"""Convert the conversation between blocks and the plain mappings that handlers use, in CodeCompanion's format.
 
 A message has ``role``, ``content`` (text; base64 for images and documents), and where they apply ``reasoning``,
 ``tools`` (``{calls: [...]}`` on what the model said, ``{call_id, name, is_error}`` on a result), ``context``
@@ -34,9 +34,9 @@ HIDDEN: Final[Mapping[str, bool]] = {"visible": False}
 def messages_of(
     request: ModelRequest, provider: str, roles: Mapping[str, str], format_response: FormatResponse | None
 ) -> list[JsonObject]:
-    """The whole conversation, with roles as the provider calls them.
+    """Return the whole conversation with the provider's names of roles.
 
-    Reasoning goes along where ``provider`` made it; nobody else can use it.
+    Reasoning is included only if it was produced by ``provider``, because no other provider can use it.
     """
     messages: list[JsonObject] = []
     if request.system:
@@ -122,12 +122,12 @@ def _has_hosted(message: AssistantMessage) -> bool:
 
 
 def _reasoning(block: ReasoningBlock) -> Any:
-    """What ``build_reasoning`` made of it, else its text."""
+    """Return the result of ``build_reasoning``, or else the text."""
     return block.provider_data if block.provider_data is not None else {"content": block.text}
 
 
 def call_of(position: int, use: ToolUseBlock) -> JsonObject:
-    """A call in canonical form. What its maker had put beside the usual fields is there again."""
+    """Return a tool call in canonical form, including the provider's extra fields."""
     extra = as_object(use.provider_data)
     return {
         **extra,
@@ -139,7 +139,7 @@ def call_of(position: int, use: ToolUseBlock) -> JsonObject:
 
 
 def use_of(call: Mapping[str, Any], provider: str, fallback_id: str) -> ToolUseBlock:
-    """A canonical call as a block; also one of the shape ``{id, name, input}``."""
+    """Convert a canonical tool call, or one of the form ``{id, name, input}``, into a block."""
     function = as_object(call.get("function"))
     arguments = function.get("arguments", call.get("input", call.get("arguments")))
     text = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments is not None else ""
@@ -158,7 +158,7 @@ _CALL_FIELDS: Final = frozenset({"_index", "index", "id", "type", "function", "n
 
 
 def tools_of(tools: list[ToolSpec]) -> list[JsonObject]:
-    """The tools as ``build_tools`` gets them: one table from a name to its definition each."""
+    """Return the tools as passed to ``build_tools``: a list of tables, each from one name to its definition."""
     return [
         {
             tool.name: {
@@ -175,7 +175,7 @@ def tools_of(tools: list[ToolSpec]) -> list[JsonObject]:
 
 
 def reasoning_of(chunks: list[Any]) -> tuple[str, Any]:
-    """The text of what a model thought, and its raw pieces where they are more than text."""
+    """Return the text of reasoning, and its raw chunks if they contain more than text."""
     text = "".join(c if isinstance(c, str) else as_text(as_object(c).get("content")) for c in chunks)
     plain = all(isinstance(c, str) or set(cast("JsonObject", c)) <= {"content"} for c in chunks)
     return text, None if plain else chunks

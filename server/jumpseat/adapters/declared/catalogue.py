@@ -1,24 +1,23 @@
-"""All adapters that can be named, wherever they are declared.
+"""Find adapters by name, wherever they are declared.
 
-A name is looked up in this order; the first that has it counts:
+A name is looked up in this order; the first match applies:
 
-1. what clients have registered;
-2. ``.jumpseat/adapters/NAME.toml`` and ``NAME.py`` of the session's project, where the user trusts its folder;
+1. adapters registered by clients;
+2. ``.jumpseat/adapters/NAME.toml`` and ``NAME.py`` of the session's project, if the user trusts its folder;
 3. ``[adapters.NAME]`` of the configuration;
 4. ``adapters/NAME.toml`` and ``adapters/NAME.py`` in the home folder;
-5. what comes with the server;
+5. built-in adapters;
 6. entry points of the group ``jumpseat.adapters`` of installed packages.
 
-A declaration may extend one of the same name from further down: ``[adapters.openai]`` changes the one that comes
-with the server. Nothing is read, imported or searched before it is named; what was read is kept until its file
-changes.
+A declaration may extend one of the same name further down this list: ``[adapters.openai]`` changes the built-in
+one. Nothing is read, imported or searched before it is named; files are cached until they change.
 
-Tables of the configuration may use its short keys too (``type``, ``base_url``, ``api_key_env``, ``options``,
-``models``). ``extends`` finds any adapter; ``type`` prefers one from further down, so that a table called after its
-wire does not change all others of that type.
+Tables of the configuration may also use short keys (``type``, ``base_url``, ``api_key_env``, ``options``,
+``models``). ``extends`` finds any adapter; ``type`` prefers one further down, so that a table named after its wire
+does not change all other adapters of that type.
 
-A key goes nowhere but where it was declared for: who extends an adapter that comes with the server and says another
-address does not get its key along.
+A key is only sent to the server it was declared for: an adapter that extends a built-in one with another base URL
+does not inherit its key.
 """
 
 from __future__ import annotations
@@ -55,16 +54,16 @@ ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"
 
 FOLDER: Final = "adapters"
-"""Where files with adapters are, in the home folder and in ``.jumpseat`` of a project."""
+"""The folder of adapter files in the home folder and in ``.jumpseat`` of a project."""
 
 CONFIGURATION: Final = "configuration"
 BUILT_IN: Final = "built-in"
 
 KEEP_CHOICES_S: Final = 1800.0
-"""How long a list of models that a function gave is good."""
+"""The time for which a list of models returned by a function is cached."""
 
 CHOICES_WITHIN_S: Final = 5.0
-"""How long such a function may take."""
+"""Time limit for a function that lists models."""
 
 Layer: TypeAlias = Callable[[str], "Found | None"]
 
@@ -73,7 +72,7 @@ Stamp: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A declaration as it was found. ``where`` is for error texts, ``origin`` for people."""
+    """A declaration as found. ``where`` names it in errors; ``origin`` is shown to users."""
 
     raw: Mapping[str, Any]
     where: str
@@ -86,10 +85,10 @@ def _nowhere(_folder: Path) -> bool:
 
 @dataclass(slots=True)
 class Catalogue:
-    """The adapters of one process, or as one project has them.
+    """The adapters of the process, or of one project.
 
-    ``configured`` are the tables of the configuration file, by name. ``project`` is the folder with adapters of the
-    project, and ``is_trusted`` tells which of its files count.
+    ``configured`` holds the tables of the configuration file by name. ``project`` is the project's folder of
+    adapter files; ``is_trusted`` decides which of its files are used.
     """
 
     configured: Mapping[str, Mapping[str, Any]]
@@ -107,7 +106,7 @@ class Catalogue:
     _projects: dict[Path, Catalogue] = field(default_factory=dict[Path, "Catalogue"])
 
     def of_project(self, cwd: Path) -> Catalogue:
-        """The adapters as sessions in ``cwd`` have them: this one where no project brings any."""
+        """Return the catalogue for sessions in ``cwd``: this one, unless its project declares adapters."""
         folder = project_folder(cwd, FOLDER, self.home)
         if folder is None or not trusted_files(folder, self.is_trusted):
             return self
@@ -118,11 +117,11 @@ class Catalogue:
         return self._projects[folder]
 
     def brings(self, name: str) -> bool:
-        """Whether the project declares an adapter of that name."""
+        """Return whether the project declares an adapter called ``name``."""
         return any(path.stem == name for path in self._project_files())
 
     def names(self) -> list[str]:
-        """All names, sorted. Looks at the home folder and at installed packages."""
+        """Return all names, sorted, including those in the home folder and in installed packages."""
         files = (path.stem for path in [*self._files(), *self._project_files()])
         return sorted(
             {
@@ -135,14 +134,14 @@ class Catalogue:
         )
 
     def has(self, name: str) -> bool:
-        """Whether there is an adapter of that name."""
+        """Return whether there is an adapter called ``name``."""
         return any(layer(canonical_type(name)) is not None for layer in self._layers())
 
     def get(self, name: str) -> Known:
-        """The adapter of that name.
+        """Return the adapter called ``name``.
 
         Raises:
-            ConfigError: there is none, or its declaration is wrong.
+            ConfigError: the adapter is unknown, or its declaration is invalid.
         """
         name = canonical_type(name)
         self._forget_what_changed()
@@ -151,7 +150,7 @@ class Catalogue:
         return self._known[name]
 
     def origin(self, name: str) -> str:
-        """Where an adapter is declared, also one that is wrong; empty where it cannot even be read."""
+        """Return where an adapter is declared, even if it is invalid; empty if the declaration cannot be read."""
         try:
             found = (layer(canonical_type(name)) for layer in self._layers())
             return next((one.origin for one in found if one is not None), "")
@@ -159,7 +158,7 @@ class Catalogue:
             return ""
 
     def settled(self, name: str) -> Known | None:
-        """The adapter of that name if nothing has to be fetched for it, else ``None``."""
+        """Return the adapter called ``name``, or ``None`` if a function must list its models first."""
         known = self.get(name)
         if not known.asks:
             return known
@@ -167,10 +166,10 @@ class Catalogue:
         return kept[1] if kept is not None else None
 
     async def ready(self, name: str) -> Known:
-        """The adapter of that name, with its list of models fetched where a function gives it.
+        """Return the adapter called ``name``, after calling the function that lists its models, if there is one.
 
         Raises:
-            ConfigError: there is none, its declaration is wrong, or the function fails.
+            ConfigError: the adapter is unknown, its declaration is invalid, or the function fails.
         """
         known = self.get(name)
         declaration = known.declaration
@@ -182,7 +181,7 @@ class Catalogue:
             return kept[1]
         try:
             with anyio.fail_after(CHOICES_WITHIN_S):
-                # They may ask over the network.
+                # The functions may use the network.
                 ready = await anyio.to_thread.run_sync(known.fetched, resolve, abandon_on_cancel=True)
         except TimeoutError:
             raise ConfigError(
@@ -192,21 +191,21 @@ class Catalogue:
         return ready
 
     def registered(self) -> list[str]:
-        """The names that clients have registered, in that order."""
+        """Return the names registered by clients, in order of registration."""
         return list(self._registered)
 
     def installed(self) -> frozenset[str]:
-        """The names that installed packages bring. Looked for once."""
+        """Return the names of adapters in installed packages; searched once."""
         if self._installed is None:
             self._installed = frozenset(point.name for point in entry_points(ENTRY_POINTS))
         return self._installed
 
     def register(self, raw: Mapping[str, Any]) -> Known:
-        """Take a declaration from a client; one of the same name from a client is replaced.
+        """Register a declaration from a client, replacing an earlier one of the same name.
 
         Raises:
-            InvalidRequestError: it has no name, or the name of an adapter that clients have not registered.
-            ConfigError: the declaration is wrong.
+            InvalidRequestError: the name is missing, or taken by an adapter that no client has registered.
+            ConfigError: the declaration is invalid.
         """
         name = raw.get("name")
         if not isinstance(name, str) or not name:
@@ -231,7 +230,10 @@ class Catalogue:
             raise
 
     def _resolve(self, name: str, first: int, path: tuple[str, ...]) -> Known:
-        """The adapter called ``name`` in one of the layers from ``first`` on. ``path`` is what led here."""
+        """Resolve the adapter called ``name`` in the layers from ``first`` on;
+
+        ``path`` lists the extending ones.
+        """
         layers = self._layers()
         for number in range(first, len(layers)):
             if (found := layers[number](name)) is not None:
@@ -262,7 +264,7 @@ class Catalogue:
         return Known(declaration, _wire(found.where, wire, base, declaration.name), found.origin, kind)
 
     def _extended(self, name: str, number: int, found: Found) -> tuple[str | None, int]:
-        """Which adapter one extends, and the layer from which on that is looked for."""
+        """Return the name of the extended adapter, and the layer at which its look-up starts."""
         extends = found.raw.get(EXTENDS)
         if extends is not None and not isinstance(extends, str):
             raise ConfigError(f"{found.where}.extends: expected the name of an adapter")
@@ -277,7 +279,7 @@ class Catalogue:
             return extends, below if extends == name else 0
         if kind is None and (found.origin != CONFIGURATION or found.raw.get("wire") is not None):
             return None, 0
-        # As the short form has it: a table is of the type that it is called.
+        # In the short form, the type defaults to the table's name.
         kind = canonical_type(str(kind or name))
         is_below = any(layer(kind) is not None for layer in self._layers()[below:])
         return kind, below if is_below or kind == name else 0
@@ -321,7 +323,7 @@ class Catalogue:
         return [] if self.project is None else trusted_files(self.project, self.is_trusted)
 
     def _read(self, path: Path) -> Mapping[str, Any]:
-        """What a file declares. It is read, or run, once until it changes."""
+        """Read or run a declaration file, cached until the file changes."""
         stamp = stamp_of(path)
         kept = self._files_read.get(path)
         if kept is None or kept[0] != stamp:
@@ -363,7 +365,7 @@ def _read_file(path: Path) -> Mapping[str, Any]:
 
 
 def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | None:
-    """The code behind an adapter: its own, named or given, else that of what it extends."""
+    """Return the wire of an adapter: its own, by name or as an object, else that of the extended adapter."""
     if wire is None:
         found = base.wire if base is not None else None
     elif isinstance(wire, str):

@@ -1,8 +1,8 @@
-"""A declared adapter as data: reading it, and making one out of another.
+"""A declared adapter as data: its fields, validation, and merging with the adapter that it extends.
 
 ::
 
-    extends = "openai"                        # everything it does not say itself is as there
+    extends = "openai"                        # everything that is not declared here is inherited
     formatted_name = "Work"
 
     [env]
@@ -16,7 +16,7 @@
     default = "large"
     choices = ["large", {id = "small", meta = {context_window = 32000}}]
 
-The same in Python is a mapping ``ADAPTER``, where handlers may be functions.
+In Python, a declaration is a mapping ``ADAPTER`` of the same form, in which handlers are functions.
 """
 
 from __future__ import annotations
@@ -54,28 +54,28 @@ RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
     "--silent": ("silent", 0),
     "-s": ("silent", 0),
 }
-"""Arguments of curl that mean something to us too: what, and how many values follow."""
+"""The supported curl arguments: meaning, and number of values that follow."""
 
 
 TIMEOUTS: Final = "timeouts"
-"""In ``opts``."""
+"""The key of the time limits in ``opts``."""
 
 BASE_URL: Final = "base_url"
 API_KEY: Final = "api_key"
 TEXTS: Final = (BASE_URL, API_KEY)
-"""Entries of ``env`` that go to a wire, which wants texts."""
+"""Entries of ``env`` that are passed to a wire and must be strings."""
 
 _LIMITS: Final = ("connect", "first_byte", "idle", "total")
 
 
 class Declaration(BaseModel):
-    """One adapter. Fields as CodeCompanion's adapters have them, but ``wire``.
+    """A declared adapter. Except for ``wire``, the fields are those of CodeCompanion's adapters.
 
-    ``wire`` names the code that writes requests and reads answers where no handler does; ``env`` entries
-    ``base_url`` and ``api_key`` are what a session's ``provider`` can override. ``url`` is for wires that do not
-    know it, or elsewhere than it is usual. ``options`` are those of the wire, as its module describes them.
-    ``list_models`` is as in the configuration.
-    ``opts.timeouts`` may say ``connect``, ``first_byte``, ``idle`` and ``total`` in seconds; 0 means no limit.
+    ``wire`` names the code that writes requests and reads responses where no handler does. A session's ``provider``
+    can override the ``env`` entries ``base_url`` and ``api_key``. ``url`` is for wires without a URL, or overrides
+    the usual one. ``options`` are those of the wire, as described in its module. ``list_models`` is as in the
+    configuration. ``opts.timeouts`` may contain ``connect``, ``first_byte``, ``idle`` and ``total`` in seconds; 0
+    means no limit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, populate_by_name=True)
@@ -103,27 +103,27 @@ class Declaration(BaseModel):
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
 
     def handler(self, name: str) -> Handler | None:
-        """The handler with that name of today, wherever it was declared."""
+        """Return the handler with this current name, or ``None``."""
         return self.handlers.get(name)
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The name shown to users."""
         return self.formatted_name or self.name
 
 
 def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | None = None) -> Declaration:
-    """Read a declaration, on top of ``base`` where it extends another.
+    """Validate a declaration, merged into ``base`` if it extends another one.
 
-    Tables are merged key by key, everything else replaces what was there.
+    Tables are merged key by key; other values replace those of ``base``. ``where`` names the declaration in errors.
 
     Raises:
-        ConfigError: something unknown or of the wrong form; the text says where.
+        ConfigError: a field is unknown or invalid; the message names it.
     """
     own = {key: value for key, value in raw.items() if key != "extends"}
     own["handlers"] = read_handlers(_table(where, "handlers", raw.get("handlers")), f"{where}.handlers")
     if base is not None:
-        # By name of today on both sides, so that an old name replaces what a new one declared.
+        # Both sides use current names, so that an older name replaces a handler declared under the current one.
         own = merged(_without_replaced(base.model_dump(by_alias=True, exclude_unset=True), own), own)
     try:
         declaration = Declaration.model_validate(own)
@@ -133,14 +133,16 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     for name, raw_entry in declaration.env.items():
         entry = read_entry(f"{where}.env.{name}", raw_entry)
         if name in TEXTS and not (is_scalar(entry.value) or callable(entry.value)):
-            raise ConfigError(f"{where}.env.{name}: expected a text, got {type(entry.value).__name__}")
+            raise ConfigError(f"{where}.env.{name}: expected a string, got {type(entry.value).__name__}")
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
 
 
 def _without_replaced(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` without the entries of ``env`` for which ``own`` has another value: how the old one was to be taken
-    says nothing about the new one."""
+    """Return ``base`` without the ``env`` entries whose value ``own`` replaces.
+
+    The options of the replaced entry, such as ``literal``, must not apply to the new value.
+    """
     below, above = base.get("env"), own.get("env")
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return base
@@ -151,7 +153,7 @@ def _without_replaced(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str,
 
 
 def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Both together; ``patch`` wins, tables are merged all the way down. Neither is changed."""
+    """Merge two tables recursively and return a new one; values of ``patch`` take precedence."""
     result = dict(base)
     for key, value in patch.items():
         below = result.get(key)
@@ -163,10 +165,10 @@ def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_raw(where: str, raw: list[str]) -> None:
-    """Name the first argument of curl that has no meaning here.
+    """Validate the curl arguments of a declaration.
 
     Raises:
-        ConfigError: there is one, or one lacks its value.
+        ConfigError: an argument is not supported, or its value is missing.
     """
     at = 0
     while at < len(raw):
@@ -180,7 +182,7 @@ def check_raw(where: str, raw: list[str]) -> None:
 
 
 def network_of(said: Mapping[str, str]) -> Network | None:
-    """What arguments of curl, by their meanings, say about connections; ``None`` where nothing."""
+    """Return the network settings of curl arguments, given by meaning; ``None`` if there are none."""
     proxy = said.get("proxy") or None
     found = Network(
         proxy=f"http://{proxy}" if proxy and "://" not in proxy else proxy,
@@ -193,10 +195,10 @@ def network_of(said: Mapping[str, str]) -> Network | None:
 
 
 def timeouts_of(where: str, opts: Any, said: Mapping[str, str]) -> Timeouts | None:
-    """The limits of ``opts.timeouts``, over them those of arguments of curl; ``None`` where there are none.
+    """Return the limits of ``opts.timeouts``, overridden by those of curl arguments; ``None`` if there are none.
 
     Raises:
-        ConfigError: one is unknown or no number of seconds.
+        ConfigError: a limit is unknown or not a number of seconds.
     """
     if opts is None:
         opts = {}

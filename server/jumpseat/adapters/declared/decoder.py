@@ -1,4 +1,4 @@
-"""Reading answers with handlers: alone, or beside the decoder of a wire."""
+"""Decode responses with handlers, alone or in addition to the decoder of a wire."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DONE: Final = "[DONE]"
 USUAL_DELTA: Final = frozenset(
     {"annotations", "audio", "content", "function_call", "refusal", "role", "tool_calls"}
 )
-"""Fields of a delta that are no extras."""
+"""The standard fields of a delta; all others are extra fields."""
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": "end_turn",
@@ -45,10 +45,10 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 
 
 class HandlerDecoder:
-    """Reads an answer with handlers alone: ``parse_chat`` and those that help it.
+    """Decodes a response with handlers alone: ``parse_chat`` and its helpers.
 
-    ``parse_chat`` gets lines as they stand in a stream (``data: {...}``), or ``{status, body}`` of a whole answer.
-    It may fail on nothing but errors of the provider, which it gives back as ``{status: "error", output: text}``.
+    ``parse_chat`` is called with the lines of a stream (``data: {...}``), or with ``{status, body}`` of a whole
+    response. It reports an error of the provider as ``{status: "error", output: text}``.
     """
 
     def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], request: ModelRequest) -> None:
@@ -151,10 +151,10 @@ class HandlerDecoder:
 
 
 class InlineDecoder:
-    """Reads the one text of a whole answer with ``parse_inline``, and its tokens with ``parse_tokens``.
+    """Decodes the text of a whole response with ``parse_inline``, and its tokens with ``parse_tokens``.
 
-    Some servers stream whatever they were asked for. ``parse_inline`` knows nothing of pieces, so that such an
-    answer goes to ``streamed``, which reads those of conversations.
+    Some servers stream even if not asked to. ``parse_inline`` cannot read chunks, so such a response is decoded by
+    ``streamed``, the decoder for chats.
     """
 
     def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], streamed: Decoder) -> None:
@@ -183,7 +183,7 @@ class InlineDecoder:
 
 
 class MetaDecoder:
-    """The decoder of a wire, with handlers that read what it does not: extra fields of a delta, token counts."""
+    """Adds handlers to the decoder of a wire, for extra fields of a delta and for token counts."""
 
     def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], decoder: Decoder) -> None:
         self._view = view
@@ -228,7 +228,7 @@ class MetaDecoder:
             return events
         self._reasoning.append(reasoning)
         if any(isinstance(event, ReasoningDelta) for event in events):
-            # The wire knew the field too.
+            # The wire's decoder has read the field already.
             return events
         text = reasoning if isinstance(reasoning, str) else as_text(as_object(reasoning).get("content"))
         return [ReasoningDelta(text), *events] if text else events
@@ -252,21 +252,21 @@ class MetaDecoder:
 
 
 def usage_of(tokens: Any) -> Usage | None:
-    """What ``parse_tokens`` returned: a total, or ``{input, output, cached, reasoning}``."""
+    """Convert the result of ``parse_tokens``: a total, or ``{input, output, cached, reasoning}``."""
     if isinstance(tokens, Mapping):
         table = as_object(dict(tokens))  # pyright: ignore[reportUnknownArgumentType]
         return Usage(
             *(int(table.get(key) or 0) for key in ("input", "output", "cached", "cache_written", "reasoning"))
         )
-    # A bare total does not say what was read and what was written; as a prompt it counts against the window.
+    # A bare total does not distinguish input from output; as input it counts against the context window.
     return Usage(input_tokens=int(tokens)) if isinstance(tokens, (int, float)) else None
 
 
 def run_parser(view: AdapterView, handlers: Mapping[str, Handler], name: str, *args: Any) -> Any:
-    """What a handler makes of a piece of an answer.
+    """Run a handler on a part of the response and return its result.
 
     Raises:
-        ProviderProtocolError: it failed; the answer is not what it expects.
+        ProviderProtocolError: the handler failed, so the response has an unexpected format.
     """
     try:
         return handlers[name](view, *args)

@@ -1,4 +1,4 @@
-"""An adapter as others may see it: no functions, no secrets."""
+"""Describe an adapter to clients, without functions and secrets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CALLABLE: Final = object()
 
 
 def describe(known: Known, model: str | None = None) -> AdapterDescription:
-    """``known`` with the settings that go with ``model``, else with its default.
+    """Describe ``known`` with the settings for ``model``, or for its default model.
 
     Raises:
-        ConfigError: a function that the declaration has in place of a value failed.
+        ConfigError: a function of the declaration failed.
     """
     declaration = known.declaration
     if model is None:
@@ -58,7 +58,7 @@ def describe(known: Known, model: str | None = None) -> AdapterDescription:
 def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
     entry = view.schema[key]
     try:
-        # The view knows the chosen model in the place of the default.
+        # In the view, the chosen model replaces the default one.
         default = known.declaration.settings[key].default if key == MODEL else default_of(entry, view)
         choices = choices_of(key, entry, view)
         enabled = is_enabled(entry, view)
@@ -112,7 +112,7 @@ def _env_entry(adapter: str, name: str, raw: Any) -> AdapterEnvEntry:
 
 
 def _without_secrets(url: Any) -> str | None:
-    """An address without user, password and query, which may be secret."""
+    """Return a URL without user, password and query, which may be secret."""
     if not isinstance(url, str):
         return None
     try:
@@ -123,7 +123,7 @@ def _without_secrets(url: Any) -> str | None:
 
 
 def _plain(value: Any, missing: Any = _CALLABLE) -> Any:
-    """``value`` as JSON: functions and values of secret names are left out."""
+    """Return ``value`` as JSON, without functions and without strings with secret names."""
     if isinstance(value, Mapping):
         table = cast("Mapping[Any, Any]", value)
         return {
@@ -138,5 +138,5 @@ def _plain(value: Any, missing: Any = _CALLABLE) -> Any:
 
 
 def _is_secret(key: Any, value: Any) -> bool:
-    """Numbers are none: ``max_tokens`` is a limit."""
+    """Return whether a value is secret by its name; numbers are not, because ``max_tokens`` is a limit."""
     return isinstance(value, str) and bool(SECRET_NAME.search(str(key)))

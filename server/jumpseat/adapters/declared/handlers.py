@@ -1,7 +1,7 @@
-"""The handlers of a declared adapter: their names, old and new, and how each is found.
+"""The handlers of a declared adapter: their current and older names, and how they are found.
 
-A handler may stand in its group (``response.parse_chat``) or flat (``chat_output``), under its name of today or an
-older one; both forms may be mixed. Each is looked up on its own, so that replacing one hides no other.
+A handler may be in its group (``response.parse_chat``) or at the top level (``chat_output``), under its current or
+an older name; both forms may be mixed. Each is looked up separately, so that replacing one affects no other.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "format_response": ("output_response", "output_tool_call"),
     },
 }
-"""Group, name, older names; the first that is there counts."""
+"""Groups of current names, each with its older names; the first name found applies."""
 
 RESOLVE: Final = "resolve"
-"""Flat only: runs once, when the adapter is first used."""
+"""A handler at the top level only, which runs once when the adapter is first used."""
 
 
 def read_handlers(raw: Mapping[str, Any], where: str = "handlers") -> dict[str, Handler]:
-    """The handlers in ``raw`` by their names of today.
+    """Return the handlers in ``raw`` by their current names.
 
-    Those in groups win over flat ones of the same meaning; ``None`` stands for none.
+    Handlers in groups take precedence over those at the top level; ``None`` means no handler.
 
     Raises:
-        ConfigError: a name is unknown, or what it stands for cannot be called.
+        ConfigError: a name is unknown, or a handler is not callable.
     """
     found: dict[str, Handler] = {}
     known = {RESOLVE}
@@ -79,7 +79,7 @@ def read_handlers(raw: Mapping[str, Any], where: str = "handlers") -> dict[str, 
 
 
 def names_of_today() -> Iterator[str]:
-    """Every handler as ``group.name``."""
+    """Iterate over all handlers as ``group.name``."""
     for group, names in GROUPS.items():
         for name in names:
             yield f"{group}.{name}"

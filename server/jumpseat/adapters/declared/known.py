@@ -1,4 +1,4 @@
-"""One adapter that can be named, with everything that it extends: its models, and whom its key is for."""
+"""A declared adapter merged with everything that it extends: its models, and the server its key is for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError
 
 TOOL_PROTOCOL: Final = "tool_protocol"
-"""In ``opts``: how models call tools."""
+"""The key in ``opts`` for how models call tools."""
 
 WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional": True}
 """An entry of ``env`` that never has a value."""
@@ -28,9 +28,9 @@ WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional":
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An adapter with everything that it extends.
+    """An adapter merged with everything that it extends.
 
-    ``wire`` is ``None`` where handlers do everything; ``kind`` is the name by which it comes with the server.
+    ``wire`` is ``None`` if handlers do everything; ``kind`` is the built-in provider type that it is based on.
     """
 
     declaration: Declaration
@@ -39,10 +39,10 @@ class Known:
     kind: str | None = None
 
     def check_callable(self) -> None:
-        """Say why its models cannot be called.
+        """Check that the adapter's models can be called.
 
         Raises:
-            ConfigError: they cannot.
+            ConfigError: the adapter is not of type ``http``, or has neither a wire nor handlers.
         """
         name, declaration = self.declaration.name, self.declaration
         if declaration.type != "http":
@@ -51,7 +51,7 @@ class Known:
             raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
 
     def withholding_secrets(self) -> Known:
-        """The same without its key, and without all else that is called like a secret."""
+        """Return the adapter without its key and without all other values with secret names."""
         declaration = self.declaration
         env = {name: WITHHELD if SECRET_NAME.search(name) else raw for name, raw in declaration.env.items()}
         headers = {
@@ -63,14 +63,14 @@ class Known:
         return replace(self, declaration=declaration.model_copy(update=update))
 
     def is_at(self, url: str) -> bool:
-        """Whether its declared address is on the same server as ``url``."""
+        """Return whether the declared base URL is on the same server as ``url``."""
         return _same_server(_address(self.declaration), url)
 
     def offers(self) -> list[Offer]:
-        """The models it declares, in their order. Calls the function that gives them, where it is one.
+        """Return the declared models, the default first. Calls the function that lists them, if there is one.
 
         Raises:
-            ConfigError: they are not of the expected form, or the function failed.
+            ConfigError: the models have an unexpected form, or the function failed.
         """
         declaration = self.declaration
         entry = declaration.settings.get(MODEL)
@@ -79,21 +79,21 @@ class Known:
         choices, default = _choices(declaration, entry)
         if isinstance(default, str) and all(one.id != default for one in choices):
             choices = [Choice(id=default), *choices]
-        # The default is first: a session that names none gets the first.
+        # The default is first, because a session without a model uses the first one.
         choices.sort(key=lambda one: one.id != default)
         return [self._offer(choice) for choice in choices]
 
     @property
     def asks(self) -> bool:
-        """Whether a function gives its models, or says which is the default: it may ask over the network."""
+        """Whether a function lists the models or returns the default one; it may use the network."""
         entry = self.declaration.settings.get(MODEL)
         return entry is not None and (callable(entry.choices) or callable(entry.default))
 
     def fetched(self, resolve: Callable[..., Any] | None) -> Known:
-        """The same with the answers of its functions in their place; ``resolve`` is called first.
+        """Return the adapter with the results of its functions in their place; ``resolve`` is called first.
 
         Raises:
-            ConfigError: a function failed, or its answer is not of the expected form.
+            ConfigError: a function failed, or its result has an unexpected form.
         """
         declaration = self.declaration
         if resolve is not None:
@@ -112,7 +112,7 @@ class Known:
         return replace(self, declaration=declaration.model_copy(update={"settings": settings}))
 
     def unlisted(self, name: str) -> Offer:
-        """A model that it does not declare: a list lags behind its provider."""
+        """Return an offer for an undeclared model, because lists lag behind their providers."""
         return self._offer(Choice(id=name))
 
     def _offer(self, choice: Choice) -> Offer:
@@ -152,7 +152,7 @@ def usual_key(kind: str | None) -> dict[str, Any]:
 
 
 def leaves_key_behind(own: Mapping[str, Any], base: Known) -> bool:
-    """Whether ``own`` leads to another server than the one that the usual key of ``base`` is for."""
+    """Return whether ``own`` uses another server than the one that the usual key of ``base`` is for."""
     env: Mapping[str, Any] = as_object(own.get("env"))
     key = base.declaration.env.get(API_KEY)
     if API_KEY in env or base.wire is None or key != usual_key(base.kind):
@@ -183,12 +183,12 @@ def _same_server(one: Any, other: Any) -> bool:
 
 
 def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice], Any]:
-    """The models of an adapter and which is the default, worked out.
+    """Return the models of an adapter and the default one, calling functions where needed.
 
     Raises:
-        ConfigError: they are not of the expected form, or the function failed.
+        ConfigError: the models have an unexpected form, or a function failed.
     """
-    # Without the entry at first: a view looks up its model in it.
+    # The view is created without the schema, because it would look up its model there.
     view = AdapterView(declaration.model_copy(update={"settings": {}}))
     view.schema = dict(declaration.settings)
     try:

@@ -1,14 +1,14 @@
-"""From a declaration and a request to one HTTP call, in the order that handlers may rely on.
+"""Turn a declaration and a request into one HTTP call, in the order that handlers may rely on.
 
-1. a copy of the adapter for this request, with the chosen model and the settings in place;
-2. ``setup``, which may change the copy, or refuse;
-3. the values of ``env``;
-4. the body: what ``build_parameters``, ``build_messages``, ``build_tools``, ``build_structured_output``, the
-   declared ``body`` and ``build_body`` say, of which the earlier wins, then whatever the wire would say and they
-   did not;
-5. address and headers, last, because handlers may change them until here.
+1. copy the adapter for this request, with the chosen model and the settings;
+2. run ``setup``, which may change the copy or refuse the request;
+3. resolve the values of ``env``;
+4. build the body from ``build_parameters``, ``build_messages``, ``build_tools``, ``build_structured_output``, the
+   declared ``body`` and ``build_body``, earlier ones taking precedence, and fill in the remaining fields of the
+   wire;
+5. build URL and headers, last, because handlers may change them until here.
 
-After the answer come ``on_exit`` and ``teardown``.
+After the response, ``on_exit`` and ``teardown`` are run.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredCaller:
-    """Calls the models of one declared adapter. ``wire`` is ``None`` where handlers do everything.
+    """Prepares calls to the models of one declared adapter. ``wire`` is ``None`` if handlers do everything.
 
-    ``given`` are values of ``env`` that a session brings; ``endpoint`` holds what else it says: headers, options,
-    the user agent. ``token`` is asked before every call for what then goes instead of the key, else ``key`` for
-    the key.
-    ``kind`` is the name by which the wire comes with the server. ``inline`` calls want a text and nothing else,
-    which ``parse_inline`` reads where there is one.
+    ``given`` holds the session's own values of ``env``; ``endpoint`` holds its headers, options and user agent.
+    ``token`` returns the bearer token for each call, which replaces the key; without it, ``key`` returns the key.
+    ``kind`` is the built-in provider type of the wire. With ``inline``, calls expect only text, which is read by
+    ``parse_inline`` if the adapter has that handler.
     """
 
     declaration: Declaration
@@ -90,10 +89,10 @@ class DeclaredCaller:
         return replace(self, inline=True)
 
     async def whereabouts(self) -> tuple[Endpoint, Network | None]:
-        """Where, as whom and how the models are called, as things are now, with the declared headers.
+        """Return the current endpoint with its credentials and declared headers, and the network settings.
 
         Raises:
-            ConfigError: a value is nowhere.
+            ConfigError: a required value is missing.
         """
         view = AdapterView(self.declaration)
         values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, self.given)
@@ -111,15 +110,15 @@ class DeclaredCaller:
         return where, network_of(_said(raw, values))
 
     async def begin(self, request: ModelRequest) -> PreparedCall:
-        """Make the call ready.
+        """Prepare the call.
 
         Raises:
-            JumpseatError: a setting is wrong, a placeholder has no value, or a handler refused or failed.
+            JumpseatError: a setting is invalid, a placeholder has no value, or a handler refused or failed.
         """
         declaration = self.declaration
         view = AdapterView(declaration, request.model)
         if self._reads_inline(request):
-            # Before ``setup``, which looks at it.
+            # Set before ``setup``, which may read it.
             view.opts["stream"] = False
             for declared in (view.parameters, view.body):
                 if declared.get("stream") is True:
@@ -135,7 +134,7 @@ class DeclaredCaller:
         elif self.key is not None and token is None:
             given = {**given, API_KEY: await self.key()}
         if token is not None:
-            # Where a handler or a header wants the key, the token is it.
+            # The token also replaces the key in handlers and headers.
             given = {**given, API_KEY: token}
         values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, given)
         view.env_replaced = dict(values.values)
@@ -145,7 +144,7 @@ class DeclaredCaller:
         url = self._url(view, values, base, endpoint)
         headers = self._headers(view, request, values, base, endpoint)
         said = _said(self.declaration.raw, values)
-        # Where a server is, is no secret, and errors should tell it.
+        # The base URL is not a secret, and errors should contain it.
         secrets = values.secret - {str(values.values.get(BASE_URL))}
         return PreparedCall(
             HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
@@ -162,15 +161,15 @@ class DeclaredCaller:
     def _endpoint(self, values: EnvValues, token: str | None) -> Endpoint:
         base_url, key = values.values.get(BASE_URL), values.values.get(API_KEY)
         if self.wire is not None:
-            # A wire would call without.
+            # Without these values, a wire would send the request all the same.
             for name in TEXTS:
                 missing = values.missing.get(name)
                 if missing is not None and not missing.optional:
                     raise MissingValueError(values.owner, name, missing.reason)
                 if name in values.values and not is_scalar(found := values.values[name]):
-                    # What a function returned, or a path led to.
-                    raise MissingValueError(values.owner, name, f"expected a text, got {type(found).__name__}")
-        # Keys that come out of files bring their last line break along.
+                    # The value is the result of a function or of a dotted path.
+                    raise MissingValueError(values.owner, name, f"expected a string, got {type(found).__name__}")
+        # A key read from a file may end in a line break.
         key = str(key).strip() if key else self.endpoint.api_key
         return replace(
             self.endpoint,
@@ -180,7 +179,7 @@ class DeclaredCaller:
         )
 
     def _for_wire(self, request: ModelRequest) -> ModelRequest:
-        """The request without the parts that handlers write: what is not asked for, a wire does not say."""
+        """Return the request without the parts that handlers write, so that the wire leaves them out."""
         handler = self.declaration.handler
         if handler("build_messages") is not None:
             request = replace(request, system="", messages=[])
@@ -233,7 +232,7 @@ class DeclaredCaller:
     def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None, endpoint: Endpoint) -> str:
         template = view.url
         if template is not None and BASE_URL in self.given and f"${{{BASE_URL}}}" not in template:
-            # The address is the session's; of what is declared, only the usual path after it counts.
+            # The session's base URL replaces the declared URL; only a path that the wire would use too is kept.
             whole = base.url if base is not None else endpoint.base_url
             path = whole.removeprefix(endpoint.base_url)
             return whole if path and template.partition("?")[0].endswith(path) else endpoint.base_url
@@ -245,11 +244,11 @@ class DeclaredCaller:
             return base.url
         url = values.text(template)
         if url is None:
-            raise ConfigError(f"adapter {view.name!r}: its url needs a value that is not there: {template}")
+            raise ConfigError(f"adapter {view.name!r}: a value in its url is missing: {template}")
         return url
 
     def _instead(self, view: AdapterView, request: ModelRequest) -> RequestFunction | None:
-        """The function that the adapter has in place of the network."""
+        """Return the function that replaces the network, if the adapter has one."""
         function = view.opts.get("request")
         if function is None:
             return None
@@ -286,7 +285,7 @@ class DeclaredCaller:
         declared.update(_raw_headers(self.declaration.raw, values))
         return merge_headers(usual, declared, endpoint.headers, request.headers)
 
-    # --- the answer -----------------------------------------------------------------------------------------------
+    # --- the response ---------------------------------------------------------------------------------------------
 
     def _decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
         handlers = self.declaration.handlers
@@ -295,7 +294,7 @@ class DeclaredCaller:
         return self._chat_decoder(view, request)
 
     def _reads_inline(self, request: ModelRequest) -> bool:
-        """Whether ``parse_inline`` reads the answer; it knows of no calls."""
+        """Return whether ``parse_inline`` reads the response; it does not support tool calls."""
         return self.inline and not request.tools and self.declaration.handler("parse_inline") is not None
 
     def _chat_decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
@@ -304,7 +303,7 @@ class DeclaredCaller:
             return HandlerDecoder(view, handlers, request)
         if self.wire is None:
             raise ConfigError(
-                f"adapter {view.name!r} says neither how to read an answer (parse_chat) nor extends one"
+                f"adapter {view.name!r} cannot read responses: add the handler parse_chat, or extend an adapter"
             )
         decoder = self.wire.decoder(request)
         wants = ("parse_meta", "parse_tokens", "build_reasoning")
@@ -320,10 +319,11 @@ class DeclaredCaller:
 
 
 async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
-    """What a handler returns.
+    """Run a handler and return its result.
 
     Raises:
-        ProviderRequestError: it failed; the text has no more than the kind of its error, which may quote secrets.
+        ProviderRequestError: the handler failed; the message contains only the type of its exception, whose own
+            message may quote secrets.
     """
     try:
         answer = handler(*args)
@@ -337,7 +337,7 @@ async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
 
 
 def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
-    """A value of a header or parameter with its placeholders filled in; functions are called first."""
+    """Return the value of a header or parameter with placeholders filled in; functions are called first."""
     if callable(value):
         try:
             value = value(view)
@@ -363,12 +363,12 @@ def _raw_headers(raw: list[str], values: EnvValues) -> dict[str, str]:
 
 
 def _said(raw: list[str], values: EnvValues) -> dict[str, str]:
-    """The arguments of curl by what they mean; of several with one meaning, the last."""
+    """Return the values of curl arguments by meaning; the last one applies if an argument is repeated."""
     return dict(_arguments(raw, values))
 
 
 def _arguments(raw: list[str], values: EnvValues) -> Iterator[tuple[str, str]]:
-    """Meaning and value of each argument; those whose optional value is not there are left out."""
+    """Iterate over the meaning and value of each argument; those without their optional value are omitted."""
     at = 0
     while at < len(raw):
         meaning, count = RAW_FLAGS[raw[at]]

@@ -1,15 +1,15 @@
-"""A function in place of the network: ``opts.request`` of an adapter in Python.
+"""A function that replaces the network: ``opts.request`` of an adapter in Python.
 
-It is called as ``request(client, payload, actions, opts)``, plain or asynchronous:
+It is called as ``request(client, payload, actions, opts)`` and may be asynchronous:
 
-``client``   the call that would be made: ``adapter``, ``method``, ``url``, ``headers`` and ``body``
-``payload``  ``messages`` and ``tools`` as handlers see them, and ``session_id``
-``actions``  ``callback(error, data)`` and ``done()``, for those who call rather than return
-``opts``     ``stream``: whether the answer is wanted in pieces
+``client``   the request that would be sent: ``adapter``, ``method``, ``url``, ``headers`` and ``body``
+``payload``  ``messages`` and ``tools`` in the format of handlers, and ``session_id``
+``actions``  ``callback(error, data)`` and ``done()``, for functions that call back instead of returning
+``opts``     ``stream``: whether a streamed response is requested
 
-What it returns, or gives to ``callback``, is the answer: a whole one as ``{status, headers, body}``, else lines of
-a stream, one by one or as anything that can be iterated over, also asynchronously. What an iterator gives is handed
-on as it comes; what a callback gets, when the function returns.
+The response is the return value or the argument of ``callback``: a whole one as ``{status, headers, body}``, or the
+lines of a stream, singly or as an iterable or asynchronous iterable. Items of an iterable are forwarded as they
+arrive, arguments of a callback when the function returns.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from jumpseat.errors import ProviderError, ProviderRequestError
 
 @dataclass(frozen=True, slots=True)
 class RequestFunction:
-    """What takes the place of the network for one call."""
+    """A function that replaces the network for one call."""
 
     function: Callable[..., Any]
     view: AdapterView
     payload: JsonObject
 
     def route(self) -> httpx.AsyncBaseTransport:
-        """The way to it, for the HTTP layer: limits, errors and decoding are as for any call."""
+        """Return an httpx transport that calls the function; limits, errors and decoding are as for any call."""
         return _Route(self)
 
     async def call(self, request: httpx.Request) -> Any:
-        """What it answers.
+        """Call the function and return its response.
 
         Raises:
-            ProviderRequestError: it failed; the text has no more than the kind of its error.
+            ProviderRequestError: the function failed; the message contains only the type of its exception.
         """
         body = as_object(orjson.loads(request.content or b"{}"))
         given: list[Any] = []
@@ -98,7 +98,7 @@ class _Route(httpx.AsyncBaseTransport):
 
 
 def _whole(answer: Any) -> Mapping[str, Any] | None:
-    """A whole answer, also one that came by way of the callback."""
+    """Return the response if it is a whole one, returned or passed to the callback, else ``None``."""
     only = answer[0] if _is(answer, list) and len(answer) == 1 else answer
     return only if _is(only, Mapping) and "body" in only else None
 
@@ -132,7 +132,7 @@ class _Lines(httpx.AsyncByteStream):
 
 
 def _as_line(item: Any) -> bytes:
-    """A line of a stream as an event of one; a bare object is its data."""
+    """Return a line of a stream as a server-sent event; a bare object becomes its data."""
     line = item if isinstance(item, bytes) else item.encode() if isinstance(item, str) else orjson.dumps(item)
     line = line.strip()
     return (line if line.startswith((b"data:", b"event:", b":")) else b"data: " + line) + b"\n\n"

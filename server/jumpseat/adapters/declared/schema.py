@@ -1,10 +1,10 @@
-"""What users can set of a declared adapter: the entries of its ``schema``.
+"""The settings of a declared adapter: the entries of its ``schema``.
 
 ::
 
     [schema.temperature]
-    order = 2                       # where a form shows it
-    mapping = "parameters"          # where its value goes; without one it is never sent
+    order = 2                       # the position in a form
+    mapping = "parameters"          # where the value is written; without a mapping it is not sent
     type = "number"                 # string, number, integer, boolean, enum, list, map
     default = 0.7
     minimum = 0                     # or ``validate``, a function, in Python
@@ -27,16 +27,16 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from jumpseat.errors import ConfigError, InvalidRequestError, validation_problems
 
 MODEL: Final = "model"
-"""The entry that says which models there are and which is the default."""
+"""The entry with the models and the default model."""
 
 WIRE_MODEL: Final = "wire_model"
-"""In ``meta`` of a model: what its provider calls it, where that is not its id."""
+"""The key in a model's ``meta`` for its name at the provider, if that differs from its id."""
 
 EntryType: TypeAlias = Literal["string", "number", "integer", "boolean", "enum", "list", "map"]
 
 
 class SchemaEntry(BaseModel):
-    """One thing that users can set. Fields as CodeCompanion's adapters have them."""
+    """A setting. The fields are those of CodeCompanion's adapters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, populate_by_name=True)
 
@@ -56,7 +56,7 @@ class SchemaEntry(BaseModel):
 
 
 class Choice(BaseModel):
-    """One model, or one value of an enumeration. ``meta`` and ``opts`` go with models."""
+    """A model, or a value of an enumeration. ``meta`` and ``opts`` apply to models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -68,9 +68,9 @@ class Choice(BaseModel):
 
 
 def ordered(schema: Mapping[str, SchemaEntry]) -> list[str]:
-    """The keys as a form shows them: by ``order``, then without one; required before optional; by name.
+    """Return the keys in the order of a form: by ``order``, those without it last; required first; by name.
 
-    The model is first unless it says otherwise, because what else there is depends on it.
+    The model is first unless it has an ``order``, because other entries depend on the model.
     """
 
     def position(key: str) -> tuple[float, bool, str]:
@@ -82,23 +82,23 @@ def ordered(schema: Mapping[str, SchemaEntry]) -> list[str]:
 
 
 def is_enabled(entry: SchemaEntry, view: Any) -> bool:
-    """Whether the entry means anything for the adapter as it is."""
+    """Return whether the entry is enabled for the adapter with its current model."""
     return bool(entry.enabled(view)) if callable(entry.enabled) else bool(entry.enabled)
 
 
 def default_of(entry: SchemaEntry, view: Any) -> Any:
-    """The default value, worked out where it is a function."""
+    """Return the default value, calling it if it is a function."""
     return entry.default(view) if callable(entry.default) else entry.default
 
 
 def choices_of(where: str, entry: SchemaEntry, view: Any) -> list[Choice]:
-    """The choices of an entry in their order.
+    """Return the choices of an entry in their order.
 
-    All forms are read: a list of names; a table from name to what is known of it; a list that mixes names, tables
-    with an ``id`` and tables from one name to what is known of it; a function that returns any of these.
+    All forms are accepted: a list of names; a table from names to details; a list that mixes names, tables with an
+    ``id`` and tables from a name to details; a function that returns any of these.
 
     Raises:
-        ConfigError: something else.
+        ConfigError: the choices have another form.
     """
     raw = entry.choices(view) if callable(entry.choices) else entry.choices
     if raw is None:
@@ -124,7 +124,7 @@ def _choice(where: str, key: Any, value: Any) -> Choice:
     from pydantic import ValidationError
 
     if isinstance(key, int) or not isinstance(value, Mapping):
-        # Position or name, and the name or nothing.
+        # A list given as a table: the key is a position or the name, the value is the name or nothing.
         return Choice(id=str(value) if isinstance(value, str) else str(key))
     try:
         return Choice.model_validate({**cast("Mapping[str, Any]", value), "id": str(key)})
@@ -133,10 +133,10 @@ def _choice(where: str, key: Any, value: Any) -> Choice:
 
 
 def check_value(key: str, entry: SchemaEntry, value: Any, view: Any) -> None:
-    """Say what is wrong with a value that somebody set.
+    """Validate the value of a setting.
 
     Raises:
-        InvalidRequestError: it is not of the entry's type, none of its choices, or refused by its ``validate``.
+        InvalidRequestError: the value has the wrong type, is not one of the choices, or fails ``validate``.
     """
     if value is None:
         if not entry.optional:
@@ -145,7 +145,7 @@ def check_value(key: str, entry: SchemaEntry, value: Any, view: Any) -> None:
     problem = _type_problem(entry.type, value)
     if problem is None and entry.type == "enum":
         ids = [choice.id for choice in choices_of(key, entry, view)]
-        # A model list lags behind its provider: models that are not in it are tried all the same.
+        # Unlisted models are accepted, because lists lag behind their providers.
         if ids and str(value) not in ids and key != MODEL:
             problem = f"expected one of {', '.join(ids)}"
     if problem is None and isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -160,7 +160,10 @@ def check_value(key: str, entry: SchemaEntry, value: Any, view: Any) -> None:
 
 
 def _refusal(check: Callable[[Any], Any], value: Any) -> str | None:
-    """What ``validate`` has against a value. It returns whether it is good, alone or with a text."""
+    """Run ``validate`` on a value and return the problem, if any.
+
+    ``validate`` returns a boolean, or a tuple of a boolean and a message.
+    """
     answer = check(value)
     good, text = cast("tuple[Any, Any]", answer) if isinstance(answer, tuple) else (answer, None)
     return None if good else str(text or "the value is not valid")
@@ -180,17 +183,17 @@ def _type_problem(wanted: EntryType, value: Any) -> str | None:
         case "map":
             good = isinstance(value, dict)
         case "string" | "enum":
-            # A string is whatever it is on the wire.
+            # Any value is accepted, and sent as it is.
             good = True
     article = "an" if wanted[0] in "aeiou" else "a"
     return None if good else f"expected {article} {wanted}, got {type(value).__name__}"
 
 
 def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every enabled entry: what is ``given``, else the default. Entries without one are left out.
+    """Return the value of every enabled entry: the ``given`` one or the default. Others are omitted.
 
     Raises:
-        InvalidRequestError: something given is unknown, disabled or wrong.
+        InvalidRequestError: a given setting is unknown, disabled or invalid.
     """
     for key in given:
         entry = schema.get(key)
@@ -215,16 +218,16 @@ def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, 
 
 
 def put(containers: dict[str, Any], mapping: str, key: str, value: Any) -> None:
-    """Put a value where ``mapping`` says (``parameters.options``), below the segments of a dotted ``key``.
+    """Write a value to the path ``mapping`` (``parameters.options``) followed by the segments of a dotted ``key``.
 
     Raises:
-        ConfigError: something on the way is no table.
+        ConfigError: a segment of the path is not a table.
     """
     *way, last = [*mapping.split("."), *key.split(".")]
     target = containers
     for step in way:
         below = target.setdefault(step, {})
         if not isinstance(below, dict):
-            raise ConfigError(f"schema.{key}: {mapping!r} leads to {step!r}, which is no table")
+            raise ConfigError(f"schema.{key}: {mapping!r} leads to {step!r}, which is not a table")
         target = cast("dict[str, Any]", below)
     target[last] = value

@@ -1,4 +1,4 @@
-"""Tables of the configuration that use its short keys, written out as declarations."""
+"""Convert configuration tables with short keys into declarations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from jumpseat.adapters.declared.known import TOOL_PROTOCOL, Known
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL
 
 PROTOCOLS: Final = ("http", "acp")
-"""What ``type`` means in a declaration."""
+"""The values of ``type`` in a declaration."""
 
 _SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
 
 
 def written_out(raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:
-    """A table of the configuration with its short keys as a declaration has them."""
+    """Return a configuration table with its short keys replaced by those of a declaration."""
     own = {key: value for key, value in raw.items() if key not in _SHORT and value is not None}
     if raw.get("type") in PROTOCOLS:
         own["type"] = raw["type"]
@@ -40,7 +40,7 @@ def written_out(raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:
 
 
 def _choice(model: Any) -> dict[str, Any]:
-    """A model of the short form as a choice."""
+    """Convert a model of the short form into a choice."""
     if isinstance(model, str):
         return {"id": model}
     meta = {

@@ -1,4 +1,4 @@
-"""What handlers get as their first argument: one adapter, for one request, theirs to change."""
+"""The first argument of handlers: a copy of the adapter for one request, which handlers may change."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from jumpseat.declared.paths import follow
 class AdapterView:
     """A copy of a declaration for one request.
 
-    Whatever handlers change is seen by those after them, and by nobody else.
+    Changes made by a handler are visible to later handlers of the same request only.
 
     ``model`` is the chosen model: ``{name, vendor, formatted_name, opts, meta}``. ``env_replaced`` holds the values
-    of ``env`` once they are known; ``setup`` runs before that.
+    of ``env`` once they are resolved, which is after ``setup``.
     """
 
     def __init__(self, declaration: Declaration, model: str | None = None) -> None:
@@ -31,7 +31,7 @@ class AdapterView:
         self.env = dict(declaration.env)
         self.env_replaced: dict[str, Any] = {}
         self.headers: dict[str, Any] = dict(declaration.headers)
-        # Tables inside may hold functions and need no copies; those that values are put into do.
+        # Only tables that settings are written to are copied deeply; the others may contain functions.
         self.parameters: JsonObject = copy.deepcopy(declaration.parameters)
         self.body: JsonObject = copy.deepcopy(declaration.body)
         self.opts: JsonObject = dict(declaration.opts)
@@ -40,12 +40,12 @@ class AdapterView:
         self.schema = dict(declaration.settings)
         self.model: JsonObject = {}
         if (entry := self.schema.get(MODEL)) is not None and model is not None:
-            # Functions and `env` entries ask for the model in use by the path of its default.
+            # Functions and `env` entries refer to the model in use by the path of its default.
             self.schema[MODEL] = entry.model_copy(update={"default": model})
         self._choose(model)
 
     def lookup(self, path: str) -> Any:
-        """What a dotted path leads to, ``None`` where to nothing."""
+        """Return the value at a dotted path, or ``None``."""
         return follow(self, path)
 
     def _choose(self, model: str | None) -> None:
@@ -63,5 +63,5 @@ class AdapterView:
             "opts": dict(known.opts),
             "meta": {**self.meta, **known.meta},
         }
-        # What is known of the model narrows what the adapter can do.
+        # The options of the model override those of the adapter.
         self.opts = {**self.opts, **known.opts}
