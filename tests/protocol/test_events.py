@@ -22,14 +22,14 @@ def encoded(payload: events.EventPayload) -> dict[str, Any]:
     return orjson.loads(events.Event(ID, NOW, PARENT, payload).encode())
 
 
-@pytest.mark.parametrize("optional", [True, False], ids=["all fields", "required fields"])
-@pytest.mark.parametrize("variant", range(VARIANTS))
 @pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)
-def test_every_payload_survives_the_log(cls: type[events.Payload], variant: int, optional: bool) -> None:
-    payload = sample(cls, variant, optional=optional)
-    record = encoded(payload)
+def test_every_payload_survives_the_log(cls: type[events.Payload]) -> None:
+    for variant in range(VARIANTS):
+        for optional in (True, False):
+            payload = sample(cls, variant, optional=optional)
+            record = encoded(payload)
 
-    assert events.decode_payload(record["type"], record["data"]) == payload
+            assert events.decode_payload(record["type"], record["data"]) == payload
 
 
 @pytest.mark.parametrize("cls", PAYLOADS, ids=lambda cls: cls.type)

@@ -22,12 +22,13 @@ from jumpseat_protocol.sessions import (
     SessionSendParams,
 )
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import WireModel
 from tests.protocol.samples import VARIANTS, sample
 
-# Without the params of `session.create`, whose id must match a pattern that samples do not know.
+# Each type once, however many methods use it; without the params of `session.create`, whose id must match a pattern
+# that samples do not know.
 MODELS = {
-    f"{name} {part}": model
+    model.__name__: model
     for name, method in CLIENT_REQUESTS.items()
     for part, model in (("params", method.params), ("result", method.result))
     if isinstance(model, type) and issubclass(model, WireModel) and (name, part) != ("session.create", "params")
@@ -58,20 +59,20 @@ def test_no_method_is_in_two_tables() -> None:
     assert sorted(rows) == sorted(CLIENT_REQUESTS)
 
 
-@pytest.mark.parametrize("method", CLIENT_REQUESTS.values(), ids=CLIENT_REQUESTS.keys())
-def test_every_method_names_its_types(method: Method) -> None:
-    assert issubclass(method.params, WireModel)
-    assert method.result in (None, dict, str) or (
-        isinstance(method.result, type) and issubclass(method.result, WireModel)
-    )
+def test_every_method_names_its_types() -> None:
+    def is_named(result: Any) -> bool:
+        return result in (None, dict, str) or (isinstance(result, type) and issubclass(result, WireModel))
+
+    assert [name for name, method in CLIENT_REQUESTS.items() if not issubclass(method.params, WireModel)] == []
+    assert [name for name, method in CLIENT_REQUESTS.items() if not is_named(method.result)] == []
 
 
-@pytest.mark.parametrize("variant", range(VARIANTS))
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_every_type_of_the_table_survives_the_wire(model: type[WireModel], variant: int) -> None:
-    for optional in (True, False):
-        value = sample(model, variant, optional=optional)
-        assert model.model_validate(orjson.loads(orjson.dumps(value.wire()))) == value
+def test_every_type_of_the_table_survives_the_wire(model: type[WireModel]) -> None:
+    for variant in range(VARIANTS):
+        for optional in (True, False):
+            value = sample(model, variant, optional=optional)
+            assert model.model_validate(orjson.loads(orjson.dumps(value.wire()))) == value
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
@@ -81,11 +82,6 @@ def test_every_type_of_the_table_treats_null_as_absent_and_ignores_unknown_field
 
     validated = model.model_validate({**dict.fromkeys(aliases), **bare.wire(), "ofTomorrow": 1})
     assert validated == model.model_validate({**bare.wire(), **model.taken_back})
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_every_type_of_the_table_has_a_schema(model: type[WireModel]) -> None:
-    assert model.model_json_schema(by_alias=True)["type"] == "object"
 
 
 @pytest.mark.parametrize("session_id", ["a", "7", "0f8e-1", "a.b_c-D", "x" * 128])
