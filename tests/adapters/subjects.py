@@ -3,10 +3,12 @@
 ===================== ================================================================================
 adapters              recordings
 ===================== ================================================================================
-those of the server   ``data/NAME``, and those of the adapters whose decoder they inherit
-``over_NAME``         the same: a declared adapter of three lines that extends NAME
+those of the server   ``data/NAME``, and those of the class whose decoder they inherit
+``over_NAME``         the same: a declared adapter of three lines that extends NAME, one for each decoder
 ``data/adapters/*``   ``data/NAME``, and those of the extended adapter unless they decode answers themselves
 ===================== ================================================================================
+
+Of the adapters that share a class, all read the recordings of the one that has most.
 
 A new adapter, of the server or in ``data/adapters``, is found with its folder of recordings.
 """
@@ -107,16 +109,24 @@ def _replaced(value: Any, old: str, new: str) -> Any:
 
 
 def _read_by(name: str) -> tuple[str, ...]:
-    """Return the folders of an adapter: its own, and those of the adapters whose decoder it inherits."""
+    """Return the folders of an adapter of the server: its own, and the fullest of each class it decodes with."""
     kind = type(load_adapter(name))
-    kinds = {other: type(load_adapter(other)) for other in PROVIDERS if other != name}
-    return (name, *(o for o, base in kinds.items() if base in kind.__mro__ and kind.decoder is base.decoder))
+    fullest: dict[type[Any], str] = {}
+    for other in PROVIDERS:
+        base = type(load_adapter(other))
+        if base in kind.__mro__ and kind.decoder is base.decoder:
+            fullest[base] = max(
+                fullest.get(base, other), other, key=lambda folder: len([*(DATA / folder).glob("*")])
+            )
+    return tuple(dict.fromkeys((name, *fullest.values())))
 
 
 @cache
 def _subjects() -> list[Subject]:
     packaged = [Subject(name, _read_by(name)) for name in PROVIDERS]
-    declared = [Subject(f"{OVER}{one.name}", one.folders, twin=one.name) for one in packaged]
+    declared = [
+        Subject(f"{OVER}{one.name}", one.folders, twin=one.name) for one in packaged if one.name in EXTENDED
+    ]
     own: list[Subject] = []
     for path in sorted((DATA / "adapters").glob("*.*")):
         folders = (path.stem,)
@@ -126,5 +136,16 @@ def _subjects() -> list[Subject]:
     return [*packaged, *declared, *own]
 
 
-CATALOGUE = Catalogue({f"{OVER}{name}": {"extends": name} for name in PROVIDERS}, DATA)
+# Declared adapters pass bytes on to the decoder that they extend: one adapter for each decoder shows it.
+EXTENDED = (
+    "anthropic",
+    "copilot",
+    "gemini",
+    "gemini_interactions",
+    "mistral",
+    "ollama",
+    "openai",
+    "openai_responses",
+)
+CATALOGUE = Catalogue({f"{OVER}{name}": {"extends": name} for name in EXTENDED}, DATA)
 SUBJECTS = _subjects()
