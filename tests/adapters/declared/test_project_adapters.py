@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.server.test_declared_adapters import ask, failure, said
+from tests.adapters.declared.test_declared_adapters import ask, failure, said
 from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, RunningServer, running_server
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.server.test_skills import lay
+from tests.agent.test_skills import lay
 from tests.support.model_server import ModelServer, json_reply, text_reply
 from tests.support.provided import asked, at, serving
 from tests.support.server import Wire, calls, running_server, scripted

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
-from tests.server.test_declared_adapters import ask, failure, said
+from tests.adapters.declared.test_declared_adapters import ask, failure, said
 from tests.support.model_server import ModelServer
 from tests.support.server import running_server
 
