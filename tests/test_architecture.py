@@ -146,8 +146,17 @@ def imported(tree: ast.AST, *, at_run_time: bool = True) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def server_imports() -> dict[str, set[str]]:
-    """Which module of the server imports which others, for types and inside functions too."""
-    trees = {module_name(path): tree for path, tree in modules(SERVER)}
+    """Map each module of the server to the modules of the server that it imports."""
+    return imports_inside(SERVER)
+
+
+def imports_inside(package: Path) -> dict[str, set[str]]:
+    """Map each module of a package to its imports from the same package, for types and in functions too.
+
+    Names leave out the package's own: ``agent.shell.syntax``, ``tools``.
+    """
+    trees = {module_name(package, path): tree for path, tree in modules(package)}
+    prefix = f"{package.name}."
     found: dict[str, set[str]] = {}
     for name, tree in trees.items():
         targets: set[str] = set()
@@ -155,22 +164,18 @@ def server_imports() -> dict[str, set[str]]:
             if isinstance(node, ast.Import):
                 targets.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                # `from package import module` means the module, where there is one.
+                # `from package import module` imports the module, if there is one of that name.
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
-                targets |= inner if all(own_name(one) in trees for one in inner) else {node.module}
-                targets |= {one for one in inner if own_name(one) in trees}
-        found[name] = {own_name(one) for one in targets if own_name(one) in trees} - {name, ""}
+                submodules = {one for one in inner if one.removeprefix(prefix) in trees}
+                targets |= submodules if submodules == inner else {node.module, *submodules}
+        own = {one.removeprefix(prefix) for one in targets if one.startswith(prefix)}
+        found[name] = (own & set(trees)) - {name}
     return found
 
 
-def module_name(path: Path) -> str:
-    """The name of a module of the server, without the package's own: ``agent.shell.syntax``, ``tools``."""
-    parts = path.relative_to(SERVER).with_suffix("").parts
+def module_name(package: Path, path: Path) -> str:
+    parts = path.relative_to(package).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def own_name(absolute: str) -> str:
-    return absolute.removeprefix("jumpseat").removeprefix(".") if absolute.startswith("jumpseat.") else "?"
 
 
 def room_of(module: str) -> str:
@@ -190,13 +195,15 @@ def test_imports_between_the_rooms_of_the_server_point_one_way(server_imports: d
     tuple(TopologicalSorter(ROOMS).static_order())
 
 
-def test_no_modules_import_each_other_in_a_circle(server_imports: dict[str, set[str]]) -> None:
+@pytest.mark.parametrize("package", [SERVER, PROTOCOL, CLIENT, TERMINAL], ids=lambda package: package.name)
+def test_no_modules_import_each_other_in_a_circle(package: Path) -> None:
+    imports = imports_inside(package)
     reach: dict[str, set[str]] = {}
-    for start in server_imports:
+    for start in imports:
         seen: set[str] = set()
         todo = [start]
         while todo:
-            for target in server_imports[todo.pop()] - seen:
+            for target in imports[todo.pop()] - seen:
                 seen.add(target)
                 todo.append(target)
         reach[start] = seen

@@ -1,4 +1,4 @@
-"""A server played by the test: it reads what the client sends and says what the test wants it to say."""
+"""A fake server under the control of the test: it reads the client's messages and sends what the test scripts."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Peer:
         self._decoder = FrameDecoder()
         self._messages: list[dict[str, Any]] = []
 
-    def say(self, **message: Any) -> None:
-        self.say_bytes(encode_frame(orjson.dumps({"jsonrpc": "2.0", **message})))
+    def send(self, **message: Any) -> None:
+        self.send_bytes(encode_frame(orjson.dumps({"jsonrpc": "2.0", **message})))
 
-    def say_bytes(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes) -> None:
         self._send.send_nowait(data)
 
     def emit(self, kind: str, data: dict[str, Any], **envelope: Any) -> None:
-        """An event of the one session."""
+        """Send an event of the test's session."""
         event = {"id": f"e-{kind}", "timestamp": "2026-01-01T00:00:00.000Z", "parentId": None, **envelope}
         params = {"sessionId": SESSION, "event": {**event, "type": kind, "data": data}}
-        self.say(method="session.event", params=params)
+        self.send(method="session.event", params=params)
 
-    async def hear(self) -> dict[str, Any]:
-        """The next message of the client, as soon as there is one."""
+    async def receive(self) -> dict[str, Any]:
+        """Return the client's next message; waits at most 5 seconds for it."""
         with anyio.fail_after(5):
             while not self._messages:
                 for body in self._decoder.feed(await self._receive.receive()):
@@ -47,10 +47,10 @@ class Peer:
         return self._messages.pop(0)
 
     async def answer(self, method: str, result: Any) -> dict[str, Any]:
-        """Answer the next message, which must be a request of ``method``; returns its parameters."""
-        request = await self.hear()
+        """Respond to the next message, which must be a request of ``method``, and return its parameters."""
+        request = await self.receive()
         assert request["method"] == method, request
-        self.say(id=request["id"], result=result)
+        self.send(id=request["id"], result=result)
         return request["params"]
 
     async def answer_create(self) -> dict[str, Any]:
@@ -58,19 +58,19 @@ class Peer:
         opened |= {"isRemote": False, "mode": "interactive", "capabilities": {"ui": {}}}
         return await self.answer("session.create", opened)
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         self._send.close()
 
 
 @asynccontextmanager
 async def connected(on_message: MessageTap | None = None) -> AsyncGenerator[tuple[Client, Peer]]:
-    """A client that has shaken hands with a :class:`Peer`."""
+    """A client connected to a :class:`Peer`, after the handshake."""
     to_client, from_peer = anyio.create_memory_object_stream[bytes](math.inf)
     to_peer, from_client = anyio.create_memory_object_stream[bytes](math.inf)
     with to_client, from_peer, to_peer, from_client:
         peer = Peer(to_client, from_client)
-        # The client's first request is known beforehand, so its answer may wait in the stream already.
-        peer.say(id=1, result={"ok": True, "protocolVersion": 3, "version": "1.2.3"})
+        # The id of the client's first request is known, so its response can be queued beforehand.
+        peer.send(id=1, result={"ok": True, "protocolVersion": 3, "version": "1.2.3"})
         async with open_client(StapledObjectStream(to_peer, from_peer), on_message=on_message) as client:
-            assert (await peer.hear())["method"] == "connect"
+            assert (await peer.receive())["method"] == "connect"
             yield client, peer

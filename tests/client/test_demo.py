@@ -1,4 +1,4 @@
-"""The demo as its users run it: a process of its own, with and without a terminal."""
+"""The demo run as a process, with and without a terminal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def run_demo(*args: str, stdin: int = subprocess.DEVNULL) -> subprocess.Complete
 def test_demo_shows_tool_permission_and_second_process() -> None:
     done = run_demo()
     assert (done.returncode, done.stderr) == (0, "")
-    story, wire = done.stdout.split("3. What came over the wire")
+    story, wire = done.stdout.split("3. The messages on the wire")
     assert "model: scripted" in story
-    assert "asks   May I call lookup_order of this program" in story
+    assert "asks   May I call this program's tool lookup_order" in story
     assert re.search(r"asks   May I read .*returns\.md", story)
     assert 'tool   lookup_order: {"order_id":"1042"' in story
     assert "agent  Yes. The espresso machine arrived 12 days ago" in story
@@ -42,7 +42,7 @@ def test_demo_shows_tool_permission_and_second_process() -> None:
     assert len(done.stdout.splitlines()) <= 62
 
 
-def test_another_script_gives_another_transcript(tmp_path: Path) -> None:
+def test_another_script_changes_the_conversation(tmp_path: Path) -> None:
     script = tmp_path / "other.yaml"
     script.write_text(
         "turns:\n"
@@ -60,7 +60,7 @@ def test_another_script_gives_another_transcript(tmp_path: Path) -> None:
     assert "lookup_order:" not in done.stdout
 
 
-def test_no_on_the_terminal_stops_the_prompt_and_not_the_demo() -> None:
+def test_denial_on_the_terminal_ends_the_prompt_but_not_the_demo() -> None:
     keyboard, terminal = pty.openpty()
     try:
         os.write(keyboard, b"n\n")
@@ -74,7 +74,7 @@ def test_no_on_the_terminal_stops_the_prompt_and_not_the_demo() -> None:
     assert "agent  Order 1042. I know that from our conversation" in done.stdout
 
 
-def test_script_that_cannot_be_read_is_a_clear_failure(tmp_path: Path) -> None:
+def test_missing_script_fails_with_a_message(tmp_path: Path) -> None:
     done = run_demo("--script", str(tmp_path / "missing.yaml"))
     assert done.returncode == 1
     assert "The demo failed: " in done.stderr
@@ -82,7 +82,7 @@ def test_script_that_cannot_be_read_is_a_clear_failure(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_script_that_ends_too_early_is_a_clear_failure(tmp_path: Path) -> None:
+def test_script_without_enough_turns_fails_with_a_message(tmp_path: Path) -> None:
     script = tmp_path / "short.yaml"
     script.write_text("turns: [{text: Only this}]")
     done = run_demo("--script", str(script))

@@ -1,4 +1,4 @@
-"""The first example of the README runs as it stands."""
+"""The first example of the README runs unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 README = Path(__file__).parents[2] / "clients" / "python" / "README.md"
 
 
-def test_first_example_answers(tmp_path: Path) -> None:
+def test_first_example_prints_the_answer(tmp_path: Path) -> None:
     head, code, _ = README.read_text(encoding="utf-8").split("```", 2)
     assert len(head.splitlines()) < 20
     program = tmp_path / "example.py"

@@ -66,7 +66,7 @@ async def server(home: Path) -> AsyncGenerator[Client]:
             yield client
 
 
-async def test_server_tells_who_it_is(home: Path) -> None:
+async def test_server_reports_its_versions_and_an_empty_home(home: Path) -> None:
     async with server(home) as client:
         assert client.server_version == __version__
         pong = await client.ping("hi")
@@ -83,7 +83,7 @@ async def test_unknown_method_is_an_error_with_its_code(home: Path) -> None:
         assert caught.value.code == -32601
 
 
-async def test_ask_and_stream_give_the_models_words(home: Path) -> None:
+async def test_ask_and_stream_return_the_models_text(home: Path) -> None:
     async with server(home) as client:
         session = await client.create_session(
             provider=scripted({"text": "one two"}, {"text": "three four five"}), streaming=True
@@ -97,7 +97,7 @@ async def test_ask_and_stream_give_the_models_words(home: Path) -> None:
         assert "".join(deltas) == "three four five"
 
 
-async def test_prompts_asked_at_the_same_time_get_their_own_answers(home: Path) -> None:
+async def test_concurrent_prompts_get_their_own_answers(home: Path) -> None:
     answers: dict[str, str] = {}
     async with server(home) as client:
         script = {"prompts": [{"turns": [{"text": "you said {{last_user}}"}]}]}
@@ -132,7 +132,7 @@ async def double(n: int, ctx: ToolContext) -> str:
     return f"{2 * n} in mode {mode}"
 
 
-async def test_tool_is_called_and_may_call_back(home: Path) -> None:
+async def test_tool_is_called_and_may_call_the_server(home: Path) -> None:
     async with server(home) as client:
         session = await client.create_session(
             provider=scripted(calling("double", n=21), {"text": "It is {{last_tool_result}}"}),
@@ -142,7 +142,7 @@ async def test_tool_is_called_and_may_call_back(home: Path) -> None:
         assert await session.ask("double 21") == "It is 42 in mode interactive"
 
 
-async def test_bad_arguments_and_exceptions_of_a_tool_reach_the_model_as_failures(home: Path) -> None:
+async def test_invalid_arguments_and_exceptions_of_a_tool_reach_the_model_as_failures(home: Path) -> None:
     async with server(home) as client:
         session = await client.create_session(
             provider=scripted(
@@ -164,7 +164,7 @@ async def test_bad_arguments_and_exceptions_of_a_tool_reach_the_model_as_failure
         assert [payload.success for payload in failed] == [False, False]
 
 
-async def test_rejected_permission_ends_the_prompt_and_feedback_does_not(home: Path, tmp_path: Path) -> None:
+async def test_rejection_ends_the_turn_and_rejection_with_feedback_does_not(home: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("content of a")
     asked: list[PermissionRequest] = []
     decisions = [reject(), reject("use the other file")]
@@ -179,7 +179,7 @@ async def test_rejected_permission_ends_the_prompt_and_feedback_does_not(home: P
             on_permission=decide,
             working_directory=str(tmp_path),
         )
-        # The call itself was the last message of the model, and it had no text.
+        # The model's last message had the tool call and no text.
         assert await session.ask("look") == ""
         assert await session.ask("look again") == "fine"
         errors = [
@@ -194,7 +194,7 @@ async def test_rejected_permission_ends_the_prompt_and_feedback_does_not(home: P
     assert [type(request) for request in asked] == [ReadPermission, ReadPermission]
 
 
-async def test_approve_all_asks_nobody(home: Path, tmp_path: Path) -> None:
+async def test_approve_all_setting_skips_permission_requests(home: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("content of a")
     async with server(home) as client:
         session = await client.create_session(
@@ -231,7 +231,7 @@ async def test_abort_ends_the_prompt_and_stops_the_tool(home: Path) -> None:
         assert await session.ask("still there?") == "back"
 
 
-async def test_failed_model_is_an_error_with_its_type(home: Path) -> None:
+async def test_model_failure_is_raised_with_its_type(home: Path) -> None:
     async with server(home) as client:
         failing = {"when": "fail", "turns": [{"errors": [{"status": 401, "message": "bad key"}]}]}
         script = {"prompts": [failing, {"turns": [{"text": "better"}]}]}
@@ -242,7 +242,7 @@ async def test_failed_model_is_an_error_with_its_type(home: Path) -> None:
         assert await session.ask("again") == "better"
 
 
-async def test_second_process_goes_on_with_the_session(home: Path) -> None:
+async def test_second_process_resumes_the_session(home: Path) -> None:
     async with server(home) as client:
         session = await client.create_session(provider=scripted({"text": "one"}))
         await session.ask("first prompt")
@@ -272,7 +272,7 @@ async def test_settings_of_a_running_session_can_change(home: Path) -> None:
             await session.send("anyone?")
 
 
-async def test_killed_server_is_reported_with_its_end(home: Path) -> None:
+async def test_killed_server_is_reported_with_its_exit(home: Path) -> None:
     async with server(home) as client:
         session = await client.create_session(provider=scripted(calling("bash", command="kill -9 $PPID")))
         await session.set_approve_all(True)
@@ -282,7 +282,7 @@ async def test_killed_server_is_reported_with_its_end(home: Path) -> None:
             await client.ping()
 
 
-async def test_unknown_option_is_in_the_error(home: Path) -> None:
+async def test_unknown_option_is_named_in_the_error(home: Path) -> None:
     with anyio.fail_after(10), pytest.raises(HandshakeError, match="--nonexistent"):
         async with connect_stdio(args=["--nonexistent"], env={"COPILOT_HOME": str(home)}):
             pass
@@ -290,7 +290,7 @@ async def test_unknown_option_is_in_the_error(home: Path) -> None:
 
 @asynccontextmanager
 async def listening(home: Path, token: str) -> AsyncGenerator[int]:
-    """A server on a free port; gives the port."""
+    """Start a server on a free port and yield the port."""
     command = [str(Path(sys.executable).with_name("jumpseat")), "--headless", "--port", "0"]
     env = {**os.environ, "COPILOT_HOME": str(home), "COPILOT_CONNECTION_TOKEN": token}
     with anyio.fail_after(30):
@@ -317,13 +317,13 @@ async def test_two_clients_share_a_session_over_tcp(home: Path) -> None:
                 provider=scripted(calling("double", n=4), {"text": "{{last_tool_result}}"}, {"text": "bye"}),
                 on_permission=approve_all,
             )
-            # The second client brings the tool, the first one asks and gives permission.
+            # The second client provides the tool; the first sends the prompt and approves.
             other = await two.resume_session(session.id, tools=[double])
             async with other.events() as events:
                 assert await session.ask("double 4") == "8 in mode interactive"
                 heard = [event.type async for event in until_idle(events)]
             assert "external_tool.requested" in heard
-        # Both are gone; the server is not.
+        # Both clients have left; the server has not.
         async with connect_tcp("127.0.0.1", port, token="sesame") as three:
             assert (await three.ping("still there")).message == "pong: still there"
 

@@ -1,4 +1,4 @@
-"""Sessions against a played server: prompts and their ends, tools, permissions, events nobody knows."""
+"""Sessions against a fake server: prompts, tools, permissions and unknown events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def create(client: Client, peer: Peer, **settings: Any) -> Session:
 
 
 async def play(peer: Peer, *events: tuple[str, dict[str, Any]]) -> None:
-    """Take a prompt as message m1 and let ``events`` happen."""
+    """Accept a prompt as message m1, then emit ``events``."""
     await peer.answer("session.send", {"messageId": "m1"})
     for kind, data in events:
         peer.emit(kind, data)
@@ -57,7 +57,7 @@ MINE = ("user.message", {"content": "hi", "messageId": "m1"})
 IDLE = ("session.idle", {"mode": "interactive"})
 
 
-async def test_settings_are_sent_in_the_wires_words() -> None:
+async def test_settings_are_sent_under_their_wire_names() -> None:
     sent: list[dict[str, Any]] = []
     async with connected() as (client, peer), anyio.create_task_group() as tasks:
 
@@ -92,7 +92,7 @@ async def test_settings_are_sent_in_the_wires_words() -> None:
     ]
 
 
-async def test_events_before_the_answer_to_create_are_heard() -> None:
+async def test_events_before_the_response_to_create_are_received() -> None:
     heard: list[Event] = []
     async with connected() as (client, peer):
         peer.emit("session.start", {"sessionId": SESSION})
@@ -100,16 +100,16 @@ async def test_events_before_the_answer_to_create_are_heard() -> None:
     assert [event.type for event in heard] == ["session.start"]
 
 
-async def test_ask_returns_the_last_text_of_its_own_run() -> None:
+async def test_ask_returns_the_last_text_of_its_own_turn() -> None:
     async with connected() as (client, peer), anyio.create_task_group() as tasks:
         session = await create(client, peer)
-        # The end of an earlier prompt comes first and must not count.
+        # The end of an earlier prompt arrives first and must not count.
         tasks.start_soon(play, peer, message("old"), IDLE, MINE, message("thinking"), message("done"), IDLE)
         with anyio.fail_after(5):
             assert await session.ask("hi") == "done"
 
 
-async def test_ask_leaves_out_what_sub_agents_say() -> None:
+async def test_ask_ignores_messages_of_sub_agents() -> None:
     async with connected() as (client, peer), anyio.create_task_group() as tasks:
         session = await create(client, peer)
 
@@ -160,7 +160,7 @@ async def test_lost_server_ends_an_event_iteration_with_an_error() -> None:
         session = await create(client, peer)
         async with session.events() as events:
             peer.emit(*IDLE)
-            peer.hang_up()
+            peer.disconnect()
             with anyio.fail_after(5):
                 assert (await anext(events)).type == "session.idle"
                 with pytest.raises(ServerGoneError):
@@ -177,7 +177,7 @@ async def test_detach_ends_event_iterations_quietly() -> None:
                 assert [event async for event in events] == []
 
 
-def test_events_keep_what_their_class_has_no_field_for() -> None:
+def test_events_keep_fields_that_their_class_does_not_have() -> None:
     record = {
         "id": "1",
         "timestamp": "2026-01-01T00:00:00.000Z",
@@ -199,7 +199,7 @@ def test_events_keep_what_their_class_has_no_field_for() -> None:
     )
 
 
-def test_misshapen_events_survive_as_unknown() -> None:
+def test_malformed_events_are_decoded_as_unknown() -> None:
     assert Event.decode({"type": "session.idle", "data": {"mode": 5}}).payload == UnknownPayload(
         type="session.idle", data={"mode": 5}
     )
@@ -239,7 +239,7 @@ async def test_tool_call_is_answered(arguments: dict[str, Any], answer: dict[str
     assert params == {"sessionId": SESSION, "requestId": "x1", **answer}
 
 
-async def test_tools_run_side_by_side_and_may_call_back() -> None:
+async def test_tools_run_concurrently_and_may_call_the_server() -> None:
     both_run = anyio.Event()
 
     @tool
@@ -264,7 +264,7 @@ async def test_tools_run_side_by_side_and_may_call_back() -> None:
     assert {answer["requestId"]: answer["result"] for answer in answers} == {"x1": "waited", "x2": "plan"}
 
 
-async def test_tool_is_cancelled_when_its_call_is_over() -> None:
+async def test_tool_is_cancelled_when_the_server_completes_its_call() -> None:
     started, stopped = anyio.Event(), anyio.Event()
 
     @tool
@@ -284,13 +284,13 @@ async def test_tool_is_cancelled_when_its_call_is_over() -> None:
             await stopped.wait()
 
 
-async def test_call_of_a_tool_of_another_client_is_left_alone() -> None:
+async def test_call_of_another_clients_tool_is_ignored() -> None:
     async with connected() as (client, peer):
         await create(client, peer, tools=[shout])
         peer.emit("external_tool.requested", {**TOOL_CALL, "toolName": "theirs"})
-        # The next thing to hear is the answer to this, not one to the call.
-        peer.say(id=1, method="nothing")
-        assert "error" in await peer.hear()
+        # The next message is the response to this request, not one to the call.
+        peer.send(id=1, method="nothing")
+        assert "error" in await peer.receive()
 
 
 async def test_permission_is_answered_by_the_handler() -> None:
@@ -321,7 +321,7 @@ async def test_permission_is_answered_by_the_handler() -> None:
     assert second["result"] == {"kind": "user-not-available"}
 
 
-async def test_permission_that_is_settled_or_left_to_others_gets_no_answer() -> None:
+async def test_permission_settled_by_a_hook_or_left_to_others_gets_no_response() -> None:
     async def abstain(_request: PermissionRequest) -> PermissionDecision:
         return no_result()
 
@@ -329,11 +329,11 @@ async def test_permission_that_is_settled_or_left_to_others_gets_no_answer() -> 
         await create(client, peer, on_permission=abstain)
         peer.emit("permission.requested", {"requestId": "p1", "permissionRequest": READ, "resolvedByHook": True})
         peer.emit("permission.requested", {"requestId": "p2", "permissionRequest": READ})
-        peer.say(id=1, method="nothing")
-        assert "error" in await peer.hear()
+        peer.send(id=1, method="nothing")
+        assert "error" in await peer.receive()
 
 
-async def test_question_is_withdrawn_when_another_client_answers() -> None:
+async def test_permission_handler_is_cancelled_when_another_client_answers() -> None:
     asked, withdrawn = anyio.Event(), anyio.Event()
 
     async def think(_request: PermissionRequest) -> PermissionDecision:
@@ -353,5 +353,5 @@ async def test_question_is_withdrawn_when_another_client_answers() -> None:
             await withdrawn.wait()
 
 
-async def test_approve_all_says_yes() -> None:
+async def test_approve_all_approves() -> None:
     assert await approve_all(UnknownPermission("magic", {})) == PermissionDecision(kind="approve-once")

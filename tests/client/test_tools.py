@@ -1,4 +1,4 @@
-"""Tools from functions: the schema the model sees, the arguments that are checked, the result on the wire."""
+"""Tools made of functions: the schema, the validated arguments and the result on the wire."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_schema_comes_from_the_signature_and_description_from_the_docstring() ->
     }
 
 
-def test_options_of_the_decorator_reach_the_definition() -> None:
+def test_decorator_options_reach_the_definition() -> None:
     @tool(name="view", description="Show it", skip_permission=True, overrides_builtin=True, is_terminal=True)
     def show() -> None: ...
 
@@ -76,7 +76,7 @@ def test_options_of_the_decorator_reach_the_definition() -> None:
     }
 
 
-def test_nested_models_are_described_without_titles() -> None:
+def test_nested_models_have_no_titles_in_the_schema() -> None:
     @tool
     def send(address: Address) -> None: ...
 
@@ -98,22 +98,22 @@ def test_nested_models_are_described_without_titles() -> None:
     }
 
 
-def test_context_is_not_shown_to_the_model() -> None:
+def test_context_parameter_is_not_in_the_schema() -> None:
     @tool
     def where(ctx: ToolContext, path: str) -> None: ...
 
     assert list(where.parameters["properties"]) == ["path"]
 
 
-def test_parameter_may_be_named_like_a_method_of_a_model() -> None:
+def test_parameter_may_have_the_name_of_a_model_method() -> None:
     @tool
     def act(copy: bool, schema: str, json: str = "") -> None: ...
 
     assert list(act.parameters["properties"]) == ["copy", "schema", "json"]
 
 
-def test_unannotated_and_unnameable_parameters_are_refused() -> None:
-    def bare(x): ...  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType] - the point of it
+def test_parameters_that_are_unannotated_or_not_passable_by_name_are_refused() -> None:
+    def bare(x): ...  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType] - under test
 
     def starred(*names: str) -> None: ...
     def positional(x: int, /) -> None: ...
@@ -126,7 +126,7 @@ def test_unannotated_and_unnameable_parameters_are_refused() -> None:
         tool(positional)
 
 
-def test_a_tool_is_still_the_function_for_python() -> None:
+def test_tool_called_from_python_is_the_plain_function() -> None:
     @tool
     def double(x: int) -> int:
         return 2 * x
@@ -145,12 +145,12 @@ async def test_arguments_arrive_as_the_annotated_types() -> None:
     arguments = {"parcel": {"weight_kg": 2, "to": {"street": "Elm"}}, "unknown": 1}
     expected = '{"street":"Elm","weight":2.0,"notes":["sent"],"tries":3}'
     assert await run(send, arguments) == expected
-    # A mutable default is not shared between calls.
+    # Calls do not share a mutable default.
     assert await run(send, arguments) == expected
 
 
 @pytest.mark.anyio
-async def test_bad_arguments_become_a_failure_that_names_each_field() -> None:
+async def test_invalid_arguments_give_a_failure_that_names_each_field() -> None:
     @tool
     def send(parcel: Parcel, copies: int) -> None: ...
 
@@ -166,7 +166,7 @@ async def test_bad_arguments_become_a_failure_that_names_each_field() -> None:
 
 
 @pytest.mark.anyio
-async def test_arguments_that_are_no_object_are_a_failure() -> None:
+async def test_arguments_that_are_not_an_object_give_a_failure() -> None:
     @tool
     def send(to: str = "me") -> str:
         return to
@@ -192,7 +192,7 @@ async def test_arguments_that_are_no_object_are_a_failure() -> None:
         ),
     ],
 )
-async def test_results_in_their_wire_form(value: Any, wire: Any) -> None:
+async def test_results_are_converted_to_their_wire_form(value: Any, wire: Any) -> None:
     @tool
     def give() -> Any:
         return value
@@ -201,7 +201,7 @@ async def test_results_in_their_wire_form(value: Any, wire: Any) -> None:
 
 
 @pytest.mark.anyio
-async def test_plain_functions_run_beside_the_event_loop() -> None:
+async def test_plain_functions_run_in_a_worker_thread() -> None:
     @tool
     def which(ctx: ToolContext) -> str:
         assert threading.current_thread() is not threading.main_thread()

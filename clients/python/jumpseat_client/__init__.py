@@ -1,4 +1,4 @@
-"""A small typed client for agent servers that speak the Copilot SDK protocol, jumpseat first among them."""
+"""A small typed client for agent servers that implement the Copilot SDK protocol, such as jumpseat."""
 
 from jumpseat_client.client import Client, Notification, connect_stdio, connect_tcp, open_client
 from jumpseat_client.connection import MessageTap
@@ -10,6 +10,8 @@ from jumpseat_client.errors import (
     SessionAborted,
     SessionFailed,
 )
+from jumpseat_client.events import Event
+from jumpseat_client.options import PromptOptions, SessionSettings
 from jumpseat_client.permissions import (
     PermissionHandler,
     PermissionRequest,
@@ -20,7 +22,7 @@ from jumpseat_client.permissions import (
     no_result,
     reject,
 )
-from jumpseat_client.session import Event, PromptOptions, Session, SessionSettings
+from jumpseat_client.session import Session
 from jumpseat_client.tools import AnyTool, Tool, ToolContext, tool
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import ProviderConfig, SystemMessageConfig

@@ -1,4 +1,4 @@
-"""The client: connecting to a server, methods of the server itself, and the way to its sessions."""
+"""The client: connections to servers, the server's own methods, and access to sessions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import anyio
 from anyio.abc import AnyByteStream, TaskGroup
 from pydantic import ValidationError
 
-from jumpseat_client.connection import Broadcast, Connection, MessageTap, expect
+from jumpseat_client.connection import Broadcast, Connection, MessageTap, require_success
 from jumpseat_client.errors import HandshakeError, JumpseatClientError, RpcError, ServerGoneError
+from jumpseat_client.events import Event
+from jumpseat_client.options import SessionSettings, to_params
 from jumpseat_client.permissions import PermissionHandler
 from jumpseat_client.process import ServerProcess, find_server
-from jumpseat_client.session import Event, Session, SessionSettings, to_params
+from jumpseat_client.responder import SessionResponder
+from jumpseat_client.session import Session
 from jumpseat_client.tools import AnyTool
 from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.methods import PROTOCOL_VERSION
@@ -29,14 +32,14 @@ M = TypeVar("M", bound=WireModel)
 RequestHandler: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 HANDSHAKE_S = 30.0
-"""How long a server gets to start and answer ``connect``."""
+"""Seconds for a server to start and answer ``connect``."""
 
 SHUTDOWN_S = 5.0
-"""How long the server gets to answer ``runtime.shutdown``: it flushes everything first."""
+"""Seconds for the server to answer ``runtime.shutdown``, which flushes everything first."""
 
 
 class Notification(NamedTuple):
-    """What the server tells without being asked: ``session.event``, ``session.lifecycle`` and others."""
+    """A notification from the server: ``session.event``, ``session.lifecycle`` and others."""
 
     method: str
     params: Any
@@ -52,14 +55,15 @@ async def connect_stdio(
     on_message: MessageTap | None = None,
     start_new_session: bool = False,
 ) -> AsyncGenerator[Client]:
-    """Start a server and connect to it; leaving the context shuts it down.
+    """Start a server and connect to it. Leaving the context shuts the server down.
 
     ``command`` is the executable with leading arguments, by default the installed ``jumpseat``; ``args`` are more
-    arguments. ``env`` is laid over our own environment, ``None`` removes a variable. With ``start_new_session`` the
-    ctrl-c of a terminal reaches us alone.
+    arguments. ``env`` updates our own environment, ``None`` removes a variable. With ``start_new_session`` the
+    server does not receive the ctrl-c of our terminal.
 
     Raises:
-        HandshakeError: it could not be started, or did not answer as expected. The text holds its stderr.
+        HandshakeError: the server could not be started, or did not answer as expected. The message has its
+        stderr.
     """
     process = await ServerProcess.start(
         [*(command or find_server()), *args, "--headless", "--stdio"],
@@ -78,10 +82,10 @@ async def connect_stdio(
 async def connect_tcp(
     host: str, port: int, *, token: str | None = None, on_message: MessageTap | None = None
 ) -> AsyncGenerator[Client]:
-    """Connect to a running server; leaving the context leaves it running.
+    """Connect to a running server. Leaving the context leaves the server running.
 
     Raises:
-        HandshakeError: nobody listens there, or the token is wrong.
+        HandshakeError: the connection was refused, or the token is wrong.
     """
     try:
         stream = await anyio.connect_tcp(host, port)
@@ -95,7 +99,11 @@ async def connect_tcp(
 async def open_client(
     stream: AnyByteStream, *, token: str | None = None, on_message: MessageTap | None = None
 ) -> AsyncGenerator[Client]:
-    """Speak to a server over a stream that is already open, and that the caller closes."""
+    """Connect over a stream that is already open. The caller closes the stream.
+
+    Raises:
+        HandshakeError: the token is wrong, or the server did not answer as expected.
+    """
     async with _open(stream, token=token, on_message=on_message, process=None) as client:
         yield client
 
@@ -104,8 +112,8 @@ async def open_client(
 async def _open(
     stream: AnyByteStream, *, token: str | None, on_message: MessageTap | None, process: ServerProcess | None
 ) -> AsyncGenerator[Client]:
-    """The client's task group, from the handshake to the orderly end. ``process`` is ended with it."""
-    with _without_group():
+    """Run the client's task group from the handshake to the orderly end, and end ``process`` with it."""
+    with _unwrap_single_error():
         async with anyio.create_task_group() as tasks:
             connection = Connection(stream, tasks, on_message)
             client = Client(connection, tasks)
@@ -117,7 +125,7 @@ async def _open(
                 await client.handshake(token)
                 yield client
             finally:
-                # Everything in here is bounded, so that a server cannot hold up a cancelled program.
+                # Each step has a time limit, so a server cannot delay a cancelled program for long.
                 with anyio.CancelScope(shield=True):
                     if process is not None:
                         await client.shut_down()
@@ -132,8 +140,8 @@ async def _closed() -> str:
 
 
 @contextmanager
-def _without_group() -> Generator[None]:
-    """Let an error of the caller's body out as it is, not wrapped in the group of our own tasks."""
+def _unwrap_single_error() -> Generator[None]:
+    """Raise a single error of the body unwrapped, not inside the exception group of our tasks."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -144,50 +152,54 @@ def _without_group() -> Generator[None]:
 
 
 class Client:
-    """A connection to a server. Made by :func:`connect_stdio` and :func:`connect_tcp`, not by hand.
+    """A connection to a server, made by :func:`connect_stdio`, :func:`connect_tcp` or :func:`open_client`.
 
     Attributes:
-        server_version: the version that the server states.
+        server_version: the version that the server reported.
     """
 
     def __init__(self, connection: Connection, tasks: TaskGroup) -> None:
         self.server_version = ""
         self._connection = connection
         self._tasks = tasks
-        self._sessions: dict[str, Session] = {}
+        self._responders: dict[str, SessionResponder] = {}
         self._handlers: dict[str, RequestHandler] = {}
         self._notifications = Broadcast[Notification]()
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        """Call any method of the protocol; parameters and result are plain JSON values.
+        """Call any method of the protocol. Parameters and result are plain JSON values.
 
         Raises:
             RpcError: the server answered with an error.
-            ServerGoneError: there is no server any more.
+            ServerGoneError: the connection is down or went down meanwhile.
         """
         return await self._connection.request(method, params or {})
 
     def notifications(self) -> AbstractAsyncContextManager[AsyncIterator[Notification]]:
-        """All notifications from now on, as they come: an async context manager that gives an iterator."""
+        """Iterate over all notifications from now on: an async context manager that yields an iterator."""
         return self._notifications.listen()
 
     def on_request(self, method: str, handler: RequestHandler) -> None:
-        """Answer requests of the server, ``hooks.invoke`` say: ``async def handler(params) -> JSON value``.
+        """Handle the server's requests of one method, such as ``hooks.invoke``.
 
-        Methods without a handler are answered with -32601. Requests run concurrently.
+        ``handler`` is ``async def handler(params) -> result``, with JSON values; an :class:`RpcError` that it
+        raises is the response. Requests without a handler are answered with the error -32601. Handlers run
+        concurrently.
         """
         self._handlers[method] = handler
 
     # --- the server ---------------------------------------------------------------------------------------------
 
     async def ping(self, message: str | None = None) -> PingResult:
+        """Check that the server responds."""
         return await self._call("ping", to_params({"message": message}), PingResult)
 
     async def status(self) -> StatusResult:
+        """Return the versions of the server and its protocol."""
         return await self._call("status.get", {}, StatusResult)
 
     async def models(self) -> list[dict[str, Any]]:
-        """The models of all configured providers: ``{id, name, capabilities: {supports, limits}, ...}``."""
+        """Return the models of all configured providers: ``{id, name, capabilities: {supports, limits}, ...}``."""
         return (await self._call("models.list", {}, ModelsListResult)).models
 
     # --- sessions -----------------------------------------------------------------------------------------------
@@ -201,9 +213,10 @@ class Client:
         on_event: Callable[[Event], None] | None = None,
         **settings: Unpack[SessionSettings],
     ) -> Session:
-        """Start a session. Without ``on_permission`` gated tools are denied.
+        """Create a session. Without ``on_permission``, tools that need permission are denied.
 
-        ``on_event`` is called in place with every event, from the very first; an error in it ends the client.
+        ``on_event`` is called synchronously with every event, from the first on. An exception in it ends the
+        client.
         """
         session_id = session_id or str(uuid.uuid4())
         return await self._open_session("session.create", session_id, {}, tools, on_permission, on_event, settings)
@@ -218,10 +231,10 @@ class Client:
         on_event: Callable[[Event], None] | None = None,
         **settings: Unpack[SessionSettings],
     ) -> Session:
-        """Go on with a session, live or from disk. Settings replace those it had; keys are never stored.
+        """Resume a session, live or from disk. ``settings`` replace its stored ones; keys are never stored.
 
-        A handle that this client had on the session before ends. ``continue_pending_work`` keeps permission
-        requests and tool calls open that nobody answered.
+        An earlier handle of this client on the session is closed. ``continue_pending_work`` keeps unanswered
+        permission requests and tool calls open.
         """
         params = {"continuePendingWork": continue_pending_work}
         return await self._open_session(
@@ -229,22 +242,23 @@ class Client:
         )
 
     async def list_sessions(self) -> list[SessionMetadata]:
+        """Return the stored sessions, the latest first."""
         return (await self._call("session.list", {}, SessionListResult)).sessions
 
     async def last_session_id(self) -> str | None:
-        """The session used last, or ``None`` in an empty home."""
+        """Return the id of the session used last, or ``None`` if no session is stored."""
         return (await self._call("session.getLastId", {}, SessionIdResult)).session_id
 
     async def delete_session(self, session_id: str) -> None:
-        """Delete a session with everything that is stored of it.
+        """Delete a session and everything stored for it.
 
         Raises:
             JumpseatClientError: there is no such session.
         """
         answer = await self.request("session.delete", {"sessionId": session_id})
-        expect(answer, f"delete session {session_id!r}")
-        if session_id in self._sessions:
-            self._sessions.pop(session_id).close()
+        require_success(answer, f"delete session {session_id!r}")
+        if session_id in self._responders:
+            self._responders.pop(session_id).session.close()
 
     async def _open_session(
         self,
@@ -256,88 +270,89 @@ class Client:
         on_event: Callable[[Event], None] | None,
         settings: Mapping[str, Any],
     ) -> Session:
-        session = Session(
-            self._connection,
-            self._tasks,
-            session_id,
-            tools=tools,
-            on_permission=on_permission,
-            on_event=on_event,
-            on_detached=self._forget,
-        )
+        session = Session(self._connection, session_id, on_event=on_event, on_detached=self._forget)
+        responder = SessionResponder(session, self._tasks, tools=tools, on_permission=on_permission)
         params |= {
             "sessionId": session_id,
             "tools": [tool.definition() for tool in tools],
             "requestPermission": on_permission is not None,
         } | to_params(settings)
-        # Known before the request: the first events come before its answer.
-        before = self._sessions.get(session_id)
-        self._sessions[session_id] = session
+        # Registered before the request, because the first events arrive before its response.
+        before = self._responders.get(session_id)
+        self._responders[session_id] = responder
         try:
             opened = await self._call(method, params, SessionOpenedResult)
         except BaseException:
             session.close()
             if before is not None:
-                self._sessions[session_id] = before
+                self._responders[session_id] = before
             else:
-                del self._sessions[session_id]
+                del self._responders[session_id]
             raise
         session.workspace_path = opened.workspace_path
         if before is not None:
-            before.close()
+            before.session.close()
         return session
 
     def _forget(self, session: Session) -> None:
-        # A newer handle on the same session stays.
-        if self._sessions.get(session.id) is session:
-            del self._sessions[session.id]
+        # Keep a newer handle on the same session.
+        responder = self._responders.get(session.id)
+        if responder is not None and responder.session is session:
+            del self._responders[session.id]
 
     async def _call(self, method: str, params: Mapping[str, Any], result: type[M]) -> M:
         answer = await self.request(method, params)
         try:
             return result.model_validate(answer)
         except ValidationError as error:
-            raise JumpseatClientError(f"the answer to {method} is not what the protocol says: {error}") from error
+            raise JumpseatClientError(f"invalid response to {method}: {error}") from error
 
-    # --- for the functions above and the connection -------------------------------------------------------------
+    # --- called by the functions above and the connection -------------------------------------------------------
 
     async def handshake(self, token: str | None) -> None:
+        """Send ``connect`` and check the protocol version.
+
+        Raises:
+            HandshakeError: the server did not answer as expected.
+        """
         try:
             with anyio.fail_after(HANDSHAKE_S):
                 answer = await self._call("connect", to_params({"token": token}), ConnectResult)
         except JumpseatClientError as error:
-            raise HandshakeError(f"no connection: {error}") from error
+            raise HandshakeError(f"could not connect: {error}") from error
         except TimeoutError:
-            raise HandshakeError(f"no connection: no answer within {HANDSHAKE_S:.0f} s") from None
+            raise HandshakeError(f"could not connect: no response within {HANDSHAKE_S:.0f} s") from None
         if answer.protocol_version != PROTOCOL_VERSION:
             raise HandshakeError(
-                f"the server speaks protocol {answer.protocol_version}, expected {PROTOCOL_VERSION}"
+                f"the server has protocol version {answer.protocol_version}, expected {PROTOCOL_VERSION}"
             )
         self.server_version = answer.version
 
     async def shut_down(self) -> None:
-        """Ask the server to flush and stop; give up quietly where it cannot."""
+        """Tell the server to flush and stop; ignore errors and time-outs."""
         try:
             with anyio.move_on_after(SHUTDOWN_S):
                 await self.request("runtime.shutdown")
         except (RpcError, ServerGoneError):
             return
 
-    def notified(self, method: str, params: Any) -> None:
+    def on_notification(self, method: str, params: Any) -> None:
         self._notifications.publish(Notification(method, params))
         if method == "session.event" and isinstance(params, dict):
             details = cast("dict[str, Any]", params)
-            session = self._sessions.get(str(details.get("sessionId")))
-            if session is not None:
-                session.receive(details.get("event") or {})
+            responder = self._responders.get(str(details.get("sessionId")))
+            if responder is not None:
+                event = Event.decode(details.get("event") or {})
+                responder.session.publish(event)
+                responder.handle(event)
 
-    async def requested(self, method: str, params: Any) -> Any:
+    async def handle_request(self, method: str, params: Any) -> Any:
         handler = self._handlers.get(method)
         if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return await handler(params)
 
-    def ended(self, reason: str) -> None:
+    def on_end(self, reason: str) -> None:
         self._notifications.close(reason)
-        for session in self._sessions.values():
-            session.close(reason)
+        for responder in self._responders.values():
+            responder.session.close(reason)

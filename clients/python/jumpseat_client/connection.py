@@ -1,6 +1,6 @@
-"""A JSON-RPC 2.0 peer over a byte stream: requests in both directions, notifications, and how it all ends.
+"""A JSON-RPC 2.0 peer over a byte stream: requests in both directions, notifications and the end of the stream.
 
-Owns framing, ids and the order of what is written. Knows nothing of sessions, processes or sockets.
+Owns framing, ids and the order of writes. Independent of sessions, processes and sockets.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
 T = TypeVar("T")
 Message: TypeAlias = dict[str, Any]
 MessageTap: TypeAlias = Callable[[Literal["sent", "received"], Message], None]
-"""Sees every JSON-RPC message, whole, in the order of the wire. Called in place: keep it short."""
+"""Called synchronously with every JSON-RPC message, in the order of the wire; must return quickly."""
 
 _log = logging.getLogger("jumpseat_client")
 
 
 class Receiver(Protocol):
-    """Who is told what comes in. All but ``requested`` are called in place, in the order of the wire."""
+    """Receives messages. All methods but ``handle_request`` are called synchronously, in the order of the wire."""
 
-    def notified(self, method: str, params: Any) -> None: ...
-    async def requested(self, method: str, params: Any) -> Any: ...
-    def ended(self, reason: str) -> None: ...
+    def on_notification(self, method: str, params: Any) -> None: ...
+    async def handle_request(self, method: str, params: Any) -> Any: ...
+    def on_end(self, reason: str) -> None: ...
 
 
 @dataclass(slots=True)
 class _Pending:
-    """A request on its way. ``answer`` stays ``None`` if the connection ends first."""
+    """A request in progress. ``answer`` stays ``None`` if the connection ends first."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
     answer: Message | None = None
 
 
 class Connection:
-    """One end of the wire. ``read`` and ``write`` are its two tasks; requests of the peer run in ``tasks``.
+    """One end of the wire. ``read`` and ``write`` are its two tasks; request handlers run in ``tasks``.
 
-    Writing never blocks: messages go through an unbounded queue, so that a cancelled caller cannot leave half a
+    Sending never blocks: messages go through an unbounded queue, so a cancelled caller cannot leave a partial
     message on the wire.
     """
 
@@ -65,7 +65,7 @@ class Connection:
         self._outgoing, self._queue = anyio.create_memory_object_stream[bytes](math.inf)
 
     async def request(self, method: str, params: Any) -> Any:
-        """Send a request and wait for its result. A caller that is cancelled cancels it at the server too.
+        """Send a request and wait for its result. Cancelling the caller cancels the request at the server too.
 
         Raises:
             RpcError: the server answered with an error.
@@ -98,27 +98,27 @@ class Connection:
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def finish(self) -> None:
-        """Write what is queued, then close our direction. Waits a second at most for the peer to take it."""
+        """Write the queued messages, then close our direction. Waits at most a second for the peer to read them."""
         self._outgoing.close()
         with anyio.move_on_after(1):
             await self._written.wait()
 
     async def write(self) -> None:
-        """Carry the queue to the stream until :meth:`finish`."""
+        """Write queued messages to the stream until :meth:`finish` is called."""
         async with self._queue:
             try:
                 async for frame in self._queue:
                     await self._stream.send(frame)
                 await self._stream.send_eof()
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-                # The reading side sees the same end and has more to say about it.
+                # The reader sees the same end, and can explain it.
                 pass
         self._written.set()
 
     async def read(self, receiver: Receiver, explain_end: Callable[[], Awaitable[str]]) -> None:
-        """Hand everything that comes in to ``receiver``, until the stream ends.
+        """Pass everything that arrives to ``receiver``, until the stream ends.
 
-        ``explain_end`` is asked then for a sentence that says why; it ends up in the errors of all who wait.
+        ``explain_end`` then returns the reason, which becomes the message of all waiting callers' errors.
         """
         reason: str | None = None
         decoder = FrameDecoder()
@@ -126,7 +126,7 @@ class Connection:
             async for chunk in self._stream:
                 for body in decoder.feed(chunk):
                     if isinstance(body, FramingError):
-                        _log.warning("skipped output of the server that is no message: %s", body.message)
+                        _log.warning("skipped server output that is not a message: %s", body.message)
                     else:
                         self._receive(orjson.loads(body), receiver)
         except orjson.JSONDecodeError as error:
@@ -137,11 +137,11 @@ class Connection:
         self._gone = reason
         for pending in self._pending.values():
             pending.done.set()
-        receiver.ended(reason)
+        receiver.on_end(reason)
 
     def _receive(self, message: Any, receiver: Receiver) -> None:
         if not isinstance(message, dict):
-            _log.warning("skipped output of the server that is no message: %r", message)
+            _log.warning("skipped server output that is not a message: %r", message)
             return
         message = cast("Message", message)
         if self._tap is not None:
@@ -155,25 +155,25 @@ class Connection:
         elif "id" in message:
             self._tasks.start_soon(self._answer, message, receiver)
         else:
-            receiver.notified(method, message.get("params"))
+            receiver.on_notification(method, message.get("params"))
 
     async def _answer(self, message: Message, receiver: Receiver) -> None:
         method = message["method"]
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
-            answer["result"] = to_jsonable_python(await receiver.requested(method, message.get("params")))
+            answer["result"] = to_jsonable_python(await receiver.handle_request(method, message.get("params")))
         except RpcError as error:
             answer["error"] = {"code": error.code, "message": error.message}
             if error.data is not None:
                 answer["error"]["data"] = error.data
         except Exception:
-            # What went wrong stays on this side; the server is told that something did.
+            # Keep the details on this side: they may hold secrets.
             _log.exception("the handler of %s failed", method)
             answer["error"] = {"code": INTERNAL_ERROR, "message": f"The handler of {method} failed"}
         try:
             self._send(answer)
         except ServerGoneError:
-            _log.debug("no one is left to answer %s to", method)
+            _log.debug("connection closed before the response to %s was sent", method)
 
     def _send(self, message: Message) -> None:
         if self._gone is not None:
@@ -188,9 +188,9 @@ class Connection:
 
 
 class Broadcast(Generic[T]):
-    """Hands each item to everybody who listens at that moment.
+    """Passes each item to all current listeners.
 
-    Queues are unbounded: the wire is read by one task, which must never wait for a slow listener.
+    Queues are unbounded, because the task that reads the wire must never wait for a slow listener.
     """
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ class Broadcast(Generic[T]):
             listener.send_nowait(item)
 
     def close(self, failure: str | None = None) -> None:
-        """End all iterations, quietly or with a :class:`ServerGoneError` that says ``failure``."""
+        """End all iterations; with a :class:`ServerGoneError` if ``failure``, its message, is given."""
         if self._closed:
             return
         self._closed, self._failure = True, failure
@@ -212,7 +212,7 @@ class Broadcast(Generic[T]):
 
     @asynccontextmanager
     async def listen(self) -> AsyncGenerator[AsyncIterator[T]]:
-        """What is published from now on, until the context is left or the broadcast is closed."""
+        """Iterate over the items published from now on, until the context is left or the broadcast is closed."""
         send, receive = anyio.create_memory_object_stream[T](math.inf)
         with send, receive:
             if self._closed:
@@ -230,11 +230,11 @@ class Broadcast(Generic[T]):
             raise ServerGoneError(self._failure)
 
 
-def expect(success: Any, action: str) -> None:
-    """Check a ``{success, error?}`` answer.
+def require_success(success: Any, action: str) -> None:
+    """Check a ``{success, error?}`` response.
 
     Raises:
-        JumpseatClientError: it says that the action failed.
+        JumpseatClientError: ``success`` is false; the message names ``action`` and the server's reason.
     """
     answer: dict[str, Any] = cast("dict[str, Any]", success) if isinstance(success, dict) else {}
     if answer.get("success") is False:

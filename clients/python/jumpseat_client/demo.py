@@ -1,7 +1,7 @@
-"""An agent at work, from the first ``connect`` to a second process that goes on where the first one stopped.
+"""A demo: an agent session from the first ``connect`` to its resumption in a second server process.
 
-``python -m jumpseat_client.demo [--script FILE] [--yes] [--full]``. Works offline with a scripted model; with
-``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` or ``ANTHROPIC_API_KEY`` set it asks a real one.
+``python -m jumpseat_client.demo [--script FILE] [--yes] [--full]``. Runs offline with a scripted model, or with a
+real one if ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` or ``ANTHROPIC_API_KEY`` is set.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ RETURNS = "# Returns\n\nCoffee and filters: no returns.\nMachines: within 30 day
 
 @tool
 async def lookup_order(order_id: str) -> dict[str, Any]:
-    """Look an order up by its number."""
+    """Look up an order by its number."""
     return {"order_id": order_id, "item": "espresso machine", "arrived_days_ago": 12}
 
 
 @dataclass(frozen=True)
 class Model:
-    """The model to use and what may be said about it: no key is in ``description``."""
+    """The model to use. ``description`` is shown to the user and has no key."""
 
     description: str
     provider: ProviderConfig
@@ -77,7 +77,7 @@ class Model:
 
 
 def choose_model(script: Path | None) -> Model:
-    """A script that was asked for, else a provider of the environment, else the script of the demo."""
+    """Return the model of ``script``, else one configured in the environment, else the demo's own script."""
     env = os.environ
     if script is None and (env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL")):
         url = env.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
@@ -91,11 +91,11 @@ def choose_model(script: Path | None) -> Model:
         return Model(f"{name} at {urlsplit(url).hostname}", provider, name)
     path = (script or SCRIPT).resolve()
     return Model(
-        f"scripted, from {path.name}: no key, no network", ProviderConfig(type="scripted", script=str(path))
+        f"scripted, from {path.name}; no API key, no network", ProviderConfig(type="scripted", script=str(path))
     )
 
 
-# --- on the screen ------------------------------------------------------------------------------------------------
+# --- screen -------------------------------------------------------------------------------------------------------
 
 
 def heading(text: str) -> None:
@@ -104,14 +104,14 @@ def heading(text: str) -> None:
 
 
 def short(value: Any, width: int = 76) -> str:
-    """``value`` on one line of at most ``width`` characters."""
+    """Return ``value`` on one line, truncated to ``width`` characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
 class Screen:
-    """Shows the events of a session as they come."""
+    """Prints the events of a session as they arrive."""
 
     def __init__(self) -> None:
         self._line_is_open = False
@@ -139,11 +139,11 @@ class Screen:
                 pass
 
 
-def in_words(request: PermissionRequest) -> str:
-    """What the model wants to do, as a person would ask."""
+def describe_request(request: PermissionRequest) -> str:
+    """Describe a request as the rest of "May I ...": a verb phrase."""
     match request:
         case CustomToolPermission():
-            return f"call {request.tool_name} of this program with {short(request.args, 50)}"
+            return f"call this program's tool {request.tool_name} with {short(request.args, 50)}"
         case ReadPermission():
             return f"read {request.path}"
         case WritePermission():
@@ -152,26 +152,27 @@ def in_words(request: PermissionRequest) -> str:
         case ShellPermission():
             return f"run this command: {request.full_command_text}"
         case McpPermission():
-            return f"call {request.tool_name} of the server {request.server_name} with {short(request.args, 50)}"
+            return f"call {request.tool_name} of MCP server {request.server_name} with {short(request.args, 50)}"
         case UrlPermission():
-            return f"go to {request.url}"
+            return f"open {request.url}"
         case MemoryPermission():
             return f"{request.action} a memory: {request.fact}"
         case HookPermission():
-            return f"call {request.tool_name}, though a hook asks: {request.hook_message or 'no reason given'}"
+            reason = request.hook_message or "no reason given"
+            return f"call {request.tool_name}, which a hook wants approved: {reason}"
         case UnknownPermission():
             return f"do this ({request.kind}): {short(request.data)}"
 
 
 def make_permission_handler(*, yes: bool) -> PermissionHandler:
-    """Ask on the terminal, one question at a time; answer yes by itself with ``yes`` or without a terminal."""
+    """Ask on the terminal, one question at a time; approve without asking if ``yes`` or without a terminal."""
     one_at_a_time = anyio.Lock()
 
     async def ask(request: PermissionRequest) -> PermissionDecision:
         async with one_at_a_time:
-            question = f"asks   May I {in_words(request)}"
+            question = f"asks   May I {describe_request(request)}"
             if yes or not sys.stdin.isatty():
-                print(f"{question}\n       yes ({'--yes' if yes else 'answered by itself: no terminal'})")
+                print(f"{question}\n       yes ({'--yes' if yes else 'automatic: no terminal'})")
                 return approve_once()
             print(f"{question}\n       y/n: ", end="", flush=True)
             answer = await read_line()
@@ -181,10 +182,10 @@ def make_permission_handler(*, yes: bool) -> PermissionHandler:
 
 
 async def read_line() -> str:
-    """A line from the terminal, ``""`` at its end."""
+    """Read a line from the terminal, ``""`` at its end."""
     if sys.platform == "win32":
         return await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
-    # No thread: one that waits for a line would hold up the exit after Ctrl-C.
+    # No thread, because a thread waiting for input would delay the exit after ctrl-c.
     await anyio.wait_readable(sys.stdin)
     return os.read(sys.stdin.fileno(), 4096).decode(errors="replace")
 
@@ -193,13 +194,13 @@ async def read_line() -> str:
 
 
 class Transcript:
-    """What came over the wire, one line per message, deltas folded. With ``full`` nothing is left out."""
+    """The messages on the wire, one line each, consecutive deltas in one. ``full`` leaves nothing out."""
 
     def __init__(self, *, full: bool) -> None:
         self._full = full
         self._lines: list[str] = []
         self._left_out = 0
-        # Of the lines above, the last one if it stands for deltas: their event type and number.
+        # Event type and number of the deltas that the last line stands for, if it does.
         self._deltas = ("", 0)
         self._methods: dict[Any, str] = {}
 
@@ -207,8 +208,8 @@ class Transcript:
         self._methods.clear()
         self._lines.append(f"  {title}")
 
-    def note(self, direction: Literal["sent", "received"], message: dict[str, Any]) -> None:
-        """Take a message; a ``MessageTap``."""
+    def record(self, direction: Literal["sent", "received"], message: dict[str, Any]) -> None:
+        """Add a message; a ``MessageTap``."""
         arrow = "->" if direction == "sent" else "<-"
         method: str | None = message.get("method")
         params: dict[str, Any] = message.get("params") or {}
@@ -221,12 +222,12 @@ class Transcript:
         elif "error" in message:
             self._add(arrow, "error", message["error"])
         else:
-            self._add(arrow, f"answer to {self._methods.get(message['id'], '')}", message.get("result"))
+            self._add(arrow, f"response to {self._methods.get(message['id'], '')}", message.get("result"))
 
     def print(self) -> None:
         print("\n".join(self._lines))
         if self._left_out:
-            print(f"  ({self._left_out} more: plain answers, usage, turn marks; --full shows them)")
+            print(f"  ({self._left_out} more: empty responses, usage, turn events; --full shows them)")
 
     def _add(self, arrow: str, name: str, data: Any) -> None:
         details = DETAILS.get(name)
@@ -244,19 +245,19 @@ class Transcript:
         self._lines.append(f"  {arrow} {name:<32} {text}".rstrip())
 
 
-def _opening(data: dict[str, Any]) -> str:
+def _opening_details(data: dict[str, Any]) -> str:
     tools = ", ".join(one["name"] for one in data.get("tools", []))
     provider: dict[str, Any] = data.get("provider") or {}
     return f"provider {provider.get('type')}, tools [{tools}]"
 
 
-def _message(data: dict[str, Any]) -> str:
+def _message_details(data: dict[str, Any]) -> str:
     requests: list[dict[str, Any]] = data.get("toolRequests") or []
     calls = ", ".join(f"call {request['name']}" for request in requests)
     return " + ".join(part for part in (short(data["content"], 60), calls) if part)
 
 
-def _asked(data: dict[str, Any]) -> str:
+def _permission_details(data: dict[str, Any]) -> str:
     request: dict[str, Any] = data.get("permissionRequest") or {}
     what = (
         request.get("toolName") or request.get("path") or request.get("fullCommandText") or request.get("fileName")
@@ -264,31 +265,31 @@ def _asked(data: dict[str, Any]) -> str:
     return f"{request.get('kind')}: {short(what or '', 50)}"
 
 
-def _done(data: dict[str, Any]) -> str:
+def _result_details(data: dict[str, Any]) -> str:
     error: dict[str, Any] = data.get("error") or {}
     result: dict[str, Any] = data.get("result") or {}
     return short(result.get("content", ""), 54) if data.get("success") else f"failed: {error.get('message')}"
 
 
-# By event type or method: what of it is worth a look. What is not listed is left out.
+# The details to show by event type or method. Messages not listed here are left out.
 DETAILS: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
     "connect": lambda data: "",
-    "answer to connect": lambda data: f"server {data.get('version')}, protocol {data.get('protocolVersion')}",
-    "session.create": _opening,
+    "response to connect": lambda data: f"server {data.get('version')}, protocol {data.get('protocolVersion')}",
+    "session.create": _opening_details,
     "session.resume": lambda data: (
-        _opening(data) if "sessionId" in data else f"{data['eventCount']} events from disk"
+        _opening_details(data) if "sessionId" in data else f"{data['eventCount']} events from disk"
     ),
     "session.start": lambda data: f"session {data.get('sessionId')}",
     "session.send": lambda data: short(data["prompt"], 54),
     "assistant.message_delta": lambda data: "",
     "user.message": lambda data: f"delivery {data.get('delivery')}",
-    "assistant.message": _message,
-    "permission.requested": _asked,
+    "assistant.message": _message_details,
+    "permission.requested": _permission_details,
     "session.permissions.handlePendingPermissionRequest": lambda data: data["result"]["kind"],
     "permission.completed": lambda data: data["result"]["kind"],
     "external_tool.requested": lambda data: f"{data['toolName']} {short(data.get('arguments'), 40)}",
     "session.tools.handlePendingToolCall": lambda data: short(data.get("result", data.get("error")), 54),
-    "tool.execution_complete": _done,
+    "tool.execution_complete": _result_details,
     "session.warning": lambda data: short(data["message"]),
     "session.error": lambda data: short(data["message"]),
     "session.idle": lambda data: "aborted" if data.get("aborted") else "",
@@ -297,7 +298,7 @@ DETAILS: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
 }
 
 
-# --- the story ----------------------------------------------------------------------------------------------------
+# --- the demo -----------------------------------------------------------------------------------------------------
 
 
 async def ask(session: Session, prompt: str) -> None:
@@ -309,10 +310,10 @@ async def ask(session: Session, prompt: str) -> None:
 
 
 async def run_demo(model: Model, *, yes: bool, transcript: Transcript, folder: Path) -> None:
-    """Both processes, one after the other.
+    """Run both server processes, one after the other.
 
     Raises:
-        JumpseatClientError: the server or the model did not do its part.
+        JumpseatClientError: the server or the model failed.
     """
     workspace = folder / "workspace"
     workspace.mkdir()
@@ -327,17 +328,17 @@ async def run_demo(model: Model, *, yes: bool, transcript: Transcript, folder: P
         "streaming": True,
     }
 
-    heading("1. A server process, a session, a tool of ours and one of the server's")
+    heading("1. A server process and a session, with a tool of this program and the server's tools")
     transcript.begin("first process")
-    async with connect_stdio(env=env, on_message=transcript.note) as client:
+    async with connect_stdio(env=env, on_message=transcript.record) as client:
         session = await client.create_session(
             tools=[lookup_order], on_permission=on_permission, on_event=show, **settings
         )
         await ask(session, FIRST_PROMPT)
 
-    heading("2. That process has ended; a second process resumes the session from disk")
+    heading("2. The process has ended; a second process resumes the session from disk")
     transcript.begin("second process")
-    async with connect_stdio(env=env, on_message=transcript.note) as client:
+    async with connect_stdio(env=env, on_message=transcript.record) as client:
         session = await client.resume_session(
             session.id, tools=[lookup_order], on_permission=on_permission, on_event=show, **settings
         )
@@ -345,11 +346,11 @@ async def run_demo(model: Model, *, yes: bool, transcript: Transcript, folder: P
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="jumpseat demo", description="Show an agent at work.")
-    parser.add_argument("--script", type=Path, metavar="FILE", help="a script for the scripted model, YAML or JSON")
-    parser.add_argument("--yes", action="store_true", help="answer every permission question with yes")
-    parser.add_argument("--full", action="store_true", help="leave nothing out of the transcript")
+    """Run the demo and return the exit code."""
+    parser = argparse.ArgumentParser(prog="jumpseat demo", description="Demonstrate an agent session.")
+    parser.add_argument("--script", type=Path, metavar="FILE", help="YAML or JSON script for the scripted model")
+    parser.add_argument("--yes", action="store_true", help="approve every permission request")
+    parser.add_argument("--full", action="store_true", help="print the complete transcript")
     options = parser.parse_args(argv)
 
     model = choose_model(options.script)
@@ -371,7 +372,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
-    heading("3. What came over the wire  (-> this program, <- the server)")
+    heading("3. The messages on the wire  (-> this program, <- the server)")
     transcript.print()
     if failure is not None:
         print(f"\nThe demo failed: {failure}", file=sys.stderr)

@@ -1,10 +1,10 @@
-"""Everything the client raises on purpose, as one tree.
+"""The exceptions of the client, as one tree.
 
 ::
 
     JumpseatClientError
-    ├── HandshakeError      the server could not be started or reached, or speaks another protocol
-    ├── ServerGoneError     the connection ended while something still waited for it
+    ├── HandshakeError      the server could not be started or reached, or has another protocol version
+    ├── ServerGoneError     the connection ended while a caller was waiting
     ├── RpcError            the server answered a request with an error
     └── SessionFailed       a prompt ended with ``session.error``
         └── SessionAborted  a prompt was aborted before it was answered
@@ -16,26 +16,26 @@ from typing import Any
 
 
 class JumpseatClientError(Exception):
-    """Base of all errors of this client."""
+    """Base class of all errors of this client."""
 
 
 class HandshakeError(JumpseatClientError):
-    """The server could not be started or reached, refused the token, or speaks another protocol."""
+    """The server could not be started or reached, refused the token, or has another protocol version."""
 
 
 class ServerGoneError(JumpseatClientError):
-    """The connection ended. The text holds the exit code and the end of stderr of a server we started."""
+    """The connection ended. The message has the exit code and last stderr output of a server the client started."""
 
 
 class RpcError(JumpseatClientError):
     """The server answered with an error.
 
-    Handlers of requests from the server may raise it too, to answer with exactly this error.
+    Handlers of the server's requests may raise it too, to respond with this error.
 
     Attributes:
-        code: number as in JSON-RPC, ``-32601`` for an unknown method.
-        message: the server's own words.
-        data: whatever JSON came with it, or ``None``.
+        code: JSON-RPC error code, for example ``-32601`` for an unknown method.
+        message: the server's message.
+        data: the error's additional JSON data, or ``None``.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -46,11 +46,11 @@ class RpcError(JumpseatClientError):
 
 
 class SessionFailed(JumpseatClientError):  # noqa: N818 - with its subclass, a statement of what happened
-    """A prompt ended with ``session.error``. The session itself lives on and takes the next prompt.
+    """A prompt ended with ``session.error``. The session itself remains usable.
 
     Attributes:
         error_type: ``query``, ``rate_limit``, ``authentication``, ``quota``, ``context_limit`` and others.
-        status_code: HTTP status of the model's provider, where there was one.
+        status_code: HTTP status from the model provider, or ``None``.
     """
 
     def __init__(self, message: str, *, error_type: str, status_code: int | None = None) -> None:

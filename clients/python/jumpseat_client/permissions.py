@@ -1,8 +1,8 @@
-"""Answering permission requests: the shapes a handler gets and ready-made decisions.
+"""Permission requests as handlers receive them, and ready-made decisions.
 
-A handler is ``async def handler(request) -> PermissionDecision``. What is asked for shows in the class of
-``request``: ``ShellPermission``, ``WritePermission`` and so on, or :class:`UnknownPermission` for a kind that
-this version does not know. A handler that raises denies: the model is told that nobody could be asked.
+A handler is ``async def handler(request) -> PermissionDecision``. The class of ``request`` is the kind of
+permission: ``ShellPermission``, ``WritePermission`` and so on, or :class:`UnknownPermission` for a kind that this
+version does not know. A handler that raises denies the request: the model is told that no user was available.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jumpseat_protocol.permissions import PermissionDecision, SessionApproval
 
 @dataclass(frozen=True, slots=True)
 class UnknownPermission:
-    """A request of a kind that this version has no class for. ``data`` is the request as it came."""
+    """A request of a kind unknown to this version. ``data`` is the whole request."""
 
     kind: str
     data: dict[str, Any]
@@ -28,25 +28,28 @@ PermissionHandler: TypeAlias = Callable[[PermissionRequest], Awaitable[Permissio
 
 
 def approve_once() -> PermissionDecision:
-    """Run it, this time."""
+    """Approve this request only."""
     return PermissionDecision(kind="approve-once")
 
 
 def approve_for_session(approval: SessionApproval | None = None) -> PermissionDecision:
-    """Run it, and whatever ``approval`` covers, without asking again in this session."""
+    """Approve this request, and all that ``approval`` covers for the rest of the session."""
     return PermissionDecision(kind="approve-for-session", approval=approval)
 
 
 def reject(feedback: str | None = None) -> PermissionDecision:
-    """Don't run it. Without ``feedback`` the prompt ends here; with it the model reads the text and goes on."""
+    """Deny the request.
+
+    Without ``feedback`` the turn ends here; with it the model reads the text and goes on.
+    """
     return PermissionDecision(kind="reject", feedback=feedback)
 
 
 def no_result() -> PermissionDecision:
-    """Leave the request to other clients of the session: nothing is sent."""
+    """Leave the request to other clients of the session; no response is sent."""
     return PermissionDecision(kind="no-result")
 
 
 async def approve_all(request: PermissionRequest) -> PermissionDecision:
-    """A handler that says yes to everything. For tests and for sandboxes."""
+    """Approve every request. For tests and sandboxes."""
     return approve_once()

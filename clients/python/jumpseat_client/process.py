@@ -1,4 +1,4 @@
-"""The server as a child process: finding it, starting it, keeping its stderr, ending it."""
+"""A server run as a child process: find, start and end it, and keep its last stderr output."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jumpseat_client.errors import HandshakeError
 
 STDERR_BYTES = 64 * 1024
 EXIT_S = 2.0
-"""How long the server gets to exit after stdin closed, and again after it was asked to terminate."""
+"""Seconds for the server to exit after its stdin is closed, and again after it is told to terminate."""
 
 
 class ServerProcess:
-    """A running server. ``stream`` is its stdin and stdout."""
+    """A running server process. ``stream`` is its stdin and stdout."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None
@@ -40,10 +40,10 @@ class ServerProcess:
         *,
         start_new_session: bool = False,
     ) -> ServerProcess:
-        """Start ``command`` with ``env`` laid over our own environment; ``None`` removes a variable.
+        """Start ``command`` with our own environment updated by ``env``; ``None`` removes a variable.
 
         Raises:
-            HandshakeError: the executable cannot be run.
+            HandshakeError: the executable could not be run.
         """
         merged = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
         try:
@@ -62,11 +62,11 @@ class ServerProcess:
 
     @property
     def stderr_text(self) -> str:
-        """The last :data:`STDERR_BYTES` of what the server wrote to stderr."""
+        """The last :data:`STDERR_BYTES` of the server's stderr output."""
         return self._stderr.decode("utf-8", "replace")
 
     async def read_stderr(self) -> None:
-        """Keep the end of stderr; runs as long as the server has it open."""
+        """Read stderr until the server closes it, and keep its end."""
         stderr: ByteReceiveStream | None = self._process.stderr
         assert stderr is not None
         try:
@@ -79,7 +79,7 @@ class ServerProcess:
             self._stderr_read.set()
 
     async def explain_end(self) -> str:
-        """A sentence on why stdout ended. Waits a second at most for the exit code and the rest of stderr."""
+        """Describe why stdout ended. Waits at most a second for the exit code and the rest of stderr."""
         with anyio.move_on_after(1):
             await self._process.wait()
             await self._stderr_read.wait()
@@ -89,7 +89,7 @@ class ServerProcess:
         return f"the server {how}" + (f"; its stderr ends with:\n{stderr}" if stderr else "")
 
     async def end(self) -> None:
-        """Wait for the exit after stdin was closed; terminate, then kill a server that does not go by itself."""
+        """Wait for the exit after stdin was closed; terminate, then kill a server that does not exit."""
         for last_resort in (self._process.terminate, self._process.kill):
             with anyio.move_on_after(EXIT_S):
                 await self._process.wait()
@@ -98,15 +98,15 @@ class ServerProcess:
         await self._process.wait()
 
     async def close(self) -> None:
-        """Close the pipes. The process has ended."""
+        """Close the pipes of the ended process."""
         await self._process.aclose()
 
 
 def find_server() -> list[str]:
-    """The ``jumpseat`` executable: beside this interpreter, else on ``PATH``.
+    """Return the command of the ``jumpseat`` executable: next to this interpreter, else on ``PATH``.
 
     Raises:
-        HandshakeError: there is none.
+        HandshakeError: no executable was found.
     """
     beside = str(Path(sys.executable).parent)
     found = shutil.which("jumpseat", path=os.pathsep.join([beside, os.environ.get("PATH", os.defpath)]))

@@ -1,4 +1,4 @@
-"""Tools from annotated functions: the schema, the checked arguments and the result on the wire.
+"""Tools made of annotated functions: the schema, argument validation and the result on the wire.
 
 ::
 
@@ -6,8 +6,8 @@
     async def lookup_order(order_id: str, verbose: bool = False) -> dict[str, str]:
         '''Look up an order by its number.'''
 
-Async functions run on the event loop, plain ones in a worker thread. A parameter annotated :class:`ToolContext`
-is filled by the client and not shown to the model.
+Async functions run on the event loop, plain functions in a worker thread. A parameter annotated
+:class:`ToolContext` receives the call's context and is not part of the schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, get_type_hints, overload
 
 import anyio.to_thread
 import orjson
@@ -26,11 +26,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
+from jumpseat_client.session import Session
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import ToolResultObject
-
-if TYPE_CHECKING:
-    from jumpseat_client.session import Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,7 +36,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The call that a tool runs for. ``working_directory`` is the session's, where the server tells it."""
+    """The call that a tool runs for. ``working_directory`` is the session's, if the server sends it."""
 
     session: Session
     tool_call_id: str
@@ -48,7 +46,7 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class Tool(Generic[P, R]):
-    """A function that the model can call. Called from Python it is the plain function."""
+    """A function that the model can call. Called from Python it behaves like the plain function."""
 
     function: Callable[P, R]
     name: str
@@ -64,7 +62,7 @@ class Tool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def definition(self) -> dict[str, Any]:
-        """The tool as ``session.create`` declares it."""
+        """Return the tool's definition as in ``session.create``."""
         return ClientTool(
             name=self.name,
             description=self.description,
@@ -75,16 +73,16 @@ class Tool(Generic[P, R]):
         ).wire()
 
     async def run(self, arguments: Any, ctx: ToolContext) -> str | dict[str, Any]:
-        """Check ``arguments``, call the function, and return the result in its wire form.
+        """Validate ``arguments``, call the function, and return the result in its wire form.
 
-        Arguments that do not fit become a result of type ``failure`` that names each field.
-        What the function raises is raised here.
+        Invalid arguments give a result of the type ``failure`` that names each offending field.
+        Exceptions of the function are not caught.
         """
         try:
             checked = self._arguments.validate_python({} if arguments is None else arguments)
         except ValidationError as error:
             return _bad_arguments(self.name, error).wire()
-        # Not `asdict`, which would take the checked values apart again.
+        # Not `asdict`: it would turn validated nested objects back into dictionaries.
         kwargs = {f.name: getattr(checked, f.name) for f in dataclasses.fields(checked)}
         if self._context_name is not None:
             kwargs[self._context_name] = ctx
@@ -124,13 +122,13 @@ def tool(
 ) -> Any:
     """Make a tool of a function whose parameters are all annotated.
 
-    Name and description default to the function's name and docstring; describe parameters with
-    ``Annotated[str, Field(description=...)]``. ``skip_permission``: nobody is asked before it runs.
-    ``overrides_builtin``: it takes the place of the server's tool of that name. ``is_terminal``: a successful
-    call ends the prompt without another call of the model.
+    Name and description default to the function's name and docstring; describe parameters with ``Annotated[str,
+    Field(description=...)]``. ``skip_permission``: the tool runs without a permission request.
+    ``overrides_builtin``: the tool replaces the server's tool of the same name. ``is_terminal``: a successful
+    call ends the turn without another model call.
 
     Raises:
-        TypeError: the signature cannot be described to a model.
+        TypeError: the signature cannot be expressed as a schema.
     """
 
     def make(function: Callable[..., Any]) -> AnyTool:
@@ -151,7 +149,7 @@ def tool(
 
 
 def _arguments_of(function: Callable[..., Any]) -> tuple[TypeAdapter[Any], str | None]:
-    """A checker for the arguments, and the name of the parameter that takes the context."""
+    """Return a validator for the arguments, and the name of the context parameter, if any."""
     hints = get_type_hints(function, include_extras=True)
     context_name: str | None = None
     fields: list[tuple[str, Any, Any]] = []
@@ -182,7 +180,7 @@ def _default_of(parameter: inspect.Parameter) -> Any:
 
 
 class _Untitled(GenerateJsonSchema):
-    """Titles repeat the names and cost tokens."""
+    """Leaves out titles, which repeat the names and cost tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -192,7 +190,7 @@ def _schema_of(arguments: TypeAdapter[Any]) -> dict[str, Any]:
     schema = arguments.json_schema(schema_generator=_Untitled)
     for definition in (schema, *cast("Mapping[str, dict[str, Any]]", schema.get("$defs", {})).values()):
         definition.pop("title", None)
-    # A function without parameters gets an explicit empty list of them: some providers insist.
+    # Some providers require `properties` even if a function has no parameters.
     schema.setdefault("properties", {})
     return schema
 

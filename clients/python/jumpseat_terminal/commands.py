@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
-from jumpseat_client import RpcError
+from jumpseat_client import Client, RpcError, Session
 from jumpseat_protocol.sessions import SessionMetadata
+from jumpseat_terminal.feed import Feed
+from jumpseat_terminal.options import Settings
 from jumpseat_terminal.paint import count
 from jumpseat_terminal.safe import one_line
-from jumpseat_terminal.screen import Option
-
-if TYPE_CHECKING:
-    from jumpseat_terminal.chat import Chat
+from jumpseat_terminal.screen import Option, Screen
 
 _COMMAND: Final = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
 
@@ -28,9 +27,27 @@ _BEGIN: Final = (
 )
 
 
+class Chat(Protocol):
+    """The parts of a chat that commands use. ``server_commands`` are ``{name, description?}``."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def client(self) -> Client: ...
+    @property
+    def session(self) -> Session: ...
+    @property
+    def screen(self) -> Screen: ...
+    @property
+    def feed(self) -> Feed: ...
+    @property
+    def server_commands(self) -> list[dict[str, Any]]: ...
+    async def change_session(self, session_id: str | None) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``run`` gets the text behind the name."""
+    """A command of the chat. ``run`` receives the text after the command's name."""
 
     description: str
     run: Callable[[Chat, str], Awaitable[None]]
