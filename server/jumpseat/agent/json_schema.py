@@ -2,7 +2,7 @@
 
 Schemas come from clients, projects and MCP servers, and are evaluated on the event loop. Regular expressions,
 references and comparisons of array items are therefore limited; whatever exceeds a limit on time counts as valid.
-ARCHITECTURE ("Libraries considered") says why this is not left to a compiled validator.
+docs/libraries.md gives the reasons for not using a compiled validator.
 """
 
 from __future__ import annotations
