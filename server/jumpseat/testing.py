@@ -3,16 +3,16 @@
     pytest_plugins = ["jumpseat.testing"]
 
 ==================== ======================================================================================
-fixture              what it is
+fixture              purpose
 ==================== ======================================================================================
-``play_script``      plays a script (a file, or an object at hand) and fails the test with what went wrong
-``jumpseat_server``  starts a server whose files are in the test's folder: ``async with jumpseat_server() as s``
+``play_script``      plays a script (a path, or an object) and fails the test if the script fails
+``jumpseat_server``  starts a server whose files are in ``tmp_path``: ``async with jumpseat_server() as server``
 ``scripted_model``   serves a scripted model over HTTP: ``async with scripted_model(turns=[...]) as model``
-``assert_events``    compares events with patterns, in order, or in any order
+``assert_events``    matches events against patterns, in order or in any order
 ==================== ======================================================================================
 
-Files named ``*.script.yaml``, ``*.script.json`` and ``*.script.jsonl`` are tests of their own. The patterns are
-those of ``docs/script.md``.
+Files named ``*.script.yaml``, ``*.script.json`` and ``*.script.jsonl`` are collected as tests. ``docs/script.md``
+documents the patterns.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ import pytest
 
 from jumpseat.adapters.scripted import Script as ModelScript
 from jumpseat.adapters.wire import as_object
-from jumpseat.script.files import play_file
 from jumpseat.script.model_server import ModelServer
-from jumpseat.script.patterns import ScriptError, differences, shown
-from jumpseat.script.play import OUR_SERVER, Outcome, Playing, play
+from jumpseat.script.patterns import ScriptError, differences, preview
+from jumpseat.script.play import OUR_SERVER, Outcome, PlayOptions, play
+from jumpseat.script.play_file import play_file
 from jumpseat.script.steps import parse_script
-from jumpseat.script.target import Target, running
+from jumpseat.script.target import Target, running_server
 
 __all__ = ["ModelServer", "Outcome", "Target"]
 
@@ -46,19 +46,19 @@ AssertEvents: TypeAlias = Callable[..., None]
 
 @pytest.fixture
 def play_script() -> PlayScript:
-    """``play_script(file_or_object, server=None)``: the outcome, or a failed test."""
+    """Play a script with ``play_script(file_or_object, server=None)``, which returns its outcome if it passes."""
 
     def run(script: str | Path | Mapping[str, Any], server: Sequence[str] | None = None) -> Outcome:
         name = "script" if isinstance(script, Mapping) else Path(script).stem
         try:
             if isinstance(script, Mapping):
-                outcome = anyio.run(play, parse_script(script, name), name, Playing(server))
+                outcome = anyio.run(play, parse_script(script, name), name, PlayOptions(server))
             else:
-                outcome = anyio.run(play_file, Path(script), Playing(server))
+                outcome = anyio.run(play_file, Path(script), PlayOptions(server))
         except ScriptError as error:
             pytest.fail(str(error), pytrace=False)
         if not outcome.ok:
-            pytest.fail("\n".join([f"{name} did not go as written", *outcome.failures]), pytrace=False)
+            pytest.fail("\n".join([f"script {name!r} failed", *outcome.failures]), pytrace=False)
         return outcome
 
     return run
@@ -66,7 +66,7 @@ def play_script() -> PlayScript:
 
 @pytest.fixture
 def jumpseat_server(tmp_path: Path) -> StartServer:
-    """``jumpseat_server(command=None, env=None, config=None)``: a context manager around a running server."""
+    """Run a server with ``jumpseat_server(command=..., env=None, config=None)``, an async context manager."""
 
     def start(
         command: Sequence[str] = OUR_SERVER,
@@ -76,14 +76,14 @@ def jumpseat_server(tmp_path: Path) -> StartServer:
         if config is not None:
             (tmp_path / "home").mkdir(exist_ok=True)
             (tmp_path / "home" / "config.toml").write_text(config, encoding="utf-8")
-        return running(command, tmp_path, env)
+        return running_server(command, tmp_path, env)
 
     return start
 
 
 @pytest.fixture
 def scripted_model() -> ServeModel:
-    """``scripted_model(turns=[...])``, or ``prompts=[...]``: a context manager around a model at ``url``."""
+    """Serve a model with ``scripted_model(turns=[...])`` or ``prompts=[...]``, an async context manager."""
 
     def serve(**script: Any) -> ModelServer:
         return ModelServer(ModelScript.model_validate(script))
@@ -93,21 +93,22 @@ def scripted_model() -> ServeModel:
 
 @pytest.fixture
 def assert_events() -> AssertEvents:
-    """``assert_events(events, *patterns, in_order=True, only=False)``; a text is the type of an event.
+    """Match events with ``assert_events(events, *patterns, in_order=True, only=False)``.
 
-    ``events`` are those of a list, or the ones that a server of ``jumpseat_server`` has sent so far.
+    ``events`` is an iterable of events, or a server of ``jumpseat_server`` for the events received so far. A string
+    as a pattern is the type of an event.
     """
 
     def check(events: Iterable[Any] | Target, *patterns: Any, in_order: bool = True, only: bool = False) -> None:
         left = list(_events(events))
         count = len(left)
-        known: dict[str, Any] = {}
+        captures: dict[str, Any] = {}
         for pattern in patterns:
-            wanted = {"type": pattern} if isinstance(pattern, str) else pattern
-            place = next((n for n, one in enumerate(left) if not differences(wanted, one, known)), None)
-            assert place is not None, f"no event like {shown(wanted)} among {[one.get('type') for one in left]}"
+            expected = {"type": pattern} if isinstance(pattern, str) else pattern
+            place = next((n for n, one in enumerate(left) if not differences(expected, one, captures)), None)
+            assert place is not None, f"no event like {preview(expected)} among {[one.get('type') for one in left]}"
             left = left[place + 1 :] if in_order else left[:place] + left[place + 1 :]
-        assert not only or count == len(patterns), f"{count} events, {len(patterns)} expected"
+        assert not only or count == len(patterns), f"expected {len(patterns)} events, got {count}"
 
     return check
 
@@ -122,21 +123,21 @@ def _events(source: Iterable[Any] | Target) -> Iterator[Any]:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Take script files for tests."""
+    """Collect script files as tests."""
     if not file_path.name.endswith(_SUFFIXES):
         return None
     return cast("Any", ScriptFile).from_parent(parent, path=file_path)
 
 
 class ScriptFile(pytest.File):
-    """A script file, which is one test."""
+    """A script file, collected as one test."""
 
     def collect(self) -> Iterator[ScriptItem]:
         yield cast("Any", ScriptItem).from_parent(self, name=self.path.name.partition(".")[0])
 
 
 class ScriptItem(pytest.Item):
-    """The test that a script is."""
+    """A script as a test."""
 
     def runtest(self) -> None:
         outcome = anyio.run(play_file, self.path)
@@ -153,4 +154,4 @@ class ScriptItem(pytest.Item):
 
 
 class ScriptFailedError(Exception):
-    """A script did not go as written."""
+    """A script failed."""

@@ -1,7 +1,7 @@
-"""A small server of this protocol that does one thing wrong, named by its argument; ``right`` does nothing wrong.
+"""A small server of this protocol with one fault, named by its argument; ``none`` is a server without a fault.
 
-It answers ``connect``, ``ping``, ``session.create`` and ``session.send``, whose run calls one tool. Nothing here is
-shared with the product.
+It answers ``connect``, ``ping``, ``session.create`` and ``session.send``, whose run calls one tool. It shares no
+code with the product.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ def write_body(body: bytes) -> None:
 
 def event(kind: str, **data: Any) -> None:
     event_id = "the-same" if FAULT == "same_event_id" else str(uuid.uuid4())
-    parent = "nobody" if FAULT == "lost_parent" and kind == "assistant.turn_end" else PARENT[0]
+    parent = "nobody" if FAULT == "unknown_parent" and kind == "assistant.turn_end" else PARENT[0]
     PARENT[0] = event_id
-    told = {"id": event_id, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": parent, "type": kind}
-    write({"method": "session.event", "params": {"sessionId": SESSION, "event": {**told, "data": data}}})
+    envelope = {"id": event_id, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": parent, "type": kind}
+    write({"method": "session.event", "params": {"sessionId": SESSION, "event": {**envelope, "data": data}}})
 
 
 def stray_messages() -> None:
-    """What belongs to no run, or to nobody."""
-    told: dict[str, Any] = {
+    """Send messages that belong to no run or to no session of the client."""
+    info: dict[str, Any] = {
         "id": "x",
         "timestamp": "2026-01-01T00:00:00.000Z",
         "parentId": None,
         "type": "session.info",
         "data": {},
     }
-    if FAULT == "strange_session":
-        write({"method": "session.event", "params": {"sessionId": "s-2", "event": told}})
+    if FAULT == "unopened_session":
+        write({"method": "session.event", "params": {"sessionId": "s-2", "event": info}})
     if FAULT == "event_as_request":
-        write({"id": 1, "method": "session.event", "params": {"sessionId": SESSION, "event": told}})
-    if FAULT == "list":
+        write({"id": 1, "method": "session.event", "params": {"sessionId": SESSION, "event": info}})
+    if FAULT == "array":
         write_body(b"[1, 2]")
 
 
 def run() -> None:
-    """One prompt from its message to the end."""
+    """Send the events of one prompt, from ``user.message`` to ``session.idle``."""
     stray_messages()
     event("user.message", content="go")
     event("assistant.turn_start", turnId="0")
@@ -71,14 +71,14 @@ def run() -> None:
     event(
         "assistant.message",
         messageId="m",
-        content="Goodbye" if FAULT == "other_text" else "Hello",
+        content="Goodbye" if FAULT == "other_content" else "Hello",
         toolRequests=calls,
     )
     if FAULT == "late_delta":
         event("assistant.message_delta", messageId="m", deltaContent="!")
     if FAULT != "call_not_run":
         event("tool.execution_start", toolCallId="c")
-    if FAULT != "permission_twice":
+    if FAULT != "unrequested_permission":
         event("permission.requested", requestId="p")
     if FAULT != "open_permission":
         event("permission.completed", requestId="p")
@@ -99,35 +99,35 @@ def run() -> None:
         event("external_tool.requested", requestId="e", toolCallId="c")
 
 
-while (asked := read()) is not None:
-    method, request_id = asked["method"], asked["id"]
+while (request := read()) is not None:
+    method, request_id = request["method"], request["id"]
     result: Any = {"sessionId": SESSION} if method == "session.create" else {}
-    answer: Any = {"id": request_id, "result": result}
+    response: Any = {"id": request_id, "result": result}
     if method == "session.create":
         event("session.start")
     if method == "session.send":
         match FAULT:
             case "wrong_id":
-                answer["id"] = request_id + 100
-            case "id_as_text":
-                answer["id"] = str(request_id)
+                response["id"] = request_id + 100
+            case "string_id":
+                response["id"] = str(request_id)
             case "result_and_error":
-                answer["error"] = {"code": -32603, "message": "no"}
+                response["error"] = {"code": -32603, "message": "no"}
             case "neither":
-                del answer["result"]
+                del response["result"]
             case "bad_error":
-                del answer["result"]
-                answer["error"] = "no"
-            case "two_answers":
-                write(answer)
+                del response["result"]
+                response["error"] = "no"
+            case "two_responses":
+                write(response)
             case "not_json":
                 sys.stdout.buffer.write(b"Content-Length: 4\r\n\r\noops")
             case "noise":
                 sys.stdout.buffer.write(b"Starting up...\r\n\r\n")
             case _:
                 pass
-    if method != "session.send" or FAULT != "no_answer":
-        write(answer)
+    if method != "session.send" or FAULT != "no_response":
+        write(response)
     if method == "session.send":
         run()
 if FAULT == "stays":

@@ -1,4 +1,4 @@
-"""``jumpseat script`` as a command, and the fixtures of ``jumpseat.testing`` in somebody's tests."""
+"""The command ``jumpseat script``, and the fixtures of ``jumpseat.testing`` in the tests of another project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PING = "steps: [{call: ping, params: {message: x}, result: {message: 'pong: x'}}
 WRONG = "steps: [{call: ping, params: {message: x}, result: {message: 'pong: y'}}]\n"
 
 
-def test_the_command_plays_files_and_its_exit_code_tells_what_came_of_them(tmp_path: Path) -> None:
+def test_the_command_plays_files_and_exits_with_1_if_one_fails(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(PING)
     (tmp_path / "wrong.yaml").write_text(WRONG)
     command = [sys.executable, "-m", "jumpseat", "script"]
@@ -32,7 +32,7 @@ def test_the_command_plays_files_and_its_exit_code_tells_what_came_of_them(tmp_p
     assert 'message: expected "pong: y", got "pong: x"' in both.stdout
 
 
-def test_lines_of_json_are_a_script_too_with_the_head_in_the_first(
+def test_a_json_lines_script_may_have_the_head_in_its_first_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "lines.jsonl"
@@ -43,27 +43,25 @@ def test_lines_of_json_are_a_script_too_with_the_head_in_the_first(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("none.yaml", None, "cannot read"),
-        ("bad.yaml", "steps: [", "is not YAML"),
+        ("bad.yaml", "steps: [", "invalid YAML"),
         ("bad.jsonl", '{"call": "ping"}\n{', "line 2"),
-        ("odd.yaml", "steps: [{cal: ping}]", "is not a script: steps.0: a step has one of these"),
-        ("odd.jsonl", '{"->": {}}\n{"??": {}}', "line 2: not a line of a transcript"),
+        ("odd.yaml", "steps: [{cal: ping}]", "odd.yaml: steps.0: expected a step with one of these fields"),
+        ("odd.jsonl", '{"->": {}}\n{"??": {}}', "line 2: expected an object with one field, ->, <- or --"),
     ],
 )
-def test_a_file_that_is_no_script_is_named_with_the_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str | None, said: str
+def test_an_invalid_file_is_named_with_the_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str | None, message: str
 ) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
     assert main([str(tmp_path / name)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_another_server_can_be_played_with_and_its_files_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_server_can_be_replaced_and_its_files_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "close.yaml").write_text(
         "unchecked: true\nfiles: {a/b.txt: hello}\nsteps: [{close: true, exit: 7}]\n"
     )
@@ -74,9 +72,7 @@ def test_another_server_can_be_played_with_and_its_files_kept(
     assert (tmp_path / "kept" / "a" / "b.txt").read_text() == "hello"
 
 
-def test_a_recorded_conversation_is_played_by_the_same_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recorded_conversation_is_played_and_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(FOLDER / "plain.jsonl")]) == 0
     changed = tmp_path / "changed.jsonl"
     text = (FOLDER / "plain.jsonl").read_text()
@@ -95,7 +91,7 @@ import anyio
 import pytest
 
 
-def test_a_script_at_hand(play_script):
+def test_a_script_as_an_object(play_script):
     play_script({"steps": [{"call": "ping"}]})
 
 
@@ -112,8 +108,8 @@ async def test_a_server_and_a_model(jumpseat_server, scripted_model, assert_even
         with pytest.raises(AssertionError, match="no.such.method"):
             await server.call("no.such.method")
         assert await server.until(lambda: "session.idle" in str(server.incoming()), 10)
-        said = {"type": "assistant.message", "data": {"content": "Hi."}}
-        assert_events(server, "user.message", said, "session.idle")
+        message = {"type": "assistant.message", "data": {"content": "Hi."}}
+        assert_events(server, "user.message", message, "session.idle")
         assert_events(server, "session.idle", "user.message", in_order=False)
         with pytest.raises(AssertionError, match="no event like"):
             assert_events(server, "session.idle", "user.message")
@@ -127,17 +123,17 @@ def anyio_backend():
 """
 
 
-def test_the_fixtures_work_in_the_tests_of_others(pytester: pytest.Pytester) -> None:
+def test_the_fixtures_work_in_the_tests_of_another_project(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(PLUGIN_TEST)
     (pytester.path / "good.script.yaml").write_text(PING)
     (pytester.path / "wrong.script.yaml").write_text(WRONG)
     (pytester.path / "recorded.script.jsonl").write_text((FOLDER / "plain.jsonl").read_text())
     result = pytester.runpytest_subprocess("-p", "jumpseat.testing", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=4, failed=2)
-    result.stdout.fnmatch_lines(["*step 1 (call of ping):*", '*message: expected "pong: y", got "pong: x"*'])
+    result.stdout.fnmatch_lines(["*step 1 (call ping):*", '*message: expected "pong: y", got "pong: x"*'])
 
 
-def test_what_differs_from_a_recording_is_told_message_by_message_and_field_by_field(
+def test_differences_from_a_recording_are_reported_by_message_and_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recorded = (FOLDER / "streaming.jsonl").read_text().splitlines()
@@ -145,28 +141,28 @@ def test_what_differs_from_a_recording_is_told_message_by_message_and_field_by_f
     changed = [line.replace('"turnId": "0"', '"turnId": "7"') if "turn_end" in line else line for line in without]
     (tmp_path / "changed.jsonl").write_text("\n".join(changed))
     assert main([str(tmp_path / "changed.jsonl"), "-v", "--keep", str(tmp_path / "kept")]) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     usage, turn_end, *rest = [
-        line for line in said.splitlines() if line.startswith(("  + ", "  - ", "  line", "    "))
+        line for line in output.splitlines() if line.startswith(("  + ", "  - ", "  line", "    "))
     ]
     assert usage.startswith('  + <- event assistant.usage {"method": "session.event"')
     assert turn_end.endswith("<- event assistant.turn_end:")
-    # Ids have other numbers from there on, which is nothing to tell of.
+    # The ids after the missing message have other numbers, which is no difference.
     assert rest == ['    params.event.data.turnId: expected "7", got "0"']
-    assert '  -> {"jsonrpc": "2.0", "id": 1, "method": "connect"' in said
+    assert '  -> {"jsonrpc": "2.0", "id": 1, "method": "connect"' in output
     assert (tmp_path / "kept" / "home").is_dir()
 
 
-def test_a_recording_is_held_to_the_rules_and_a_server_that_breaks_off_is_told(
+def test_a_recording_is_checked_against_the_rules_and_an_exited_server_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = tmp_path / "ping.jsonl"
     recording.write_text('{"->": {"id": 1, "method": "connect"}}\n{"<-": {"id": 1, "result": {}}}\n')
     broken = f"{sys.executable} {Path(__file__).with_name('broken_server.py')}"
-    assert main([str(recording), "--server", f"{broken} right"]) == 0
+    assert main([str(recording), "--server", f"{broken} none"]) == 0
     assert main([str(recording), "--server", f"{broken} no_version"]) == 1
-    assert 'a message without "jsonrpc": "2.0"' in capsys.readouterr().out
+    assert 'message without "jsonrpc": "2.0"' in capsys.readouterr().out
     assert main([str(recording), "--server", "sh -c 'echo out of luck >&2; exit 1'"]) == 1
-    said = capsys.readouterr().out
-    assert "no answer to 1 within 10 s; its stderr ends with: out of luck" in said
-    assert "what came instead: nothing" in said
+    output = capsys.readouterr().out
+    assert "the server sent no response to 1 within 10 s; end of its stderr: out of luck" in output
+    assert "received instead: nothing" in output

@@ -1,4 +1,4 @@
-"""What fits a pattern, and what is said of what does not."""
+"""Patterns: matching values, and the differences reported for others."""
 
 from __future__ import annotations
 
@@ -33,73 +33,75 @@ UUID = "0b6f0b5e-6c7b-4a57-9d5e-0c7a8b3c2d1e"
         (None, None),
     ],
 )
-def test_what_fits(pattern: Any, value: Any) -> None:
+def test_a_pattern_matches(pattern: Any, value: Any) -> None:
     check_pattern(pattern)
     assert differences(pattern, value, {}) == []
 
 
 @pytest.mark.parametrize(
-    ("pattern", "value", "said"),
+    ("pattern", "value", "message"),
     [
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b: expected 1, got 2"),
         ({"a": 1}, {}, "a: expected 1, got nothing"),
-        ({"a": 1}, None, 'the whole: expected {"a": 1}, got nothing'),
+        ({"a": 1}, None, '(root): expected {"a": 1}, got nothing'),
         ([1, {"a": 2}], [1, {"a": 3}], "[1].a: expected 2, got 3"),
-        ([1], [1, 2], "the whole: expected 1 element, got 2: [1, 2]"),
-        ([1, 2, "..."], [1], "the whole: expected 2 or more elements, got 1: [1]"),
-        ({"$exactly": {"a": 1}}, {"a": 1, "b": 2}, 'the whole: expected exactly {"a": 1}, got {"a": 1, "b": 2}'),
-        ({"$one_of": [1, 2]}, 3, "the whole: expected one of [1, 2], got 3"),
-        ({"$has": [5]}, [1], "the whole: expected an element like 5, got [1]"),
-        ({"$has": [5]}, 5, "the whole: expected a list, got 5"),
-        (1, True, "the whole: expected 1, got true"),
-        ("<number>", True, "the whole: expected <number>, got true"),
-        ("<any>", None, "the whole: expected <any>, got null"),
-        ("<absent>", 0, "the whole: expected nothing, got 0"),
-        ("/b/", "a", 'the whole: expected a text like /b/, got "a"'),
-        ("=a", "b", 'the whole: expected "a", got "b"'),
+        ([1], [1, 2], "(root): expected 1 element, got 2: [1, 2]"),
+        ([1, 2, "..."], [1], "(root): expected 2 or more elements, got 1: [1]"),
+        ({"$exactly": {"a": 1}}, {"a": 1, "b": 2}, '(root): expected exactly {"a": 1}, got {"a": 1, "b": 2}'),
+        ({"$one_of": [1, 2]}, 3, "(root): expected one of [1, 2], got 3"),
+        ({"$has": [5]}, [1], "(root): expected an element matching 5, got [1]"),
+        ({"$has": [5]}, 5, "(root): expected an array, got 5"),
+        (1, True, "(root): expected 1, got true"),
+        ("<number>", True, "(root): expected <number>, got true"),
+        ("<any>", None, "(root): expected <any>, got null"),
+        ("<absent>", 0, "(root): expected no value, got 0"),
+        ("/b/", "a", '(root): expected a string matching /b/, got "a"'),
+        ("=a", "b", '(root): expected "a", got "b"'),
     ],
 )
-def test_what_is_said_of_what_does_not_fit(pattern: Any, value: Any, said: str) -> None:
-    assert [str(one) for one in differences(pattern, value, {})] == [said]
+def test_a_difference_names_the_place_the_expected_and_the_actual_value(
+    pattern: Any, value: Any, message: str
+) -> None:
+    assert [str(one) for one in differences(pattern, value, {})] == [message]
 
 
-def test_a_name_takes_what_comes_first_and_must_be_that_from_then_on() -> None:
-    known: dict[str, Any] = {}
-    assert differences({"id": "${id}"}, {"id": 7}, known) == []
-    assert known == {"id": 7}
-    (difference,) = differences({"id": "${id}"}, {"id": "7"}, known)
+def test_a_name_captures_the_first_value_and_matches_only_that_value_afterwards() -> None:
+    captures: dict[str, Any] = {}
+    assert differences({"id": "${id}"}, {"id": 7}, captures) == []
+    assert captures == {"id": 7}
+    (difference,) = differences({"id": "${id}"}, {"id": "7"}, captures)
     assert str(difference) == 'id: expected 7 (${id}), got "7"'
 
 
-def test_a_part_of_a_text_is_kept_and_what_is_known_must_stand_there() -> None:
-    known: dict[str, Any] = {"host": "a.b"}
-    assert differences("http://${host}/${path}?x", "http://a.b/one/two?x", known) == []
-    assert known["path"] == "one/two"
-    assert differences("http://${host}/", "http://a-b/", known)
+def test_a_name_inside_a_string_captures_or_matches_a_part() -> None:
+    captures: dict[str, Any] = {"host": "a.b"}
+    assert differences("http://${host}/${path}?x", "http://a.b/one/two?x", captures) == []
+    assert captures["path"] == "one/two"
+    assert differences("http://${host}/", "http://a-b/", captures)
 
 
-def test_a_pattern_that_does_not_fit_as_a_whole_keeps_nothing() -> None:
-    known: dict[str, Any] = {}
-    assert differences({"id": "${id}", "n": 1}, {"id": 7, "n": 2}, known)
-    assert known == {}
+def test_a_pattern_that_does_not_match_captures_nothing() -> None:
+    captures: dict[str, Any] = {}
+    assert differences({"id": "${id}", "n": 1}, {"id": 7, "n": 2}, captures)
+    assert captures == {}
 
 
-def test_names_are_filled_in_with_their_types_where_they_are_all_of_a_text() -> None:
-    known = {"n": 7, "who": "me"}
-    assert fill({"a": "${n}", "b": ["${who} has ${n}"]}, known) == {"a": 7, "b": ["me has 7"]}
-    with pytest.raises(ScriptError, match=r"nothing is known as \$\{x\} here"):
-        fill("${x}", known)
+def test_a_string_that_is_only_a_name_is_replaced_by_a_value_of_its_type() -> None:
+    captures = {"n": 7, "who": "me"}
+    assert fill({"a": "${n}", "b": ["${who} has ${n}"]}, captures) == {"a": 7, "b": ["me has 7"]}
+    with pytest.raises(ScriptError, match=r"\$\{x\} has no value at this point"):
+        fill("${x}", captures)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
-        ("/(/", "is not a regular expression"),
-        ({"a": ["<strnig>"]}, "there is no pattern '<strnig>'"),
-        ({"$oneof": []}, r"there is no pattern '\$oneof'"),
-        ({"$has": 1}, r"'\$has' takes a list"),
+        ("/(/", r"invalid regular expression /\(/: "),
+        ({"a": ["<strnig>"]}, "unknown pattern '<strnig>'; to match this string literally, write '=<strnig>'"),
+        ({"$oneof": []}, r"unknown pattern '\$oneof'; expected \$exactly"),
+        ({"$has": 1}, r"'\$has' expects an array"),
     ],
 )
-def test_what_can_never_work_is_said_at_once(pattern: Any, said: str) -> None:
-    with pytest.raises(ScriptError, match=said):
+def test_an_invalid_pattern_is_refused(pattern: Any, message: str) -> None:
+    with pytest.raises(ScriptError, match=message):
         check_pattern(pattern)

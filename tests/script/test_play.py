@@ -1,4 +1,4 @@
-"""Scripts with the real server: every kind of step, and what is said where one does not go as written."""
+"""Scripts against the real server: every kind of step, and the message where a step fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import Outcome, Playing, play
+from jumpseat.script.play import Outcome, PlayOptions, play
 from jumpseat.script.steps import parse_script
 
 pytestmark = pytest.mark.anyio
@@ -23,20 +23,20 @@ CREATE: dict[str, Any] = {
 SEND = {"call": "session.send", "params": {"sessionId": "${session}", "prompt": "go"}}
 
 
-async def played(*steps: Any, **head: Any) -> Outcome:
+async def play_steps(*steps: Any, **head: Any) -> Outcome:
     head.setdefault("model", {"turns": [{"text": "Hello there."}]})
     return await play(parse_script({"within": 5, **head, "steps": list(steps)}, "test"), "test")
 
 
-async def said(*steps: Any, **head: Any) -> str:
-    """The one thing that did not go as written, which is the last step."""
+async def last_step_failure(*steps: Any, **head: Any) -> str:
+    """Return the failure of the last step, which is the only one."""
     *before, last = steps
-    (failure,) = (await played(*before, {"within": 0.5, **last}, **head)).failures
+    (failure,) = (await play_steps(*before, {"within": 0.5, **last}, **head)).failures
     return failure
 
 
-async def test_a_whole_session_with_a_tool_goes_as_written_and_all_types_are_those_of_the_schema() -> None:
-    outcome = await played(
+async def test_a_session_with_a_tool_passes_and_conforms_to_the_schema() -> None:
+    outcome = await play_steps(
         CREATE,
         SEND,
         {"events": ["user.message", {"type": "external_tool.requested", "data": {"requestId": "${request}"}}]},
@@ -60,9 +60,9 @@ async def test_a_whole_session_with_a_tool_goes_as_written_and_all_types_are_tho
     assert outcome.steps == 7
 
 
-async def test_a_request_of_the_server_is_answered() -> None:
+async def test_a_step_answers_a_request_of_the_server() -> None:
     create: dict[str, Any] = {**CREATE, "params": {**CREATE["params"], "hooks": True}}
-    outcome = await played(
+    outcome = await play_steps(
         create,
         SEND,
         {"answer": "hooks.invoke", "params": {"hookType": "userPromptSubmitted"}, "result": {}},
@@ -73,15 +73,15 @@ async def test_a_request_of_the_server_is_answered() -> None:
     assert outcome.failures == []
 
 
-async def test_events_in_any_order_and_the_rest_from_the_last_of_them_on() -> None:
-    outcome = await played(
+async def test_reading_goes_on_after_the_last_of_the_events_in_any_order() -> None:
+    outcome = await play_steps(
         CREATE, SEND, {"events_in_any_order": ["assistant.message", "user.message"]}, {"events": ["session.idle"]}
     )
     assert outcome.failures == []
 
 
-async def test_a_server_that_was_killed_has_its_sessions_afterwards() -> None:
-    outcome = await played(
+async def test_a_restarted_server_has_the_sessions_of_the_killed_one() -> None:
+    outcome = await play_steps(
         CREATE,
         SEND,
         {"events": ["session.idle"]},
@@ -92,8 +92,8 @@ async def test_a_server_that_was_killed_has_its_sessions_afterwards() -> None:
     assert outcome.failures == []
 
 
-async def test_files_and_settings_are_there_before_the_server_is() -> None:
-    outcome = await played(
+async def test_files_and_configuration_are_written_before_the_server_starts() -> None:
+    outcome = await play_steps(
         {"set": {"name": "notes.txt"}},
         {"call": "session.create", "params": {"provider": {"type": "scripted", "script": {"turns": []}}}},
         {"call": "models.list", "result": {"models": {"$has": [{"id": "house/m"}]}}},
@@ -103,8 +103,8 @@ async def test_files_and_settings_are_there_before_the_server_is() -> None:
     assert outcome.failures == []
 
 
-async def test_broken_bytes_can_be_sent_and_their_error_waited_for() -> None:
-    outcome = await played(
+async def test_raw_bytes_are_sent_and_the_error_for_them_is_matched() -> None:
+    outcome = await play_steps(
         {"raw": "Content-Length: 2\r\n\r\n{]"},
         {"expect": {"id": "<absent>", "error": {"code": -32700}}},
         {"call": "no.such.method", "error": {"code": -32601}},
@@ -114,18 +114,20 @@ async def test_broken_bytes_can_be_sent_and_their_error_waited_for() -> None:
     assert outcome.failures == []
 
 
-async def test_an_event_that_does_not_come_is_shown_beside_the_nearest_that_did() -> None:
-    failure = await said(CREATE, SEND, {"events": [{"type": "assistant.message", "data": {"content": "Bye"}}]})
+async def test_a_missing_event_is_reported_with_the_closest_one() -> None:
+    failure = await last_step_failure(
+        CREATE, SEND, {"events": [{"type": "assistant.message", "data": {"content": "Bye"}}]}
+    )
     assert failure.startswith('step 3 (events): no event like {"type": "assistant.message"')
     assert 'data.content: expected "Bye", got "Hello there."' in failure
     assert "<- event session.idle" in failure
 
 
-async def test_an_answer_that_is_another_one_is_told_field_by_field() -> None:
-    failure = await said(
+async def test_a_wrong_result_is_reported_field_by_field() -> None:
+    failure = await last_step_failure(
         {"call": "ping"}, {"call": "ping", "params": {"message": "x"}, "result": {"message": "y", "z": 1}}
     )
-    assert failure.startswith("step 2 (call of ping):\n    message: expected")
+    assert failure.startswith("step 2 (call ping):\n    message: expected")
     assert 'message: expected "y", got "pong: x"' in failure
     assert "z: expected 1, got nothing" in failure
 
@@ -135,18 +137,18 @@ async def test_an_answer_that_is_another_one_is_told_field_by_field() -> None:
     [
         ({"call": "session.abort", "params": {"sessionId": "x"}}, "expected a result, got the error"),
         ({"call": "ping", "error": {"code": 1}}, 'expected the error {"code": 1}, got the result'),
-        ({"answer": "userInput.request"}, "no such request within 0.5 s"),
+        ({"answer": "userInput.request"}, "no matching request within 0.5 s"),
         ({"expect": {"method": "nothing"}}, 'no message like {"method": "nothing"} within 0.5 s'),
-        ({"never": {"id": 1}}, 'this came: {"jsonrpc": "2.0", "id": 1'),
+        ({"never": {"id": 1}}, 'unexpected message: {"id": 1, "jsonrpc": "2.0", "result": '),
     ],
 )
-async def test_what_is_said_of_a_step_that_does_not_go_as_written(step: Any, text: str) -> None:
-    assert text in await said({"call": "ping"}, step)
+async def test_a_failed_step_is_explained(step: Any, text: str) -> None:
+    assert text in await last_step_failure({"call": "ping"}, step)
 
 
-async def test_events_besides_those_that_are_listed_count_where_only_they_may_come() -> None:
+async def test_events_outside_the_list_are_reported_where_only_those_listed_are_allowed() -> None:
     step = {"events": ["user.message", "assistant.message", "session.idle"], "only": True}
-    assert "events that are not in the list:\n    session.start" in await said(CREATE, SEND, step)
+    assert "unexpected events:\n    session.start" in await last_step_failure(CREATE, SEND, step)
     ignore = [
         "session.start",
         "pending_messages.modified",
@@ -158,62 +160,62 @@ async def test_events_besides_those_that_are_listed_count_where_only_they_may_co
         "session.usage_info",
         "assistant.idle",
     ]
-    assert (await played(CREATE, SEND, {**step, "ignore": ignore})).failures == []
+    assert (await play_steps(CREATE, SEND, {**step, "ignore": ignore})).failures == []
 
 
-async def test_a_name_that_nothing_was_kept_under_is_named_with_its_step() -> None:
-    with pytest.raises(ScriptError, match=r"step 1 \(call of session.send\): nothing is known as \$\{session\}"):
-        await played(SEND)
+async def test_a_name_without_a_value_is_reported_with_the_step() -> None:
+    with pytest.raises(ScriptError, match=r"step 1 \(call session.send\): \$\{session\} has no value"):
+        await play_steps(SEND)
 
 
-async def test_a_server_that_cannot_be_run_is_named() -> None:
+async def test_a_command_that_cannot_be_run_is_named() -> None:
     script = parse_script({"steps": [{"call": "ping"}]}, "test")
-    with pytest.raises(ScriptError, match="could not run '/no/such/server'"):
-        await play(script, "test", Playing(["/no/such/server"]))
+    with pytest.raises(ScriptError, match="cannot run '/no/such/server'"):
+        await play(script, "test", PlayOptions(["/no/such/server"]))
 
 
-async def test_a_server_that_dies_is_told_with_the_end_of_its_stderr() -> None:
+async def test_an_exited_server_is_reported_with_the_end_of_its_stderr() -> None:
     script = parse_script({"steps": [{"call": "ping"}]}, "test")
-    outcome = await play(script, "test", Playing(["sh", "-c", "echo out of luck >&2; exit 1"]))
-    assert "the server has gone with exit code 1, its stderr ends with: out of luck" in outcome.failures[0]
+    outcome = await play(script, "test", PlayOptions(["sh", "-c", "echo out of luck >&2; exit 1"]))
+    assert "the server has exited with code 1, end of its stderr: out of luck" in outcome.failures[0]
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ({"steps": [{"cal": "ping"}]}, r"steps\.0: a step has one of these: call, send"),
+        ({"steps": [{"cal": "ping"}]}, r"steps\.0: expected a step with one of these fields: call, send"),
         ({"steps": [{"call": "ping", "reslt": 1}]}, "reslt"),
-        ({"steps": [{"expect": "/(/"}]}, "step 1: /\\(/ is not a regular expression"),
+        ({"steps": [{"expect": "/(/"}]}, "step 1: invalid regular expression /\\(/"),
         ({"stpes": []}, "stpes"),
     ],
 )
-def test_a_script_that_is_none_is_refused_with_the_place(value: Any, text: str) -> None:
+def test_an_invalid_script_is_refused_with_the_place(value: Any, text: str) -> None:
     with pytest.raises(ScriptError, match=text):
         parse_script(value, "x.yaml")
 
 
 async def test_no_file_is_written_outside_of_the_folder() -> None:
-    with pytest.raises(ScriptError, match=r"the file '\.\./x' is not in the script's folder"):
-        await played({"call": "ping"}, files={"../x": "y"})
+    with pytest.raises(ScriptError, match=r"file '\.\./x' is outside of the script's folder"):
+        await play_steps({"call": "ping"}, files={"../x": "y"})
 
 
 LINES_SERVER = """
 import json, sys
 for line in sys.stdin:
-    asked = json.loads(line)
-    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
-    if asked["method"] == "sum":
+    request = json.loads(line)
+    response = {"jsonrpc": "2.0", "id": request.get("id")}
+    if request["method"] == "sum":
         print(json.dumps({"jsonrpc": "2.0", "method": "progress", "params": {"done": 0.5}}))
-        answer["result"] = sum(asked["params"])
+        response["result"] = sum(request["params"])
     else:
-        answer["error"] = {"code": -32601, "message": "no such method: " + asked["method"]}
-    if "id" in asked:
-        print(json.dumps(answer), flush=True)
+        response["error"] = {"code": -32601, "message": "no such method: " + request["method"]}
+    if "id" in request:
+        print(json.dumps(response), flush=True)
 """
 
 
-async def test_a_server_of_another_protocol_is_played_with_in_lines() -> None:
-    outcome = await played(
+async def test_a_server_of_another_protocol_is_tested_over_json_lines() -> None:
+    outcome = await play_steps(
         {"send": {"id": "a", "method": "sum", "params": [1, 2]}},
         {"expect": {"method": "progress", "params": {"done": "<number>"}}},
         {"expect": {"id": "a", "result": 3}},
@@ -224,10 +226,10 @@ async def test_a_server_of_another_protocol_is_played_with_in_lines() -> None:
         server=[sys.executable, "-c", LINES_SERVER],
     )
     assert outcome.failures == []
-    outcome = await played(
+    outcome = await play_steps(
         {"call": "sum", "params": [2, 2], "result": 5},
         framing="lines",
-        server=[sys.executable, "-c", LINES_SERVER.replace('"id": asked.get("id")', '"id": 7')],
+        server=[sys.executable, "-c", LINES_SERVER.replace('"id": request.get("id")', '"id": 7')],
         within=0.5,
     )
-    assert "an answer to 7, which was not asked" in "\n".join(outcome.failures)
+    assert "response to 7: no request has this id" in "\n".join(outcome.failures)

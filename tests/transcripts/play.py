@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from jumpseat.script.differences import difference
+from jumpseat.script.differences import describe_differences
 from jumpseat.script.play import OUR_SERVER
-from jumpseat.script.transcript import Played, play_transcript, read, write
+from jumpseat.script.transcript import Playback, play_transcript, read, write
 
 FOLDER: Final = Path(__file__).parent
 UPDATE: Final = bool(os.environ.get("UPDATE_TRANSCRIPTS"))
@@ -26,11 +26,11 @@ def transcripts() -> list[Path]:
 async def check(path: Path, folder: Path) -> None:
     """Play ``path`` with a server whose files are in ``folder``: it sends what is recorded, and nothing else."""
     recorded = read(path)
-    played = Played()
+    played = Playback()
     await play_transcript(recorded, folder, OUR_SERVER, played)
     assert played.problems == []
     if UPDATE:
         write(path, played.lines)
     else:
-        differs = difference(recorded, played.lines)
+        differs = describe_differences(recorded, played.lines)
         assert not differs, f"{path.name} (UPDATE_TRANSCRIPTS=1 writes it anew):\n{differs}"

@@ -1,2 +1,4 @@
-"""Playing scripts of JSON-RPC messages with any server, and saying what it did wrong. It imports no other room
-of the server than the scripted model's."""
+"""Play scripts of JSON-RPC messages against any server and report where it deviates.
+
+From other packages of the server, only the scripted model is imported.
+"""

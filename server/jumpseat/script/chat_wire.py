@@ -1,4 +1,4 @@
-"""OpenAI chat completions from the provider's side: requests in, answers out."""
+"""OpenAI chat completions from the provider's side: parse requests, encode responses."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _FINISH: Final = {
 
 
 def read_request(body: Any) -> ModelRequest:
-    """The request in neutral form.
+    """Parse the body of a request.
 
     Raises:
-        ValueError: it has no messages.
+        ValueError: the body has no array of messages.
     """
     asked = as_object(body)
     if not isinstance(asked.get("messages"), list):
-        raise ValueError("no messages")
+        raise ValueError("messages: expected an array")
     system: list[str] = []
     messages: list[Message] = []
     for one in map(as_object, as_list(asked["messages"])):
@@ -76,7 +76,7 @@ def read_request(body: Any) -> ModelRequest:
 
 
 def whole_answer(events: list[ModelEvent], model: str) -> JsonObject:
-    """An answer that is not streamed."""
+    """Encode a response that is not streamed."""
     completed = events[-1]
     assert isinstance(completed, Completed)
     message: JsonObject = {"role": "assistant", "content": completed.message.text()}
@@ -98,7 +98,7 @@ def whole_answer(events: list[ModelEvent], model: str) -> JsonObject:
 
 
 class ChunkEncoder:
-    """The chunks of one streamed answer."""
+    """Encodes the chunks of one streamed response."""
 
     def __init__(self, model: str) -> None:
         self._head = {"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 0, "model": model}
@@ -106,7 +106,7 @@ class ChunkEncoder:
         self._calls: list[str] = []
 
     def encode(self, event: ModelEvent) -> Iterator[JsonObject]:
-        """What is sent for ``event``."""
+        """Yield the chunks for ``event``."""
         if not self._begun:
             self._begun = True
             yield self._chunk({"role": "assistant", "content": ""})

@@ -1,6 +1,6 @@
-"""``jumpseat script``: plays files and says what did not go as written.
+"""``jumpseat script``: play scripts and report failures.
 
-Exit code 0: all as written; 1: something was not; 2: a file or an argument is wrong, or the server cannot be run.
+Exit codes: 0, all scripts passed; 1, a script failed; 2, a file or argument is invalid, or the server cannot run.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import NoReturn
 
 import anyio
 
-from jumpseat.script.files import play_file
 from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import Outcome, Playing
+from jumpseat.script.play import Outcome, PlayOptions
+from jumpseat.script.play_file import play_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class _Arguments:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        _say(f"error: {message}")
+        _print_error(f"error: {message}")
         sys.exit(2)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play what the arguments name; returns the exit code."""
+    """Play the files named in ``argv`` and return the exit code."""
     arguments = _parse(argv)
     wrong = False
     outcomes: list[Outcome] = []
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         try:
             outcome = anyio.run(_play, path, arguments)
         except ScriptError as error:
-            _say(f"error: {path.name}: {error}")
+            _print_error(f"error: {path.name}: {error}")
             wrong = True
         else:
             outcomes.append(outcome)
@@ -63,16 +63,18 @@ def _parse(argv: Sequence[str]) -> _Arguments:
     parser = _Parser(
         prog="jumpseat script",
         allow_abbrev=False,
-        description="Play scripts of JSON-RPC messages with any server, and say what it did wrong.",
+        description="Play scripts of JSON-RPC messages against any server and report where it deviates.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a script or a recorded transcript")
-    parser.add_argument("--server", type=shlex.split, metavar="COMMAND", help="the server to play with")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="put the server's files here and leave them")
-    parser.add_argument("--update", action="store_true", help="write a transcript's server lines anew")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the whole conversation")
+    parser.add_argument(
+        "--server", type=shlex.split, metavar="COMMAND", help="the server to test, instead of the script's own"
+    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the server's files in this folder")
+    parser.add_argument("--update", action="store_true", help="replace the server's lines of a transcript")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the whole conversation and stderr")
     parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
-    known = parser.parse_args(argv)
-    return _Arguments(**vars(known))
+    namespace = parser.parse_args(argv)
+    return _Arguments(**vars(namespace))
 
 
 async def _play(path: Path, arguments: _Arguments) -> Outcome:
@@ -80,7 +82,7 @@ async def _play(path: Path, arguments: _Arguments) -> Outcome:
     if keep is not None:
         keep = (keep if len(arguments.files) == 1 else keep / path.stem).resolve()
         keep.mkdir(parents=True, exist_ok=True)
-    return await play_file(path, Playing(arguments.server, keep), update=arguments.update)
+    return await play_file(path, PlayOptions(arguments.server, keep), update=arguments.update)
 
 
 def _show(outcome: Outcome, arguments: _Arguments) -> None:
@@ -107,8 +109,8 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
 
 
 def _print(text: str) -> None:
-    print(text)  # noqa: T201 - this is what the command is for
+    print(text)  # noqa: T201 - the output of the command
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     print(text, file=sys.stderr)  # noqa: T201

@@ -1,4 +1,4 @@
-"""What differs between a recorded conversation and the one that was played: message by message, field by field."""
+"""Compare a recorded conversation with the one that was played, message by message and field by field."""
 
 from __future__ import annotations
 
@@ -8,72 +8,74 @@ from difflib import SequenceMatcher
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.adapters.wire import as_object
-from jumpseat.script.patterns import Difference, shown
+from jumpseat.script.patterns import Difference, preview
 
 Line: TypeAlias = tuple[str, Any]
-"""``->``, ``<-`` or ``--``, and what goes with it."""
+"""``->`` or ``<-`` with a message, or ``--`` with ``"kill"``."""
 
 _ID: Final = re.compile(r"<id-\d+>")
-_NOTHING: Final = object()
+_MISSING: Final = object()
 
 
-def difference(recorded: list[Line], played: list[Line]) -> str:
-    """What differs, as lines for people; nothing where nothing does.
+def describe_differences(recorded: list[Line], played: list[Line]) -> str:
+    """Return the differences as lines for people, or an empty string.
 
-    Messages of the same kind are compared; ``-`` stands before what did not come, ``+`` before what came instead.
-    That ids have other numbers is no difference, as long as the same ones stand in the same places.
+    Messages of the same kind are compared by their fields; ``-`` marks a missing message, ``+`` an unexpected one.
+    The numbers of ids may differ, as long as equal ids stand in the same places.
     """
     if recorded == played:
         return ""
-    same = _SameIds()
+    ids = _IdMapping()
     found: list[str] = []
-    matcher = SequenceMatcher(None, [_kind_of(one) for one in recorded], [_kind_of(one) for one in played], False)
+    matcher = SequenceMatcher(
+        None, [_comparison_key(one) for one in recorded], [_comparison_key(one) for one in played], False
+    )
     for verb, start, end, played_start, played_end in matcher.get_opcodes():
         if verb == "equal":
             for number, one, other in zip(
                 range(start + 1, end + 1), recorded[start:end], played[played_start:played_end], strict=True
             ):
-                fields = list(_fields("", one[1], other[1], same))
+                fields = list(_fields("", one[1], other[1], ids))
                 if fields:
-                    found += [f"line {number}, {name_of(one)}:", *(f"  {field}" for field in fields)]
+                    found += [f"line {number}, {describe(one)}:", *(f"  {field}" for field in fields)]
         else:
-            found += [f"- {name_of(one)} {shown(one[1], 1000)}" for one in recorded[start:end]]
-            found += [f"+ {name_of(one)} {shown(one[1], 1000)}" for one in played[played_start:played_end]]
-    return "\n".join(found) or "the same messages, whose ids were named in another order"
+            found += [f"- {describe(one)} {preview(one[1], 1000)}" for one in recorded[start:end]]
+            found += [f"+ {describe(one)} {preview(one[1], 1000)}" for one in played[played_start:played_end]]
+    return "\n".join(found) or "the messages are equal, but their ids are numbered in another order"
 
 
-def kind(message: Any) -> tuple[str, Any]:
-    """What a message is, whatever it says."""
-    said = as_object(message)
-    if "method" not in said:
-        return ("answer to", said.get("id"))
-    if said["method"] == "session.event":
-        return ("event", as_object(as_object(said.get("params")).get("event")).get("type"))
-    return ("call of", said["method"])
+def message_kind(message: Any) -> tuple[str, Any]:
+    """Return the kind of a message and its response id, event type or method."""
+    fields = as_object(message)
+    if "method" not in fields:
+        return ("response to", fields.get("id"))
+    if fields["method"] == "session.event":
+        return ("event", as_object(as_object(fields.get("params")).get("event")).get("type"))
+    return ("method", fields["method"])
 
 
-def name_of(line: Line) -> str:
-    """A line in words."""
+def describe(line: Line) -> str:
+    """Describe a line in a few words."""
     if line[0] == "--":
         return str(line[1])
-    what, of = kind(line[1])
+    what, of = message_kind(line[1])
     return f"{line[0]} {what} {of}"
 
 
-def _kind_of(line: Line) -> tuple[str, str, str]:
-    what, of = ("--", line[1]) if line[0] == "--" else kind(line[1])
+def _comparison_key(line: Line) -> tuple[str, str, str]:
+    what, of = ("--", line[1]) if line[0] == "--" else message_kind(line[1])
     return (line[0], what, repr(of))
 
 
-class _SameIds:
-    """Which id of the one conversation is which of the other."""
+class _IdMapping:
+    """The ids of one conversation mapped to those of the other, one to one."""
 
     def __init__(self) -> None:
         self._there: dict[str, str] = {}
         self._back: dict[str, str] = {}
 
-    def fit(self, one: str, other: str) -> bool:
-        """Whether two texts are the same but for the numbers of ids, which go together from here on."""
+    def match(self, one: str, other: str) -> bool:
+        """Return whether two strings are equal apart from the numbers of ids, and map the ids to each other."""
         ids, others = _ID.findall(one), _ID.findall(other)
         if _ID.sub("", one) != _ID.sub("", other) or len(ids) != len(others):
             return False
@@ -83,30 +85,30 @@ class _SameIds:
         )
 
 
-def _fields(path: str, one: Any, other: Any, same: _SameIds) -> Iterator[Difference]:
+def _fields(path: str, one: Any, other: Any, ids: _IdMapping) -> Iterator[Difference]:
     if isinstance(one, dict) and isinstance(other, dict):
         first, second = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         for name in {**first, **second}:
             inner = f"{path}.{name}" if path else name
-            yield from _fields(inner, first.get(name, _NOTHING), second.get(name, _NOTHING), same)
+            yield from _fields(inner, first.get(name, _MISSING), second.get(name, _MISSING), ids)
     elif (
         isinstance(one, list)
         and isinstance(other, list)
         and len(cast("list[Any]", one)) == len(cast("list[Any]", other))
     ):
         for number, (element, its) in enumerate(zip(cast("list[Any]", one), cast("list[Any]", other), strict=True)):
-            yield from _fields(f"{path}[{number}]", element, its, same)
+            yield from _fields(f"{path}[{number}]", element, its, ids)
     elif isinstance(one, str) and isinstance(other, str):
-        if not same.fit(one, other):
-            yield Difference(path, shown(one, 400), shown(other, 400))
-    elif not _alike(one, other):
-        yield Difference(path, _told(one), _told(other))
+        if not ids.match(one, other):
+            yield Difference(path, preview(one, 400), preview(other, 400))
+    elif not _equal(one, other):
+        yield Difference(path, _preview(one), _preview(other))
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Equal, and of one type: 1 is not ``true``."""
+def _equal(one: Any, other: Any) -> bool:
+    """Compare values and their types: 1 differs from ``true``."""
     return type(one) is type(other) and one == other
 
 
-def _told(value: Any) -> str:
-    return "nothing" if value is _NOTHING else shown(value, 400)
+def _preview(value: Any) -> str:
+    return "nothing" if value is _MISSING else preview(value, 400)

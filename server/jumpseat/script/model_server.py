@@ -1,7 +1,7 @@
-"""A scripted model behind the HTTP API that every server can call: OpenAI chat completions, on loopback.
+"""Serve a scripted model over HTTP on loopback, with the API that most servers can call: OpenAI chat completions.
 
-What it says is a script of :mod:`jumpseat.adapters.scripted`. It answers ``POST .../chat/completions``, streamed or
-not, and ``GET .../models``.
+The model plays a script of :mod:`jumpseat.adapters.scripted`. The endpoints are ``POST .../chat/completions``,
+streamed or not, and ``GET .../models``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from jumpseat.script.chat_wire import ChunkEncoder, read_request, whole_answer
 JsonObject: TypeAlias = dict[str, Any]
 
 MODEL: Final = "scripted"
-"""The one model that there is; any other name is answered too."""
+"""The listed model; requests may name any other."""
 _MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 
 
 class ModelServer:
-    """Use it as an async context manager; ``url`` is the base URL to give to a provider.
+    """A scripted model's HTTP server, an async context manager.
 
-    ``requests`` are the bodies that came in, in their order.
+    ``url`` is the base URL for a provider. ``requests`` are the received bodies, in order.
     """
 
     def __init__(self, script: Script) -> None:
@@ -68,7 +68,7 @@ class ModelServer:
         except (ConnectionError, asyncio.IncompleteReadError, h11.ProtocolError):
             pass
         except asyncio.CancelledError:
-            # Only the end of the server cancels; the streams module would log it as an error.
+            # Cancelled only when the server stops; asyncio.streams would log the error.
             pass
         finally:
             self._tasks.discard(task)
@@ -80,13 +80,13 @@ class ModelServer:
             await connection.send_json({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
             return
         if method != "POST" or not path.endswith("/chat/completions"):
-            await connection.send_error(404, f"there is nothing at {method} {path}")
+            await connection.send_error(404, f"unknown endpoint {method} {path}")
             return
         try:
             asked = json.loads(body)
             request = read_request(asked)
         except (ValueError, TypeError):
-            await connection.send_error(400, "the body is not a request for a chat completion")
+            await connection.send_error(400, "expected a JSON object with an array of messages")
             return
         self.requests.append(asked)
         try:
@@ -103,7 +103,7 @@ class ModelServer:
 
 
 class _Connection:
-    """One HTTP connection, one request after the other."""
+    """An HTTP connection, serving one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.begun = False
@@ -112,7 +112,7 @@ class _Connection:
         self._http = h11.Connection(h11.SERVER)
 
     async def request(self) -> tuple[str, str, bytes] | None:
-        """The next request: method, path and body; ``None`` at the end of the connection."""
+        """Read the next request; return its method, path and body, or ``None`` at the end of the connection."""
         head: h11.Request | None = None
         body = b""
         while True:
@@ -159,7 +159,7 @@ class _Connection:
         await self._writer.drain()
 
     def next_cycle(self) -> bool:
-        """Whether another request may follow."""
+        """Prepare for the next request; return whether the connection is kept alive."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
@@ -169,7 +169,7 @@ class _Connection:
 
 async def _send_stream(connection: _Connection, stream: AsyncIterator[ModelEvent], model: str) -> None:
     chunks = ChunkEncoder(model)
-    # Nothing is sent before the first piece is there: until then, the script may still refuse.
+    # The status is sent with the first event: until then, the script may still answer with an error.
     async for event in stream:
         if not connection.begun:
             await connection.begin_stream()

@@ -1,7 +1,7 @@
-"""The script file: its head, its steps, and reading it.
+"""The format of script files: the head, the steps, and loading them.
 
-YAML or JSON holds one object with ``steps``; JSON lines hold one step a line, the head in the first line where
-there is one. See ``docs/script.md`` for what every step means.
+A YAML or JSON file is one object with ``steps``. A JSON Lines file has one step per line, and may have the head in
+its first line. ``docs/script.md`` documents every step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Framing: TypeAlias = Literal["content-length", "lines"]
 
 
 class _Part(BaseModel):
-    """Base of the file's parts: a misspelt field is an error, not a silent nothing."""
+    """Base class of the file's parts; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -31,7 +31,7 @@ class _Step(_Part):
 
 
 class Call(_Step):
-    """Send a request and wait for its answer."""
+    """Send a request and wait for the response."""
 
     call: str
     params: Any = None
@@ -40,25 +40,25 @@ class Call(_Step):
 
 
 class Send(_Step):
-    """Send a message as it stands and do not wait."""
+    """Send a message without waiting for anything."""
 
     send: dict[str, Any]
 
 
 class Raw(_Step):
-    """Send bytes that need not be a message."""
+    """Send raw bytes, which need not be a valid message."""
 
     raw: str
 
 
 class Expect(_Step):
-    """Wait for a message."""
+    """Wait for a message of the server."""
 
     expect: Any
 
 
 class Events(_Step):
-    """Wait for events of a session, in this order; with ``only``, for these and no others."""
+    """Wait for events of a session, in this order; ``only`` permits no others except those in ``ignore``."""
 
     events: list[Any] = Field(min_length=1)
     session: str | None = None
@@ -74,7 +74,7 @@ class AnyOrder(_Step):
 
 
 class Answer(_Step):
-    """Wait for a request of the server and answer it."""
+    """Wait for a request of the server and respond to it."""
 
     answer: str
     params: Any = Field(default_factory=dict[str, Any])
@@ -83,27 +83,27 @@ class Answer(_Step):
 
 
 class Never(_Step):
-    """Nothing like this has come since the step before, and nothing does for a moment."""
+    """Fail if a matching message was received since the step before began, or is within ``seconds``."""
 
     never: Any
     seconds: float = Field(default=0.2, ge=0, le=60, alias="for")
 
 
 class Close(_Step):
-    """Hang up, and wait for the server to go with this exit code (``null``: any)."""
+    """Close the server's input and wait for the server to exit with this code (``null``: any)."""
 
     close: Literal[True]
     exit: int | None = 0
 
 
 class Restart(_Step):
-    """Kill the server and start another one with the same files."""
+    """Kill the server and start another with the same files."""
 
     restart: Literal[True]
 
 
 class Set(_Step):
-    """Keep a value under a name."""
+    """Set names to values."""
 
     set: dict[str, Any]
 
@@ -144,18 +144,18 @@ Step: TypeAlias = Annotated[
     Discriminator(
         _verb,
         custom_error_type="no_such_step",
-        custom_error_message=f"a step has one of these: {', '.join(STEPS)}",
+        custom_error_message=f"expected a step with one of these fields: {', '.join(STEPS)}",
     ),
 ]
 
 
 class Script(_Part):
-    """A whole script.
+    """A script.
 
-    ``server`` is the command to start (a shell-like text or a list); ours where it is left out. ``model`` is a
-    scripted model (see :mod:`jumpseat.adapters.scripted`) that is served over HTTP beside the server, as
-    ``${model}``. ``within`` is how many seconds a step may take. ``unchecked`` leaves out the rules that always
-    hold, ``strict`` adds the types of the protocol's schema.
+    ``server`` is the command to start, as a shell-like string or as an array; by default, jumpseat itself.
+    ``model`` is a scripted model (see :mod:`jumpseat.adapters.scripted`), served over HTTP at ``${model}``.
+    ``within`` is the time limit of a step, in seconds. ``unchecked`` turns off the rules of every conversation;
+    ``strict`` also validates all messages against the protocol's schema.
     """
 
     name: str | None = None
@@ -173,17 +173,17 @@ class Script(_Part):
 
 
 def parse_script(value: Any, name: str) -> Script:
-    """A script from an object at hand.
+    """Validate ``value`` as a script; ``name`` stands for the file in errors.
 
     Raises:
-        ScriptError: it is none; the text says where.
+        ScriptError: ``value`` is not a valid script.
     """
     try:
         script = Script.model_validate(value)
     except ValidationError as error:
         problems = validation_problems(error, "the script")
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-        raise ScriptError(f"{name} is not a script: {'; '.join(problems[:3])}{more}") from None
+        raise ScriptError(f"invalid script {name}: {'; '.join(problems[:3])}{more}") from None
     for number, step in enumerate(script.steps, 1):
         for pattern in _patterns(step):
             try:
@@ -194,10 +194,10 @@ def parse_script(value: Any, name: str) -> Script:
 
 
 def load_script(path: Path) -> Script:
-    """Read a script file: ``.jsonl`` has a step a line, anything else is YAML (which JSON is too).
+    """Load a script file: ``.jsonl`` as JSON Lines, any other as YAML, of which JSON is a subset.
 
     Raises:
-        ScriptError: it cannot be read, or is no script.
+        ScriptError: the file cannot be read or is not a valid script.
     """
     try:
         content = path.read_text(encoding="utf-8")
@@ -205,23 +205,23 @@ def load_script(path: Path) -> Script:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8"
         raise ScriptError(f"cannot read {str(path)!r}: {reason}") from None
     if path.suffix == ".jsonl":
-        return parse_script(_of_lines(content, path), str(path))
+        return parse_script(_parse_lines(content, path), str(path))
     import yaml
 
     try:
         value = yaml.safe_load(content)
     except yaml.YAMLError as error:
-        raise ScriptError(f"{str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}") from None
+        raise ScriptError(f"invalid YAML in {str(path)!r}: {' '.join(str(error).split())[:200]}") from None
     return parse_script({"steps": value} if isinstance(value, list) else value, str(path))
 
 
-def _of_lines(content: str, path: Path) -> dict[str, Any]:
+def _parse_lines(content: str, path: Path) -> dict[str, Any]:
     values: list[Any] = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
             values += [json.loads(line)] if line.strip() else []
         except ValueError as error:
-            raise ScriptError(f"{str(path)!r}, line {number}: {error}") from None
+            raise ScriptError(f"invalid JSON in {str(path)!r}, line {number}: {error}") from None
     head: dict[str, Any] = {}
     if values and isinstance(values[0], dict) and _verb(values[0]) is None:
         head = cast("dict[str, Any]", values.pop(0))

@@ -1,4 +1,4 @@
-"""The server that a script is played with: any command that speaks JSON-RPC on its stdin and stdout."""
+"""The server under test: any command that speaks JSON-RPC on its stdin and stdout."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from anyio.abc import ByteReceiveStream, Process
 from jumpseat.adapters.wire import as_object
 from jumpseat.process_groups import kill_group
 from jumpseat.script.checks import Checks
-from jumpseat.script.patterns import ScriptError, shown
+from jumpseat.script.patterns import ScriptError, preview
+from jumpseat.script.schema_checks import SchemaChecks
 from jumpseat.script.steps import Framing
-from jumpseat.script.types import TypeChecks
 from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
 
 Direction: TypeAlias = Literal["->", "<-"]
 
 EXIT_S: Final = 5.0
-"""How long a server may take to end when its client has hung up."""
+"""Time limit for a server to exit after its input was closed, in seconds."""
 GONE_S: Final = 0.5
-"""A server that has closed its output is given so long to end before it counts as gone."""
+"""Time limit for a server to exit after it has closed its output, in seconds."""
 _KEPT_STDERR_BYTES: Final = 16 * 1024
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """A message of the conversation."""
+class WireMessage:
+    """A message of the conversation: ``->`` from the client, ``<-`` from the server."""
 
     direction: Direction
     message: Any
 
 
 class Decoder(Protocol):
-    """Cuts what arrives into bodies."""
+    """Splits received bytes into message bodies."""
 
     def feed(self, data: bytes) -> Sequence[bytes | FramingError]: ...
 
 
 class _Lines:
-    """One JSON value a line, as in ACP."""
+    """Splits lines of JSON, as in ACP."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -58,10 +58,10 @@ class _Lines:
 
 
 class Target:
-    """A running server. All that goes over the wire is kept in ``heard``, all that is wrong in ``problems``."""
+    """A running server. ``traffic`` has all messages in both directions, ``problems`` all violations."""
 
     def __init__(self, process: Process, framing: Framing, *, checked: bool) -> None:
-        self.heard: list[Heard] = []
+        self.traffic: list[WireMessage] = []
         self.problems: list[str] = []
         self.checks = Checks()
         self.ended = anyio.Event()
@@ -69,18 +69,18 @@ class Target:
         self._framing = framing
         self._checked = checked
         self._decoder: Decoder = FrameDecoder() if framing == "content-length" else _Lines()
-        self._news = anyio.Event()
+        self._changed = anyio.Event()
         self._stderr = b""
         self._last_id = 0
-        self._types: TypeChecks | None = None
+        self._schema_checks: SchemaChecks | None = None
 
     def use_schema(self) -> None:
-        """Judge the types of all messages from here on."""
-        self._types = TypeChecks()
+        """Validate all further messages against the protocol's schema."""
+        self._schema_checks = SchemaChecks()
 
     @property
     def stderr(self) -> str:
-        """The end of what the server wrote there."""
+        """The end of the server's stderr, at most 16 KiB."""
         return self._stderr.decode("utf-8", "replace")
 
     @property
@@ -96,30 +96,30 @@ class Target:
         return self._last_id
 
     def incoming(self, since: int = 0) -> list[Any]:
-        """What the server has sent from a position in ``heard`` on."""
-        return [one.message for one in self.heard[since:] if one.direction == "<-"]
+        """Return the server's messages from the position ``since`` in ``traffic`` on."""
+        return [one.message for one in self.traffic[since:] if one.direction == "<-"]
 
     # --- out ----------------------------------------------------------------------------------------------------
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; ``jsonrpc`` is added where it is missing."""
+        """Send a message, with ``jsonrpc`` added if it is missing."""
         message = {"jsonrpc": "2.0", **message}
-        self.heard.append(Heard("->", message))
+        self.traffic.append(WireMessage("->", message))
         self.checks.sent(message)
-        if self._types is not None:
-            self._types.sent(message)
+        if self._schema_checks is not None:
+            self._schema_checks.sent(message)
         body = json.dumps(message, ensure_ascii=False).encode()
         await self.write(encode_frame(body) if self._framing == "content-length" else body + b"\n")
 
     async def write(self, data: bytes) -> None:
-        """Write bytes as they are. A server that has gone does not read them, which shows elsewhere."""
+        """Write bytes unchanged. A closed pipe is ignored: the exit of the server is reported elsewhere."""
         assert self._process.stdin is not None
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._process.stdin.send(data)
 
-    async def ask(self, method: str, params: Any = None, seconds: float = 10) -> dict[str, Any] | None:
-        """Send a request and wait for its whole answer; ``None`` where none comes in time."""
-        request_id, since = self.new_id(), len(self.heard)
+    async def request(self, method: str, params: Any = None, seconds: float = 10) -> dict[str, Any] | None:
+        """Send a request and return its response, or ``None`` if none is received within ``seconds``."""
+        request_id, since = self.new_id(), len(self.traffic)
         await self.send({"id": request_id, "method": method, **({} if params is None else {"params": params})})
         found: list[dict[str, Any]] = []
 
@@ -135,24 +135,27 @@ class Target:
         """Send a request and return its result.
 
         Raises:
-            AssertionError: the answer is an error, or did not come.
+            AssertionError: the response is an error, or none was received within ``seconds``.
         """
-        answer = await self.ask(method, params, seconds)
+        answer = await self.request(method, params, seconds)
         if answer is None:
-            raise AssertionError(f"{method}: no answer within {seconds:g} s; stderr: {self.stderr[-500:]}")
+            raise AssertionError(f"{method}: no response within {seconds:g} s; stderr: {self.stderr[-500:]}")
         if "error" in answer:
-            raise AssertionError(f"{method}: {shown(answer['error'], 400)}")
+            raise AssertionError(f"{method}: {preview(answer['error'], 400)}")
         return answer.get("result")
 
     # --- in -----------------------------------------------------------------------------------------------------
 
     async def until(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Wait for news until ``done``; ``False`` where the time is up or the server has gone before."""
+        """Wait until ``done()``, checked after new messages.
+
+        Returns its last result: ``False`` on time-out or if the server has exited.
+        """
         with anyio.move_on_after(seconds):
             while not done():
                 if self.ended.is_set():
                     return done()
-                await self._news.wait()
+                await self._changed.wait()
         return done()
 
     async def read(self) -> None:
@@ -161,17 +164,17 @@ class Target:
         try:
             async for chunk in self._process.stdout:
                 for body in self._decoder.feed(chunk):
-                    self._take(body)
-                self._tell()
+                    self._receive(body)
+                self._notify()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         else:
-            # Its exit code belongs to what is said of it.
+            # The exit code is part of failure messages.
             with anyio.move_on_after(GONE_S):
                 await self._process.wait()
         finally:
             self.ended.set()
-            self._tell()
+            self._notify()
 
     async def read_stderr(self) -> None:
         """Keep the end of stderr."""
@@ -181,32 +184,32 @@ class Target:
             async for chunk in stream:
                 self._stderr = (self._stderr + chunk)[-_KEPT_STDERR_BYTES:]
 
-    def _take(self, body: bytes | FramingError) -> None:
+    def _receive(self, body: bytes | FramingError) -> None:
         if isinstance(body, FramingError):
-            self._complain(f"broken frame: {body.message}")
+            self._report(f"broken frame: {body.message}")
             return
         try:
             message = json.loads(body)
         except ValueError:
-            self._complain(f"a body that is not JSON: {shown(body[:80].decode('utf-8', 'replace'))}")
+            self._report(f"body is not JSON: {preview(body[:80].decode('utf-8', 'replace'))}")
             return
-        self.heard.append(Heard("<-", message))
-        typed = self._types.received(message) if self._types is not None else []
+        self.traffic.append(WireMessage("<-", message))
+        typed = self._schema_checks.received(message) if self._schema_checks is not None else []
         for problem in [*self.checks.received(message), *typed]:
-            self._complain(problem)
+            self._report(problem)
 
-    def _complain(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         if self._checked:
             self.problems.append(problem)
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = anyio.Event()
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     # --- the end ------------------------------------------------------------------------------------------------
 
-    async def hang_up(self, seconds: float = EXIT_S) -> int | None:
-        """Close the server's input and wait for its exit code; ``None`` where it does not go by itself."""
+    async def close_input(self, seconds: float = EXIT_S) -> int | None:
+        """Close the server's input and return its exit code, or ``None`` if it runs on after ``seconds``."""
         assert self._process.stdin is not None
         await self._process.stdin.aclose()
         with anyio.move_on_after(seconds):
@@ -214,20 +217,20 @@ class Target:
         return None
 
     async def kill(self) -> None:
-        """End the server's process, and what it started, without asking."""
+        """Kill the server and the processes that it started."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 kill_group(self._process.pid)
             await self._process.wait()
 
     async def close(self) -> None:
-        """Leave nothing behind."""
+        """Kill the server and close its pipes."""
         await self.kill()
         await self._process.aclose()
 
 
 @asynccontextmanager
-async def running(
+async def running_server(
     command: Sequence[str],
     folder: Path,
     env: Mapping[str, str | None] | None = None,
@@ -235,9 +238,10 @@ async def running(
     framing: Framing = "content-length",
     checked: bool = True,
 ) -> AsyncGenerator[Target]:
-    """Start a server whose files are all in ``folder``; it is gone when this is left.
+    """Run a server with ``folder`` as its working and home directory, and kill it on exit.
 
-    Of our environment it has little more than the path; ``env`` comes on top, ``None`` takes a variable out.
+    From the current environment, the server inherits little more than ``PATH``; ``env`` adds variables, or removes
+    those whose value is ``None``.
 
     Raises:
         ScriptError: the command cannot be run.
@@ -257,7 +261,7 @@ async def running(
             start_new_session=True,
         )
     except OSError as error:
-        raise ScriptError(f"could not run {command[0]!r}: {error.strerror or error}") from None
+        raise ScriptError(f"cannot run {command[0]!r}: {error.strerror or error}") from None
     target = Target(process, framing, checked=checked)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
@@ -266,7 +270,7 @@ async def running(
         try:
             yield target
         except Exception as error:
-            # Raised below, or the task group would wrap it.
+            # Raised below: the task group would wrap it in an exception group.
             failure = error
         finally:
             with anyio.CancelScope(shield=True):
