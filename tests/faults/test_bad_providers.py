@@ -135,12 +135,26 @@ ERROR_EVENT = b'data: {"error": {"message": "the model fell over", "type": "serv
         pytest.param(json_reply({"choices": 5}), ATTEMPTS, "query", None, "", id="choices that are none"),
         pytest.param(event_stream(HALF_A_FRAME), ATTEMPTS, "query", None, "", id="half a frame, then the end"),
         pytest.param(
-            event_stream(HALF_A_FRAME, ending="cut"), ATTEMPTS, "query", None, "broke", id="half a frame, cut"
+            event_stream(HALF_A_FRAME, ending="cut"),
+            ATTEMPTS,
+            "query",
+            None,
+            "in the middle of its response",
+            id="half a frame, cut",
         ),
         pytest.param(event_stream(b"data: {]\n\n"), ATTEMPTS, "query", None, "", id="an event that is no JSON"),
         pytest.param(event_stream(), ATTEMPTS, "query", None, "", id="an empty stream"),
-        pytest.param(Reply(silent=True, ending="cut"), ATTEMPTS, "query", None, "broke", id="no answer at all"),
-        pytest.param(event_stream(delta("par"), ending="cut"), 1, "query", None, "broke", id="cut after a delta"),
+        pytest.param(
+            Reply(silent=True, ending="cut"), ATTEMPTS, "query", None, "before it responded", id="no answer at all"
+        ),
+        pytest.param(
+            event_stream(delta("par"), ending="cut"),
+            1,
+            "query",
+            None,
+            "in the middle of its response",
+            id="cut after a delta",
+        ),
         pytest.param(event_stream(delta("par")), 1, "query", None, "", id="the end after a delta"),
         pytest.param(event_stream(ERROR_EVENT), ATTEMPTS, "query", 503, "fell over", id="an error in the stream"),
         pytest.param(
@@ -186,7 +200,7 @@ async def test_an_address_that_is_none_is_refused_when_it_is_said(server: Runnin
     async with failing(server, "http://127.0.0.1:9") as at:
         params = {"sessionId": at.session, "provider": {"type": "openai", "baseUrl": url, "apiKey": KEY}}
         error = await at.wire.refused("session.options.update", params)
-        assert error["message"] == "provider.baseUrl is no address, expected http://... or https://..."
+        assert error["message"] == "provider.baseUrl is not a valid URL, expected http://... or https://..."
 
 
 async def test_an_address_that_cannot_be_reached_is_a_typed_error(server: RunningServer) -> None:

@@ -21,7 +21,7 @@ WORDS = " ".join(f"w{number}" for number in range(40))
 
 SCRIPT = {
     "prompts": [
-        {"when": "wants of this summary: slow", "turns": [{"hang": True}]},
+        {"when": "instructions for this summary: slow", "turns": [{"hang": True}]},
         {"when": "^Please create a detailed summary", "turns": [{"text": "<overview>All of it.</overview>"}]},
         {"when": "make", "turns": [{"tool_calls": [TOUCH]}, {"text": "It is made."}]},
         {"when": "count", "turns": [{"tool_calls": [COUNT]}, {"text": "never"}]},

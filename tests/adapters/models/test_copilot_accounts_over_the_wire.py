@@ -365,7 +365,7 @@ async def test_a_token_with_an_hour_or_less_left_is_replaced_before_it_is_used(
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ({"result": {"kind": "cancelled"}}, "it was cancelled"),
+        ({"result": {"kind": "cancelled"}}, "the request was cancelled"),
         ({"error": {"code": -32603, "message": "no network"}}, "no network"),
         ({"result": {"kind": "token", "accessToken": ALICE}}, "accessToken and expiresIn"),
         ({"result": {"kind": "token", "accessToken": "", "expiresIn": 9000}}, "accessToken and expiresIn"),

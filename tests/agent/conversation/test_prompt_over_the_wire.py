@@ -256,7 +256,7 @@ async def test_headers_of_a_message_go_with_its_calls_and_win_over_those_of_the_
             {"provider": {"baseUrl": "http://h", "headers": {"X-A": "sk-a\r\nB: 1"}}},
             "the value of 'X-A' must not contain line",
         ),
-        ({"provider": {"baseUrl": "localhost:80"}}, "provider.baseUrl is no address"),
+        ({"provider": {"baseUrl": "localhost:80"}}, "provider.baseUrl is not a valid URL"),
     ],
 )
 async def test_what_cannot_go_into_a_request_is_refused_when_it_is_said(
