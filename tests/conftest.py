@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and hooks for all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 
 
 def pytest_configure() -> None:
-    """Hear ctrl-c, as the programs do that tests start: a shell has what runs behind it ignore the signal."""
+    """Restore the handler of SIGINT, which shells ignore in background jobs, for the programs that tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -23,7 +23,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 async def tasks() -> AsyncGenerator[TaskGroup, None]:
-    """Where the tasks of a test run; what is left of them ends with it."""
+    """Yield a task group for the tasks of a test; those still running are cancelled at its end."""
     async with anyio.create_task_group() as group:
         yield group
         group.cancel_scope.cancel()
@@ -31,5 +31,5 @@ async def tasks() -> AsyncGenerator[TaskGroup, None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes begins first: begun last, it would run alone, with all other workers out of work."""
+    """Sort tests marked ``long_build`` to the front: started last, they would keep one worker busy."""
     items.sort(key=lambda item: item.get_closest_marker("long_build") is None)

@@ -1,4 +1,4 @@
-"""A client that answers what the server asks it: hooks, questions to its user, sections to rewrite.
+"""A client that answers requests of the server: hooks, questions to its user, sections to rewrite.
 
 ::
 
@@ -6,9 +6,9 @@
         await wire.prompt(session)
     assert client.hook_inputs("preToolUse")[0]["toolName"] == "view"
 
-Answers are keyed by the type of the hook or the name of the method, and used up in order; a hook without one has no
-opinion, another question without one fails. Besides JSON, an answer may be :data:`THROWS`, :data:`SILENT`, or
-:class:`Whole`, which is sent in place of the whole result.
+Answers are keyed by the type of the hook or the name of the method, and each is used once, in order. A hook without
+an answer returns null; any other request without one fails. Besides JSON, an answer may be :data:`THROWS`,
+:data:`SILENT`, or :class:`Whole`, which replaces the whole response.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tests.support.server import JsonObject, Wire, frame
 
 @dataclass(frozen=True)
 class Special:
-    """An answer that is no JSON."""
+    """An answer that is not JSON."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Whole:
-    """A message whose fields are these besides its id."""
+    """A response with these fields and its id."""
 
     fields: JsonObject
 
@@ -44,7 +44,7 @@ Answers = Mapping[str, Sequence[Any]]
 
 
 class AnsweringClient:
-    """``asked`` holds what the server has asked, in order: the hook's type or the method, and its input."""
+    """A client whose ``asked`` has the requests of the server, in order: hook type or method, and input."""
 
     def __init__(self, wire: Wire, answers: Answers) -> None:
         self.asked: list[tuple[str, JsonObject]] = []
@@ -52,15 +52,15 @@ class AnsweringClient:
         self._answers = {name: list(some) for name, some in answers.items()}
 
     def names(self) -> list[str]:
-        """What the server has asked, in order."""
+        """Return the hook types and methods of the requests so far, in order."""
         return [name for name, _ in self.asked]
 
     def inputs(self, name: str) -> list[JsonObject]:
-        """What came with the questions of one kind."""
+        """Return the inputs of the requests with one name."""
         return [given for one, given in self.asked if one == name]
 
     async def run(self) -> None:
-        """Answer everything that arrives; runs as a task beside the test."""
+        """Answer every request; runs as a task beside the test."""
         position = 0
         while True:
             await self._wire.grown(position)
@@ -90,7 +90,7 @@ class AnsweringClient:
 
 @asynccontextmanager
 async def answering(wire: Wire, answers: Answers | None = None) -> AsyncGenerator[AnsweringClient]:
-    """Answer what the server asks over ``wire`` for the length of the block."""
+    """Answer the requests of the server over ``wire`` for the duration of the block."""
     client = AnsweringClient(wire, answers or {})
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
@@ -106,7 +106,7 @@ async def answering(wire: Wire, answers: Answers | None = None) -> AsyncGenerato
 
 
 async def asked_for(wire: Wire, name: str, *, since: int = 0) -> JsonObject:
-    """The request by which the server asks for a hook's opinion, or calls a method."""
+    """Wait for the request of the server for a hook type or a method."""
 
     def fits(message: JsonObject) -> bool:
         return "id" in message and (

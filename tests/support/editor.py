@@ -1,4 +1,4 @@
-"""An editor that speaks ACP with the real server, and judges every message by the protocol's own schemas.
+"""An editor that speaks ACP with the real server, and validates every message with the protocol's schemas.
 
 ::
 
@@ -7,9 +7,9 @@
         answer = await editor.say(session, "hi")
         assert editor.said(session) == "hello"
 
-What the server asks is answered by ``editor.answers``: the result for a method, or a function that makes it of the
-params; what is not there, the test answers by itself or not at all. Both directions are judged, but for what a test
-sends with :meth:`Wire.send`. No ``null`` is let through: an editor in Lua takes it for a value.
+Requests of the server are answered from ``editor.answers``: per method a result, or a function from params to
+result. The test answers other requests itself, or not at all. Both directions are validated, except bytes sent with
+:meth:`Wire.send`. A ``null`` fails, because editors in Lua take it for a value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ models = ["one", "two"]
 
 
 class Schemas:
-    """The schemas of ACP v1: the stable one, and the one that knows what is to come."""
+    """The schemas of ACP v1: the stable one, and the one with unstable additions."""
 
     def __init__(self, package: Path) -> None:
         self._validators: dict[str, Draft202012Validator] = {}
@@ -57,7 +57,7 @@ class Schemas:
         return any(method == known for known, _ in self._names)
 
     def check(self, method: str, kind: str, value: Any) -> None:
-        """Fail where ``value`` is not what the protocol says of a method's request, response or notification."""
+        """Validate ``value`` as the request, response or notification of a method; fails if it is invalid."""
         definition = self._names.get((method, kind))
         assert definition is not None, f"{method} has no {kind} in the protocol"
         if definition not in self._validators:
@@ -73,7 +73,7 @@ class Schemas:
 
 
 class Editor(Wire):
-    """The other end of a server that speaks ACP."""
+    """The client of a server that speaks ACP."""
 
     def __init__(self, stream: ByteStream, schemas: Schemas) -> None:
         super().__init__(stream)
@@ -109,7 +109,7 @@ class Editor(Wire):
                 self._schemas.check(asked, "Response", message["result"])
 
     async def answer_questions(self) -> None:
-        """Answer what is in ``answers``; runs as a task beside the test."""
+        """Answer the requests that ``answers`` covers; runs as a task beside the test."""
         while True:
             await self._question.wait()
             self._question = anyio.Event()
@@ -141,13 +141,13 @@ class Editor(Wire):
         return await self.call("initialize", params)
 
     async def new(self, cwd: Path, **more: Any) -> str:
-        """A session; returns its id."""
+        """Create a session; returns its id."""
         params: JsonObject = {"cwd": str(cwd), "mcpServers": [], **more}
         self._schemas.check("session/new", "Request", params)
         return (await self.call("session/new", params))["sessionId"]
 
     async def begin(self, session: str, text: str) -> int:
-        """Send a prompt and do not wait; the id is for :meth:`response`."""
+        """Send a prompt without waiting; returns the id of the request, for :meth:`response`."""
         params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
         self._schemas.check("session/prompt", "Request", params)
         return await self.ask("session/prompt", params)
@@ -162,13 +162,13 @@ class Editor(Wire):
         await self.notify("session/cancel", {"sessionId": session})
 
     async def question(self, method: str, *, since: int = 0) -> JsonObject:
-        """The first request of the server for ``method``."""
+        """Wait for the first request of the server for ``method``."""
         return await self.until(
             lambda one: one.get("method") == method and "id" in one, since=since, what=f"question {method}"
         )
 
     async def update(self, kind: str, *, since: int = 0, **values: Any) -> JsonObject:
-        """The first update of a kind that has these values (camelCase names)."""
+        """Wait for the first update of a kind with these values (camelCase names)."""
 
         def fits(message: JsonObject) -> bool:
             if message.get("method") != "session/update":
@@ -180,7 +180,7 @@ class Editor(Wire):
         return found["params"]["update"]
 
     def updates(self, session: str, kind: str | None = None, *, since: int = 0) -> list[JsonObject]:
-        """The updates of a session so far, all or those of a kind."""
+        """Return the updates of a session so far, all or those of one kind."""
         found = [
             message["params"]["update"]
             for message in self.messages[since:]
@@ -189,22 +189,22 @@ class Editor(Wire):
         return [one for one in found if kind in (None, one["sessionUpdate"])]
 
     def said(self, session: str, *, since: int = 0) -> str:
-        """What the agent has said."""
+        """Return the text of the agent so far."""
         return "".join(one["content"]["text"] for one in self.updates(session, "agent_message_chunk", since=since))
 
 
 def failing(text: str) -> Callable[[JsonObject], Exception]:
-    """An answer that is an error."""
+    """Return an answer that is an error."""
     return lambda _params: RuntimeError(text)
 
 
 def option(choice: str) -> JsonObject:
-    """The answer to a permission question."""
+    """Return the answer to a permission request that selects an option."""
     return {"outcome": {"outcome": "selected", "optionId": choice}}
 
 
 def value_of(options: Sequence[JsonObject], config_id: str) -> Any:
-    """What an option is set to."""
+    """Return the value of a session option."""
     return next(one["currentValue"] for one in options if one["id"] == config_id)
 
 
@@ -221,7 +221,7 @@ async def running_editor(
     answers: Mapping[str, JsonObject | Callable[[JsonObject], Any]] | None = None,
     initialize: bool = True,
 ) -> AsyncGenerator[tuple[RunningServer, Editor]]:
-    """A server and an editor that has greeted it. ``turns`` are what the model says, or ``prompts`` (by prompt)."""
+    """Start a server and an editor. The model is scripted by ``turns``, or by ``prompts`` (turns by prompt)."""
     (folder / "home").mkdir(parents=True, exist_ok=True)
     script = {"prompts": list(prompts)} if prompts else {"turns": list(turns) or [{"text": "ok"}]}
     (folder / "home" / "script.json").write_text(json.dumps({**script, "after_last": "repeat"}))

@@ -1,6 +1,6 @@
 """A fake of GitHub and of the Copilot API on loopback: users by their token, models, and all three wires.
 
-What a model says is ``wire of login``, so that a test sees who called and how.
+A model answers with ``<wire> of <login>``, so that a test sees the user and the wire of the call.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ class FakeCopilot:
     server: ModelServer
     models: list[JsonObject] = field(default_factory=lambda: list(MODELS))
     limited: dict[str, str] = field(default_factory=dict[str, str])
-    """The codes of the models that are rate limited."""
+    """The error codes of rate-limited models, by model."""
     retry_after: str = "1"
 
     @property
     def environ(self) -> dict[str, str]:
-        """What points a server here."""
+        """The environment that makes a server use this fake."""
         return {"COPILOT_DEBUG_GITHUB_API_URL": f"{self.server.url}/github"}
 
     def seen(self, path: str) -> list[str]:
-        """The tokens that ``path`` was asked with, in order."""
+        """Return the tokens of the requests whose path ends with ``path``, in order."""
         return [
             one.headers["authorization"].removeprefix("Bearer ")
             for one in self.server.requests
@@ -61,11 +61,11 @@ class FakeCopilot:
         ]
 
     def called(self) -> list[str]:
-        """The models that were called, in order, by whatever wire."""
+        """Return the models that were called over any wire, in order."""
         return [one.json["model"] for one in self.server.requests if one.path in _WIRES]
 
     def answer(self, request: SeenRequest) -> Reply:
-        """Find the reply to one request."""
+        """Return the reply to one request."""
         login = LOGINS.get(request.headers.get("authorization", "").removeprefix("Bearer "))
         if login is None:
             return json_reply({"message": "Bad credentials"}, status=401)
@@ -89,7 +89,7 @@ class FakeCopilot:
 
 @contextlib.asynccontextmanager
 async def fake_copilot() -> AsyncGenerator[FakeCopilot]:
-    """Serve on a free port of loopback for the length of the block."""
+    """Serve on a free loopback port for the duration of the block."""
 
     def answer(request: SeenRequest) -> Reply:
         return fake.answer(request)

@@ -1,7 +1,7 @@
 """A fake OpenAI-compatible model on loopback, scripted by the last user message; it records every request.
 
-It speaks ``/chat/completions``, streamed or whole, and nothing else. A script maps a text to the answers of the
-model: when that text occurs in the last user message, the first answer replies to it, the second replies to the
+It serves ``/chat/completions``, streamed or not, and a list of models. A script maps a text to the answers of the
+model: if that text occurs in the last user message, the first answer replies to it, the second replies to the
 tool results that follow, and so on. No state is kept between requests, so retries and resumed sessions get the
 same answers.
 """
@@ -38,7 +38,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Stalls:
-    """The model streams some chunks and then falls silent until the caller hangs up."""
+    """The model streams some chunks and then nothing, until the caller hangs up."""
 
     chunks: tuple[str, ...]
 
@@ -73,7 +73,7 @@ class FakeOpenAI:
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     unscripted: list[str] = field(default_factory=list[str])
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when a caller left in the middle of a stalled answer."""
+    """Set once a caller has hung up during a stalled answer."""
 
     async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -98,7 +98,9 @@ class FakeOpenAI:
         self.headers.append(headers)
         answer = self._answer(request["messages"])
         if answer is None:
-            await _send_json(writer, 400, {"error": {"message": f"not in the script: {self.unscripted[-1]!r}"}})
+            await _send_json(
+                writer, 400, {"error": {"message": f"no answer in the script for {self.unscripted[-1]!r}"}}
+            )
         elif request.get("stream"):
             await _send_stream(writer, _chunks(answer, request))
             if isinstance(answer, Stalls):
@@ -130,7 +132,7 @@ class FakeOpenAI:
 
 @contextlib.asynccontextmanager
 async def fake_openai(script: Script) -> AsyncGenerator[FakeOpenAI]:
-    """Serve ``script`` on a free port of loopback for the length of the block."""
+    """Serve ``script`` on a free loopback port for the duration of the block."""
     model = FakeOpenAI(script)
     server = await asyncio.start_server(model._serve_connection, "127.0.0.1", 0, limit=_HEAD_LIMIT)  # pyright: ignore[reportPrivateUsage] - one module
     async with contextlib.AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Processes that are forked from one that has imported their program already: see :mod:`tests.support.forking`."""
+"""Processes forked from one that has already imported their program: see :mod:`tests.support.forking`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _PipeEnd(AsyncResource):
 
 
 class PipeReader(_PipeEnd, ByteReceiveStream):
-    """The end of a pipe to read from."""
+    """The read end of a pipe."""
 
     async def receive(self, max_bytes: int = _CHUNK_BYTES) -> bytes:
         while True:
@@ -51,7 +51,7 @@ class PipeReader(_PipeEnd, ByteReceiveStream):
 
 
 class PipeWriter(_PipeEnd, ByteSendStream):
-    """The end of a pipe to write to."""
+    """The write end of a pipe."""
 
     async def send(self, item: bytes) -> None:
         rest = memoryview(item)
@@ -68,7 +68,7 @@ class PipeWriter(_PipeEnd, ByteSendStream):
 
 
 class ForkedProcess:
-    """A forked process, with what tests use of ``anyio.abc.Process``. It is no child of this process."""
+    """A forked process, with what tests need of ``anyio.abc.Process``. It is not a child of this process."""
 
     def __init__(
         self, stdin: PipeWriter | None, stdout: PipeReader, stderr: PipeReader | None, status: PipeReader
@@ -83,11 +83,11 @@ class ForkedProcess:
         self._turn = anyio.Lock()
 
     async def begun(self) -> None:
-        """Wait until there is a process."""
+        """Wait until the process has been forked."""
         self.pid = await self._number()
 
     async def wait(self) -> int:
-        """Wait for the end; returns the exit code, or minus the number of the signal."""
+        """Wait for the end; returns the exit code, or the negative number of the signal."""
         async with self._turn:
             if self.returncode is None:
                 self.returncode = await self._number()
@@ -132,8 +132,8 @@ async def fork(
 ) -> ForkedProcess:
     """Run ``main`` of a program with these arguments in a forked process.
 
-    Without ``stdin`` it reads from the null device. ``stderr`` is an open file descriptor; without it, the process
-    has a pipe. ``new_session`` makes it the leader of a session and a process group.
+    Without ``stdin`` the process reads from the null device. ``stderr`` is an open file descriptor, or ``None`` for
+    a pipe. ``new_session`` makes the process the leader of a session and a process group.
     """
     (out, their_out), (status, their_status) = os.pipe(), os.pipe()
     err, their_err = os.pipe() if stderr is None else (None, os.dup(stderr))
@@ -161,7 +161,7 @@ async def fork(
 
 @cache
 def _preloaded(program: Program) -> socket.socket:
-    """Start the process that all processes of a program are forked from; it ends with its socket."""
+    """Start the process that a program's processes are forked from; it ends when its socket is closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [program.python, str(Path(__file__).with_name("forking.py")), program.file]
     with theirs:

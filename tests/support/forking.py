@@ -1,11 +1,11 @@
-"""Import a program once and fork a process per request, so that hundreds of tests do not import it each.
+"""Import a program once and fork a process per request, so that not every test has to import it.
 
 ``python forking.py PROGRAM`` is started by :mod:`tests.support.forked` with one end of a socket as its stdin.
 PROGRAM is a Python file; whatever it imports at its top is shared by all processes, and each calls its ``main``.
 A message on the socket is the JSON object ``{"argv", "env", "cwd", "test", "new_session"}`` with four file
 descriptors: stdin, stdout and stderr of the process, and a pipe for its pid and, after its end, its exit code, one
-line each. The program ends with the socket. Only the standard library is imported here, because PROGRAM may run in
-the virtual environment of somebody else's package.
+line each. This process ends when the socket is closed. Only the standard library is imported here, because PROGRAM
+may run in the virtual environment of another package.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     ended, ends = os.pipe()
     os.set_blocking(ends, False)
     signal.set_wakeup_fd(ends)
-    # Only a signal with a handler is written to the descriptor.
+    # Python writes a signal to the descriptor only if the signal has a handler.
     signal.signal(signal.SIGCHLD, _ignore)
     told: dict[int, int] = {}
     while True:
@@ -64,8 +64,8 @@ def main() -> None:
 
 
 def _loaded(path: str) -> ModuleType:
-    """Import a file under a name that does not make it run."""
-    # What lies beside this file is not for the program to find.
+    """Import a file under a name other than ``__main__``."""
+    # The program must not import the modules beside this file.
     sys.path[0] = os.path.dirname(sys.executable)
     spec = spec_from_file_location("preloaded_program", path)
     assert spec is not None
@@ -85,7 +85,7 @@ def _become(argv: list[str], env: dict[str, str], cwd: str, test: str, new_sessi
         os.setsid()
     os.chdir(cwd)
     if (measuring := sys.modules.get("coverage")) is not None and (current := measuring.Coverage.current()):
-        # pytest-cov uses the same names for what a test itself runs.
+        # The name of the context that pytest-cov uses for the code of the test itself.
         current.switch_context(f"{test}|run")
     os.environ.clear()
     os.environ.update(env)
@@ -104,7 +104,7 @@ def _reap(told: dict[int, int]) -> None:
 
 
 def _tell(descriptor: int, number: int) -> None:
-    # A test may be gone before its process.
+    # A test may end before its process.
     with suppress(BrokenPipeError):
         os.write(descriptor, b"%d\n" % number)
 

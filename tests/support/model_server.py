@@ -1,14 +1,14 @@
-"""An HTTP server on loopback that answers with what a test has put in: any bytes, well-formed or not.
+"""An HTTP server on loopback that sends the replies of a test: any bytes, well-formed or not.
 
-It knows no provider's format; replies are written by the test, one per request in the order they come::
+The server knows no provider's format; the test writes the replies, one per request, in order::
 
     async with ModelServer(event_stream(b"data: [DONE]\\n\\n"), json_reply({"error": "x"}, status=500)) as server:
         ...  # call server.url
         assert server.requests[0].json["model"] == "m"
 
-A request for which no reply is left is answered with status 599. Where the order of the requests is not the test's,
-``answer`` finds the reply to each. Replies can be cut off, held back until the test
-says so, or never end; see :class:`Reply`. Whether the caller hung up is told by :meth:`ModelServer.hung_up`.
+A request without a reply gets status 599. If the test does not know the order of the requests, ``answer`` returns
+the reply to each. Replies can be cut off, held back until the test sets an event, or never end; see :class:`Reply`.
+:meth:`ModelServer.hung_up` waits until a caller hangs up.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer.
+    """One HTTP response.
 
-    ``pieces`` are written one after the other, each in a packet and an HTTP chunk of its own. ``gate``, if given,
-    is waited for before every piece but the first. ``ending`` tells what comes after the last piece: ``end`` closes
-    the body properly, ``cut`` closes the connection in the middle of it, ``hang`` leaves it open without a word.
-    ``silent`` sends nothing at all, not even a status, and then follows ``ending``. With ``length`` the body has a
-    Content-Length (of that many bytes, true or not) in place of chunks.
+    ``pieces`` are written one after the other, each as a separate packet and HTTP chunk. Every piece but the first
+    waits for ``gate``, if there is one. ``ending`` is what follows the last piece: ``end`` completes the body,
+    ``cut`` closes the connection in the middle of the body, ``hang`` leaves the connection open and sends nothing.
+    With ``silent`` not even a status is sent before ``ending``. With ``length`` the body has a Content-Length (of
+    that many bytes, true or not) in place of chunks.
     """
 
     pieces: Sequence[bytes] = ()
@@ -43,12 +43,12 @@ class Reply:
 
 
 def event_stream(*pieces: bytes, ending: str = "end", gate: asyncio.Event | None = None) -> Reply:
-    """A stream of server-sent events, which the test writes out."""
+    """Return a stream of server-sent events; ``pieces`` are its bytes."""
     return Reply(pieces, headers={"Content-Type": "text/event-stream"}, ending=ending, gate=gate)
 
 
 def json_reply(body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    """``body`` as JSON."""
+    """Return a reply with ``body`` as JSON."""
     return text_reply(json.dumps(body), status=status, headers=headers, content_type="application/json")
 
 
@@ -59,13 +59,13 @@ def text_reply(
     headers: Mapping[str, str] | None = None,
     content_type: str = "text/plain",
 ) -> Reply:
-    """``text`` as it is."""
+    """Return a reply with the unchanged ``text``."""
     return Reply([text.encode()], status=status, headers={"Content-Type": content_type, **(headers or {})})
 
 
 @dataclass(frozen=True)
 class SeenRequest:
-    """One request as it came in. Names of ``headers`` are in lower case."""
+    """One received request. The names of ``headers`` are in lower case."""
 
     method: str
     path: str
@@ -79,7 +79,7 @@ class SeenRequest:
 
 
 class ModelServer:
-    """The server; use it as an async context manager. It needs an asyncio event loop."""
+    """The server: an async context manager. It needs an asyncio event loop."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ModelServer:
     ) -> None:
         self._reply_to = answer or self._next_reply
         self.replies = list(replies)
-        """What is still to be said; a test may add to it at any time."""
+        """The replies still to be sent; a test may append to them at any time."""
         self.requests: list[SeenRequest] = []
         self._tls = tls
         self._server: asyncio.Server | None = None
@@ -97,7 +97,7 @@ class ModelServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._hung_up = asyncio.Event()
         self.url = ""
-        """``http://127.0.0.1:PORT``, with ``https`` where there is TLS."""
+        """``http://127.0.0.1:PORT``, or ``https://`` with TLS."""
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
@@ -119,7 +119,7 @@ class ModelServer:
         return self.replies.pop(0) if self.replies else text_reply("no reply left", status=599)
 
     async def hung_up(self) -> None:
-        """Wait until a caller has closed its connection before it had the whole answer."""
+        """Wait until a caller has closed its connection before the end of a response."""
         await self._hung_up.wait()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -136,14 +136,14 @@ class ModelServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             self._hung_up.set()
         except asyncio.CancelledError:
-            # Only the end of the test cancels; the streams module would log it as an error.
+            # Tasks are cancelled only at the end of the test; asyncio.streams would log that as an error.
             pass
         finally:
             self._tasks.discard(task)
             writer.close()
 
     async def _answer(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Write ``reply``; whether the connection can take another request."""
+        """Write ``reply``; returns whether the connection can be used for another request."""
         if not reply.silent:
             body = "Transfer-Encoding: chunked" if reply.length is None else f"Content-Length: {reply.length}"
             headers = "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
@@ -154,7 +154,7 @@ class ModelServer:
                 writer.write(piece if reply.length is not None else b"%x\r\n%s\r\n" % (len(piece), piece))
                 await writer.drain()
         if reply.ending == "hang":
-            # The caller has nothing more to send, so what comes is the end of its connection.
+            # The caller has sent its whole request, so the next read ends with the connection.
             if not await reader.read(1):
                 self._hung_up.set()
             return False
@@ -167,7 +167,7 @@ class ModelServer:
 
 
 async def _read_request(reader: asyncio.StreamReader, connection: int) -> SeenRequest | None:
-    """The next request, ``None`` where the connection ended before it."""
+    """Read the next request; returns ``None`` if the connection ends before it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:

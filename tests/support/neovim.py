@@ -1,8 +1,8 @@
 """A real Neovim for the tests of the plugin, and a terminal to look at it.
 
-What is on ``PATH`` is taken where it is new enough. Else Debian 13's packages, with all that they stand on, are
-unpacked under ``.test-tools/`` and run with their own loader, so that nothing of the system is changed or needed;
-apt checks their signatures. Where there is no apt, the tests are skipped.
+The Neovim on ``PATH`` is used if it is new enough. Otherwise the packages of Debian 13, with all their
+dependencies, are unpacked under ``.test-tools/`` and run with their own loader, without changing the system; apt
+checks their signatures. Without apt the tests are skipped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INIT: Final = Path(__file__).with_name("neovim_init.lua")
 
 
 def require_neovim() -> str:
-    """The path of a Neovim that is new enough; skip or fail the test where there is none."""
+    """Return the path of a Neovim that is new enough; skip or fail the test if there is none."""
     found = shutil.which("nvim")
     if found:
         said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
@@ -56,18 +56,18 @@ def require_neovim() -> str:
 
 
 def require_recorded_neovim() -> str:
-    """The path of the Neovim that the screens were recorded with: another version may draw them differently."""
+    """Return the path of the Neovim that recorded the screens: another version may draw them differently."""
     return str(_from_debian() / "bin" / "nvim")
 
 
 def require_tmux() -> str:
-    """The path of tmux; skip or fail the test where there is none."""
+    """Return the path of tmux; skip or fail the test if there is none."""
     return shutil.which("tmux") or str(_from_debian() / "bin" / "tmux")
 
 
 def _from_debian() -> Path:
     if sys.platform != "linux" or not shutil.which("apt-get") or not _KEYRING.exists():
-        pytest.skip("Neovim 0.10 or newer and tmux are not installed, and there is no Debian's apt to get them by")
+        pytest.skip("requires Neovim 0.10 or newer and tmux, or Debian's apt to download them")
     with locked(TOOLS / "debian-13.lock"):
         if not (_DEBIAN / ".installed").exists():
             shutil.rmtree(_DEBIAN, ignore_errors=True)
@@ -78,7 +78,7 @@ def _from_debian() -> Path:
 
 
 def _download(folder: Path) -> None:
-    """Have apt fetch the packages, in a world of its own in which nothing is installed yet."""
+    """Download the packages with apt, using a separate state in which nothing is installed."""
     for name in ("state/lists/partial", "cache/archives/partial", "parts"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
@@ -104,7 +104,7 @@ def _download(folder: Path) -> None:
 
 
 def _mirror() -> str:
-    """Where this machine gets its Debian packages from."""
+    """Return the Debian mirror that this machine is configured to use."""
     apt = Path("/etc/apt")
     for path in (apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))):
         text = path.read_text(errors="replace") if path.is_file() else ""
@@ -121,7 +121,7 @@ def _unpack(folder: Path) -> None:
         _run("dpkg-deb", "--extract", str(package), str(root))
     loaders = [path for path in root.glob("usr/lib/*/ld-linux*.so.*") if path.is_file()]
     if not loaders:
-        missing("Debian's packages hold no loader for this machine")
+        missing("Debian's packages have no loader for this machine")
     libraries = loaders[0].parent
     (folder / "bin").mkdir()
     environment = {
@@ -142,15 +142,15 @@ def _run(*command: str) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
     except (subprocess.TimeoutExpired, OSError) as error:
-        missing(f"Neovim could not be had: {error}")
+        missing(f"cannot install Neovim: {error}")
     if done.returncode != 0:
-        missing(f"Neovim could not be had: {' '.join(done.stderr.split())[-400:]}")
+        missing(f"cannot install Neovim: {' '.join(done.stderr.split())[-400:]}")
 
 
 # --- running it ---------------------------------------------------------------------------------------------------
 
 
-# The package comes without types.
+# The package has no type annotations.
 _MESSAGE_PACK: Final = cast("Any", msgpack)
 
 
@@ -162,8 +162,9 @@ def _unpacker() -> Any:
 class Neovim:
     """A running Neovim with the plugin, driven by Lua over MessagePack-RPC on its own pipes.
 
-    ``vim.ui.select`` and ``vim.ui.input`` are answered from ``answers``, unless it is made with ``real_ui``.
-    ``socket`` is where another Neovim can attach as a screen. The protocol is that of ``:help api`` in Neovim.
+    ``vim.ui.select`` and ``vim.ui.input`` are answered from ``answers``, unless it was started with
+    ``real_ui``. Another Neovim can attach to ``socket`` as a screen. The protocol is that of ``:help api`` in
+    Neovim.
     """
 
     program: str
@@ -175,51 +176,51 @@ class Neovim:
     _last_id: int = field(default=0, init=False)
 
     def lua(self, code: str, *args: Any) -> Any:
-        """Run ``code`` as the body of a function of ``...`` and return what it returns, by way of JSON."""
+        """Run ``code`` as the body of a Lua function of ``...`` and return its result, by way of JSON."""
         return self._call({"code": code, "args": list(args)})
 
     def until(self, condition: str, *args: Any) -> Any:
-        """Wait until the Lua expression is neither nil nor false; returns its value."""
+        """Wait until the Lua expression ``condition`` is neither nil nor false; returns its value."""
         answer = self._call({"until": condition, "args": list(args), "wait": int(WAIT_S * 1000)})
         if answer is None:
             pytest.fail(f"never true: {condition}\n{self.report()}")
         return answer
 
     def text(self) -> str:
-        """The transcript of the chat."""
+        """Return the transcript of the chat."""
         return "\n".join(self.lua("return lines(require('jumpseat').chat().transcript.buf)"))
 
     def says(self, text: str) -> None:
-        """Wait until the transcript holds ``text``."""
+        """Wait until the transcript contains ``text``."""
         self.until("transcript():find((...), 1, true)", text)
 
     def idle(self) -> None:
-        """Wait until no prompt is on its way."""
+        """Wait until no prompt is running."""
         self.until("require('jumpseat').chat().session.state == 'idle'")
 
     def ask(self, prompt: str) -> str:
-        """Send a prompt, wait for the end of its run; returns the transcript."""
+        """Send a prompt and wait for the end of its run; returns the transcript."""
         self.lua("require('jumpseat').send((...))", prompt)
         self.idle()
         return self.text()
 
     def keys(self, keys: str) -> None:
-        """Press keys, in the notation of mappings, and wait until they have had their effect."""
+        """Press keys, in the notation of mappings, and wait until they are processed."""
         self.lua("press((...))", keys)
 
     def answer(self, *answers: str) -> None:
-        """What to answer the next questions with: the text of a choice, or of an input; "" cancels."""
+        """Queue answers to the next questions: the text of a choice or an input; "" cancels."""
         self.lua("vim.list_extend(answers, (...))", list(answers))
 
     def asked(self) -> list[dict[str, Any]]:
-        """The questions so far: prompt and choices."""
+        """Return the questions so far: prompt and choices."""
         return self.lua("return asked")
 
     def notifications(self) -> list[str]:
         return self.lua("return notified")
 
     def quit(self) -> None:
-        """Leave as a user does, and wait until the process has ended."""
+        """Quit as a user does, and wait for the end of the process."""
         self._send([2, "nvim_input", ["<C-\\><C-n>:qall!<CR>"]])
         self.process.wait(WAIT_S)
 
@@ -270,10 +271,10 @@ def running_neovim(
     program: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Generator[Neovim]:
-    """A Neovim whose working directory is ``folder / "project"``.
+    """Start a Neovim whose working directory is ``folder / "project"``.
 
-    ``options`` go to ``setup``; ``script`` is the script of the model, its turns or the whole; ``before`` is Lua
-    that runs in the place of the user's configuration, before ``setup``; ``environ`` is inherited by the server.
+    ``options`` are passed to ``setup``; ``script`` is the script of the model or its turns; ``before`` is Lua code
+    that runs in place of the user's configuration, before ``setup``; the server inherits ``environ``.
     """
     program = program or require_neovim()
     project = folder / "project"
@@ -284,7 +285,7 @@ def running_neovim(
     if script is not None:
         whole = script if isinstance(script, Mapping) else {"turns": list(script)}
         settings["provider"] = {"type": "scripted", "script": whole}
-    # Paths of sockets are short by law of the system; those of tests are not.
+    # The system limits the length of a socket's path; the folders of tests are longer.
     socket = Path(f"/tmp/jumpseat-nvim-{os.getpid()}-{time.monotonic_ns() % 10**9}.sock")
     kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
     env = {name: os.environ[name] for name in kept if name in os.environ}
@@ -307,7 +308,7 @@ def running_neovim(
     env |= environ or {}
     (folder / "options.json").write_text(json.dumps(settings))
     log = (folder / "nvim.log").open("wb")
-    # Embedded, it answers on its own pipes: there is no socket that exists before anybody listens on it.
+    # Embedded, it answers on its own pipes: a socket would exist before Neovim listens on it.
     command = [program, "--embed", "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]
     process = subprocess.Popen(
         command, cwd=project, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -325,7 +326,7 @@ def running_neovim(
             process.wait()
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
-            # What was not sent any more has nobody to read it.
+            # Data still in the buffer has no reader any more.
             with suppress(BrokenPipeError):
                 pipe.close()
         log.close()
@@ -342,22 +343,22 @@ class Screen:
         self._tmux = tmux
 
     def capture(self) -> str:
-        """Return what is on the screen now, as text."""
+        """Return the text on the screen."""
         shown = self._tmux.run("capture-pane", "-p")
         lines = (re.sub(r"\d+% full", "N% full", line).rstrip() for line in shown.splitlines())
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def type(self, *keys: str) -> None:
-        """Press keys, in tmux's names; other words are typed as they are."""
+        """Press keys by their tmux names; other words are typed literally."""
         self._tmux.run("send-keys", *keys)
 
     def until(self, text: str) -> None:
         """Wait until ``text`` is on the screen."""
         if self._tmux.until(lambda: text if text in self.capture() else None, WAIT_S) is None:
-            pytest.fail(f"{text!r} did not come on the screen:\n{self.capture()}")
+            pytest.fail(f"{text!r} did not appear on the screen:\n{self.capture()}")
 
     def matches(self, golden: Path) -> None:
-        """Wait until the screen is as recorded. ``UPDATE_SCREENS=1`` records what it shows after a second."""
+        """Wait until the screen equals the recorded one. ``UPDATE_SCREENS=1`` records the screen after a second."""
         if os.environ.get("UPDATE_SCREENS"):
             self._tmux.until(lambda: None, 1.0)
             golden.write_text(self.capture())

@@ -17,14 +17,14 @@ from pydantic import BaseModel
 
 def import_all() -> None:
     """Import every module of the server and the packages behind them."""
-    # As `jumpseat.__main__` does: without its command, httpx is half as large.
+    # As in `jumpseat.__main__`: without its command-line program, httpx is half as large.
     cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     import_module("jumpseat.app")
-    # The modules of the package import one another in circles: this one comes first, as in jumpseat.mcp.loading.
+    # The modules of `mcp` import each other: the import must begin here, as in jumpseat.mcp.loading.
     import_module("jumpseat.mcp.connection")
     for package in ("jumpseat", "jumpseat_protocol"):
         for module in walk_packages(import_module(package).__path__, f"{package}."):
-            # A script and a pytest plugin; importing either does something.
+            # A script and a pytest plugin: importing either has side effects.
             if module.name not in ("jumpseat.__main__", "jumpseat.testing"):
                 import_module(module.name)
 
@@ -36,14 +36,14 @@ def build_models() -> None:
         for model in pending.pop().__subclasses__():
             pending.append(model)
             if not model.__pydantic_complete__:
-                # Generic models and those of other packages may name types that nobody has imported.
+                # Generic models and those of other packages may refer to types that are not imported.
                 model.model_rebuild(raise_errors=False)
 
 
 import_all()
 build_models()
 
-# After everything it would import itself.
+# After all modules that it would import itself.
 from jumpseat.__main__ import main  # noqa: E402
 
 __all__ = ["main"]

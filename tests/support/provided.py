@@ -1,4 +1,4 @@
-"""Our server with a provider on loopback, and prompts that go through both.
+"""A server with a provider on loopback, and prompts that reach the provider.
 
 ::
 
@@ -19,7 +19,7 @@ from tests.support.server import RunningServer, Wire, running_server
 
 
 def says(text: str, **fields: Any) -> Reply:
-    """A chat completion."""
+    """Return a chat completion with this text."""
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return json_reply({"choices": [choice], **fields})
 
@@ -28,17 +28,18 @@ def says(text: str, **fields: Any) -> Reply:
 async def serving(
     folder: Path, *replies: Reply, env: dict[str, str] | None = None
 ) -> AsyncGenerator[tuple[RunningServer, ModelServer]]:
-    """A server of ours and a provider that answers ``replies``, or politely for want of any."""
+    """Start a server and a provider that sends ``replies``; without any, nine times "Hi"."""
     async with ModelServer(*(replies or [says("Hi")] * 9)) as provider, running_server(folder, env=env) as server:
         yield server, provider
 
 
 def at(provider: ModelServer, **fields: Any) -> dict[str, Any]:
+    """Return the provider options of a session that uses ``provider``."""
     return {"type": "openai", "baseUrl": f"{provider.url}/v1", "apiKey": "sk-key", **fields}
 
 
 async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "go", **params: Any) -> SeenRequest:
-    """Send a prompt and return the last request that the provider got for it."""
+    """Send a prompt and return the last request that the provider received for it."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": prompt, **params})
     await wire.event("session.idle", session=session, since=since)
@@ -48,7 +49,7 @@ async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "
 
 
 async def failed(wire: Wire, session: str) -> str:
-    """Send a prompt that must fail and return what is said of it."""
+    """Send a prompt that must fail and return the error message."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     error = await wire.event("session.error", session=session, since=since)

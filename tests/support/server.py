@@ -10,11 +10,11 @@
     async with running_server(tmp_path, tcp=True) as server, server.connect() as wire:
         await wire.send(b"anything at all")
 
-The process is forked from one that has imported the server already, because hundreds of tests start one; how the
-executable itself begins is tested with the SDKs, the editors and the terminal. Nothing here is shared with the
-product: frames are cut by hand and checked strictly, so that a fault in the framing code cannot hide itself. Every
-wait is bounded. Leaving :func:`running_server` ends the server (stdin is closed, or SIGTERM over TCP) and fails
-where it hangs, exits with another code than expected, shows a traceback on stderr, or leaves a process behind.
+The process is forked from one that has already imported the server, because more than a thousand tests start one;
+the tests of the SDKs, editors and the terminal start the executable itself. No code is shared with the product:
+frames are parsed here, strictly, so that a fault in the framing code cannot hide itself. Every wait is bounded.
+Leaving :func:`running_server` ends the server (by closing stdin, or by SIGTERM over TCP) and fails if the server
+hangs, exits with an unexpected code, writes a traceback to stderr, or leaves a process behind.
 """
 
 from __future__ import annotations
@@ -40,40 +40,40 @@ from tests.support.forked import SERVER, ForkedProcess, fork
 JsonObject: TypeAlias = dict[str, Any]
 
 EXIT_S: Final = 5.0
-"""When a server that is to exit counts as hanging. Its contract is half a second, which the benchmarks measure."""
+"""Seconds until a server that is exiting counts as hanging. The benchmarks measure the contract, half a second."""
 WAIT_S: Final = 10.0
-"""How long a test waits for one message before it fails."""
+"""Seconds that a test waits for one message before it fails."""
 
 _MARK: Final = "SERVER_UNDER_TEST"
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
 _MOMENT: Final = 10_000
-"""How often a process is looked at that seems to begin another program."""
+"""How many times a process with an empty environment is read again: it may be in the middle of ``exec``."""
 _MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
 
 def scripted(*turns: JsonObject) -> JsonObject:
-    """A provider that says ``turns``, one per call of the model."""
+    """Return a scripted provider whose model answers with ``turns``, one per call."""
     return {"type": "scripted", "script": {"turns": list(turns)}}
 
 
 def calls(name: str, call_id: str = "call-1", **arguments: Any) -> JsonObject:
-    """A turn that calls one tool."""
+    """Return a scripted turn that calls one tool."""
     return {"tool_calls": [{"id": call_id, "name": name, "arguments": arguments}]}
 
 
 def frame(message: Any) -> bytes:
-    """``message`` (JSON values, or the bytes of a body) behind its header."""
+    """Return ``message`` (JSON values, or the bytes of a body) with its header."""
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
 class Wire:
-    """One connection. All that arrives is kept in ``messages``; waiting never takes anything out of it."""
+    """One connection. Every received message is kept in ``messages``; waiting for one never removes it."""
 
     def __init__(self, stream: ByteStream) -> None:
         self.messages: list[JsonObject] = []
         self.problem: str | None = None
-        """What is wrong with the bytes the server sent, if anything."""
+        """The fault in the bytes that the server sent, if any."""
         self.ended = anyio.Event()
         """Set when the server has closed the connection."""
         self._stream = stream
@@ -85,26 +85,26 @@ class Wire:
     # --- out ----------------------------------------------------------------------------------------------------
 
     async def send(self, data: bytes) -> None:
-        """Write bytes as they are."""
+        """Write bytes unchanged."""
         with anyio.fail_after(WAIT_S):
             await self._stream.send(data)
 
     def encode(self, message: JsonObject) -> bytes:
-        """A message as it goes over this wire."""
+        """Encode a message for this wire."""
         return frame(message)
 
     async def receive(self, stream: BufferedByteReceiveStream) -> bytes:
-        """The next message as it comes over this wire."""
+        """Read the body of the next message from this wire."""
         head = await stream.receive_until(b"\r\n\r\n", 100)
         name, _, length = head.partition(b": ")
-        assert name == b"Content-Length", f"not the one header the SDKs read: {head!r}"
+        assert name == b"Content-Length", f"expected only Content-Length, the header that the SDKs read: {head!r}"
         return await stream.receive_exactly(int(length))
 
     def check(self, message: JsonObject) -> None:
-        """Judge a message of the server; raises ``AssertionError``."""
+        """Validate a message of the server; raises ``AssertionError``."""
 
     async def ask(self, method: str, params: Any = None) -> int:
-        """Send a request and do not wait; the id is for :meth:`response`."""
+        """Send a request without waiting; returns its id, for :meth:`response`."""
         request_id = self.new_id()
         await self.send(self.encode(request(request_id, method, params)))
         return request_id
@@ -114,13 +114,13 @@ class Wire:
         return self._last_id
 
     async def hang_up(self) -> None:
-        """Close the connection without a word."""
+        """Close the connection abruptly."""
         await anyio.aclose_forcefully(self._stream)
 
     # --- in -----------------------------------------------------------------------------------------------------
 
     async def until(self, fits: Callable[[JsonObject], bool], *, since: int = 0, what: str = "") -> JsonObject:
-        """The first message from position ``since`` on that ``fits``; fails after :data:`WAIT_S`."""
+        """Wait for the first message from position ``since`` on that ``fits``; fails after :data:`WAIT_S`."""
         position = since
         with anyio.move_on_after(WAIT_S):
             while True:
@@ -136,12 +136,12 @@ class Wire:
         raise AssertionError(f"no {what or 'such message'}: {state}; last messages: {seen}")
 
     async def grown(self, position: int) -> None:
-        """Wait, as long as it takes, until there is a message at ``position``."""
+        """Wait, without a time limit, until there is a message at ``position``."""
         while len(self.messages) <= position:
             await self._news.wait()
 
     async def response(self, request_id: Any) -> JsonObject:
-        """The whole response to a request."""
+        """Wait for the response to a request, with its id and its result or error."""
         return await self.until(
             lambda one: "method" not in one and one.get("id") == request_id, what=f"response {request_id!r}"
         )
@@ -153,7 +153,7 @@ class Wire:
         return answer["result"]
 
     async def answer(self, request: JsonObject, result: Any) -> None:
-        """Answer a request of the server."""
+        """Send the result of a request of the server."""
         await self.send(self.encode({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 
     async def refused(self, method: str, params: Any = None) -> JsonObject:
@@ -163,7 +163,7 @@ class Wire:
         return answer["error"]
 
     async def event(self, kind: str, *, session: str | None = None, since: int = 0, **data: Any) -> JsonObject:
-        """The first session event of a type whose data has these values (camelCase names)."""
+        """Wait for the first session event of a type whose data has these values (camelCase names)."""
 
         def fits(message: JsonObject) -> bool:
             if message.get("method") != "session.event":
@@ -180,7 +180,7 @@ class Wire:
         return event
 
     def events(self, session: str | None = None, *, since: int = 0) -> list[JsonObject]:
-        """The session events so far."""
+        """Return the session events received so far."""
         return [
             message["params"]["event"]
             for message in self.messages[since:]
@@ -194,18 +194,18 @@ class Wire:
     # --- sessions -----------------------------------------------------------------------------------------------
 
     async def create(self, provider: JsonObject, **options: Any) -> str:
-        """``session.create``; returns the session's id."""
+        """Create a session; returns its id."""
         return (await self.call("session.create", {"provider": provider, **options}))["sessionId"]
 
     async def prompt(self, session: str, text: str = "go", **more: Any) -> list[JsonObject]:
-        """Send a prompt and wait for the end of its run; returns the events of the session since then."""
+        """Send a prompt and wait for the end of its run; returns the session's events from the prompt on."""
         since = len(self.messages)
         await self.call("session.send", {"sessionId": session, "prompt": text, **more})
         await self.event("session.idle", session=session, since=since)
         return self.events(session, since=since)
 
     def stop_reading(self) -> None:
-        """Take nothing more from the connection after the message that is being read."""
+        """Stop reading from the connection after the current message."""
         self._may_read = anyio.Event()
 
     def go_on_reading(self) -> None:
@@ -239,12 +239,12 @@ class Wire:
 
 
 class RunningServer:
-    """A server process. ``expect_exit`` is the exit code that leaving :func:`running_server` asks for."""
+    """A server process. ``expect_exit`` is the exit code that :func:`running_server` expects at the end."""
 
     def __init__(self, process: Process | ForkedProcess, home: Path, mark: str) -> None:
         self.home = home
         self.port: int | None = None
-        """Where a TCP server listens; none over stdio."""
+        """The port of a TCP server; ``None`` over stdio."""
         self.expect_exit = 0
         self.process = process
         self.mark = mark
@@ -254,7 +254,7 @@ class RunningServer:
     @property
     def wire(self) -> Wire:
         """The connection over stdio."""
-        assert self._wire is not None, "a TCP server is reached with connect()"
+        assert self._wire is not None, "a TCP server has no stdio connection; use connect()"
         return self._wire
 
     @property
@@ -263,7 +263,7 @@ class RunningServer:
 
     @asynccontextmanager
     async def connect(self, *, token: str | None = None, handshake: bool = True) -> AsyncGenerator[Wire]:
-        """A new TCP connection, read in the background; hung up at the end."""
+        """Open a TCP connection that is read in the background; closed at the end."""
         assert self.port is not None
         wire = Wire(await anyio.connect_tcp("127.0.0.1", self.port))
         failure: Exception | None = None
@@ -284,11 +284,11 @@ class RunningServer:
         assert wire.problem is None, wire.problem
 
     def log_of(self, session: str) -> Path:
-        """The session's log on disk."""
+        """Return the path of the session's log."""
         return self.home / "session-state" / session / "events.jsonl"
 
     async def lets_go_of_logs(self) -> None:
-        """Wait until the server holds no session log open; fails after :data:`WAIT_S`."""
+        """Wait until the server has no session log open; fails after :data:`WAIT_S`."""
         with anyio.fail_after(WAIT_S):
             while any(name.endswith("events.jsonl") for name in self._open_files()):
                 await self.wire.alive()
@@ -301,33 +301,33 @@ class RunningServer:
         return names
 
     def rss_bytes(self) -> int:
-        """Memory that the server holds now."""
+        """Return the resident memory of the server, in bytes."""
         pages = Path("/proc", str(self.process.pid), "statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def descendants(self) -> list[int]:
-        """Processes that were started by the server, directly or not, and still run."""
+        """Return the ids of running processes that the server has started, directly or indirectly."""
         return [pid for pid in _marked(self.mark) if pid != self.process.pid]
 
     async def close_stdin(self) -> None:
-        """What a host that goes away does to a server on stdio."""
+        """Close the server's stdin, as a host on stdio does when it exits."""
         assert self.process.stdin is not None
         await self.process.stdin.aclose()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the server, and to nobody where it has ended already."""
-        # Not by the process object: that looks for the exit code first, and takes it from asyncio.
+        """Send a signal to the server, unless it has already ended."""
+        # Not through the process object: its method polls the exit code first, which asyncio would then miss.
         with suppress(ProcessLookupError):
             os.kill(self.process.pid, number)
 
     async def exited(self, within_s: float = EXIT_S) -> int:
-        """The exit code; fails where the process takes longer than ``within_s``."""
+        """Wait for the exit code; fails if the process takes longer than ``within_s``."""
         with anyio.move_on_after(within_s):
             return await self.process.wait()
         raise AssertionError(f"the server still runs after {within_s} s; its stderr: {self.stderr}")
 
     async def kill(self) -> None:
-        """SIGKILL, and the processes that the server could not take with it."""
+        """Kill the server with SIGKILL, then the processes that it had started."""
         self.signal(signal.SIGKILL)
         await self.exited(WAIT_S)
         self.expect_exit = -signal.SIGKILL
@@ -336,7 +336,7 @@ class RunningServer:
                 os.kill(pid, signal.SIGKILL)
 
     async def read_stderr(self) -> None:
-        """Keep what the server writes to stderr; runs as a task beside the test."""
+        """Collect the server's stderr; runs as a task beside the test."""
         stream: ByteReceiveStream | None = self.process.stderr
         assert stream is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -344,14 +344,14 @@ class RunningServer:
                 self._stderr += chunk
 
     async def end(self) -> None:
-        """End the server as its host would, and check how it ends."""
+        """End the server as its host would; fails if processes are left or the exit code is unexpected."""
         if self.process.returncode is None:
             if self.port is None:
                 await self.close_stdin()
             else:
                 self.signal(signal.SIGTERM)
         code = await self.exited()
-        # What was killed in the last moment may need another one to be gone.
+        # A process that was killed just now may take a moment to disappear.
         with anyio.move_on_after(EXIT_S):
             for pid in self.descendants():
                 await gone(pid)
@@ -367,7 +367,7 @@ class RunningServer:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        """Whatever has failed: nothing of the server outlives the test."""
+        """Kill the server if it still runs, whatever has failed."""
         with anyio.CancelScope(shield=True):
             if self.process.returncode is None:
                 await self.kill()
@@ -391,8 +391,8 @@ async def running_server(
     """Start the server with ``folder/home`` as its home and ``folder`` as its working directory.
 
     ``config`` becomes its ``config.toml``. ``file_limit_blocks`` is the largest file it may write, in blocks of
-    512 bytes (a disk that is full). Over stdio the connection is made and, with ``handshake``, greeted.
-    ``limit_s`` bounds all that is done with the server. ``wire`` makes the connection over stdio.
+    512 bytes (to simulate a full disk). Over stdio the connection is opened and, with ``handshake``, ``connect`` is
+    called. ``limit_s`` limits the whole block, in seconds. ``wire`` makes the connection over stdio.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -440,7 +440,7 @@ async def _start(
 ) -> Process:
     command = [str(Path(sys.executable).with_name("jumpseat")), *argv]
     if file_limit_blocks is not None:
-        # Python 3.11 does not notice that it wrote half of a module's bytecode, and cannot start from then on.
+        # Python 3.11 does not notice a truncated bytecode file that it wrote, and cannot start afterwards.
         environ = {**environ, "PYTHONDONTWRITEBYTECODE": "1"}
         command = ["sh", "-c", f'ulimit -f {file_limit_blocks}; exec "$@"', "sh", *command]
     return await anyio.open_process(
@@ -458,13 +458,13 @@ async def _port(process: Process | ForkedProcess) -> int:
 
 
 def request(request_id: Any, method: str, params: Any = None) -> JsonObject:
-    """A JSON-RPC request; without ``params`` where there are none."""
+    """Return a JSON-RPC request, without ``params`` if they are ``None``."""
     message = {"jsonrpc": "2.0", "id": request_id, "method": method}
     return message if params is None else message | {"params": params}
 
 
 async def gone(pid: int) -> None:
-    """Wait for the end of any process, not only of a child."""
+    """Wait for the end of any process, not only of a child; fails after :data:`WAIT_S`."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -477,7 +477,7 @@ async def gone(pid: int) -> None:
 
 
 def _marked(mark: str) -> list[int]:
-    """The running processes that have ``mark`` in their environment."""
+    """Return the ids of running processes with ``mark`` in their environment."""
     wanted = f"{_MARK}={mark}".encode()
     found: list[int] = []
     for entry in Path("/proc").iterdir():
@@ -491,15 +491,15 @@ def _marked(mark: str) -> list[int]:
 
 
 def _environ(process: Path) -> bytes:
-    """The environment of a process. It is empty for a moment while a program takes another's place in it."""
+    """Return the environment of a process. It is empty for a moment during ``exec``."""
     for _ in range(_MOMENT):
         if environ := (process / "environ").read_bytes():
             return environ
         state, parent = (process / "stat").read_bytes().rpartition(b") ")[2].split()[:2]
-        # It stays empty of what has ended, and of what belongs to the kernel: all of that has one parent.
+        # It stays empty for processes that have ended, and for the kernel's, which all have the same parent.
         if state in b"ZX" or parent in (b"0", b"2"):
             break
-        # It was empty before.
+        # A process with arguments has completed its exec: its environment is final.
         if (process / "cmdline").read_bytes():
             return (process / "environ").read_bytes()
     return b""

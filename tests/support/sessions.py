@@ -1,4 +1,4 @@
-"""A real session without a process services it: scripted model, real tools, a log in memory, a client that records.
+"""A real session in this process: scripted model, real tools, a log in memory and a client that records events.
 
 ::
 
@@ -60,23 +60,23 @@ P = TypeVar("P", bound=events.EventPayload)
 
 MODEL = "scripted-model"
 WAIT_S = 5.0
-"""No wait of a test is longer than this."""
+"""Seconds that a test waits at most."""
 
 
 @dataclass(eq=False)
 class RecordingClient:
-    """A client that keeps what it is told, in order."""
+    """A client that records events and hook calls, in order."""
 
     events: list[events.Event] = field(default_factory=list[events.Event])
     hooks: dict[str, list[JsonObject | Exception | None]] = field(
         default_factory=dict[str, "list[JsonObject | Exception | None]"]
     )
-    """What the hooks answer, call by call."""
+    """Results of the hooks by type, one per call."""
     asked: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
-    """What the hooks were asked: type and input."""
+    """The hook calls so far: type and input."""
     user_answers: list[UserInputResponse] = field(default_factory=list[UserInputResponse])
     to_transform: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    """The sections it was asked to rewrite; it puts each in capitals."""
+    """The sections it was asked to rewrite; its answer is each in upper case."""
     _news: anyio.Event = field(default_factory=anyio.Event)
 
     def deliver(self, session_id: str, event: events.Event) -> None:
@@ -125,11 +125,11 @@ class RecordingClient:
         raise ClientCallError("this client makes no requests")
 
     def payloads(self, kind: type[P]) -> list[P]:
-        """The payloads of one kind so far."""
+        """Return the payloads of one type so far."""
         return [event.payload for event in self.events if isinstance(event.payload, kind)]
 
     def types(self, *, persisted_only: bool = False) -> list[str]:
-        """The wire names of all events so far."""
+        """Return the wire names of all events so far."""
         return [event.type for event in self.events if event.persisted or not persisted_only]
 
     async def news(self) -> None:
@@ -137,7 +137,7 @@ class RecordingClient:
         await self._news.wait()
 
     async def heard(self, kind: type[P], count: int = 1) -> P:
-        """The ``count``-th event of a kind, waited for where it has not come yet."""
+        """Wait for the ``count``-th event of a type; returns its payload."""
         with anyio.fail_after(WAIT_S):
             while len(found := self.payloads(kind)) < count:
                 await self._news.wait()
@@ -146,7 +146,7 @@ class RecordingClient:
 
 @dataclass
 class MemoryLog:
-    """An event log that keeps encoded lines; with ``broken`` set, nothing can be written any more."""
+    """An event log that keeps encoded lines; while ``broken`` is set, writing fails."""
 
     lines: list[bytes] = field(default_factory=list[bytes])
     broken: bool = False
@@ -164,7 +164,7 @@ class MemoryLog:
 
 @dataclass
 class OneModel:
-    """A source whose sessions all get the same model."""
+    """A model resolver that returns the same model for every session."""
 
     model: Model
     info: ModelInfo = field(default_factory=lambda: ModelInfo(MODEL))
@@ -185,7 +185,7 @@ class OneModel:
 
 @dataclass
 class MadeSession:
-    """A session with the things a test looks at. ``changes`` counts what the registry would have heard."""
+    """A session with its client and log. ``changes`` lists the changes reported to the registry."""
 
     session: Session
     client: RecordingClient
@@ -199,7 +199,7 @@ class MadeSession:
         return sent
 
     async def ask(self, text: str, **prompt: Any) -> Prompt:
-        """Send a prompt and wait until its run is over."""
+        """Send a prompt and wait for the end of its run."""
         sent = self.send(text, **prompt)
         with anyio.fail_after(WAIT_S):
             await sent.run.done.wait()
@@ -212,7 +212,7 @@ class MadeSession:
     def answer_tool(
         self, asked: events.ExternalToolRequested, result: Any = None, *, error: str | None = None
     ) -> bool:
-        """Answer a call of a client tool as a client does; whether somebody waited for it."""
+        """Answer a call of a client tool; returns whether the call was waiting for an answer."""
         return self.session.clients.external_calls.answer(
             asked.request_id,
             HandlePendingToolCallParams(
@@ -221,7 +221,7 @@ class MadeSession:
         )
 
     def decide(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
-        """Answer a permission request with a decision in wire form; whether somebody waited for it."""
+        """Answer a permission request with a decision in wire form; returns whether the request was open."""
         return self.session.permissions.questions.pending.answer(
             asked.request_id, PermissionDecision.model_validate(decision)
         )
@@ -246,12 +246,12 @@ def make_session(
     session_id: str = "session-1",
     declared: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> MadeSession:
-    """A live session with one attached client; its tasks run in ``tasks``.
+    """Make a live session with one attached client; its tasks run in ``tasks``.
 
-    ``script`` is the turns of a flat script, a whole script, or a model of the test's own. ``tools`` are what the
-    client brings, ``builtin`` what the server has, ``declared`` what its configuration declares. With
-    ``approve_all`` no permission is asked for. Failed model calls are retried without waiting, unless ``retry``
-    says otherwise. Large outputs go to ``temp`` in the working directory of ``settings``.
+    ``script`` is a list of scripted turns, a whole script, or a model. ``tools`` are the client's tools,
+    ``builtin`` the server's, ``declared`` those of its configuration. With ``approve_all`` no permission is
+    requested. Without ``retry``, failed model calls are retried without a delay. Large outputs go to ``temp`` in
+    the working directory of ``settings``.
     """
     settings = settings or SessionSettings(cwd=Path("/project"))
     log = MemoryLog()

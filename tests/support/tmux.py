@@ -1,6 +1,6 @@
-"""A tmux server of a test's own, driven over its control mode: one process, and no polling of the screen.
+"""A tmux server for one test, driven over its control mode: one process, and no polling of the screen.
 
-https://github.com/tmux/tmux/wiki/Control-Mode describes the protocol: a command is a line, its answer stands
+https://github.com/tmux/tmux/wiki/Control-Mode describes the protocol: a command is a line, its answer is
 between ``%begin`` and ``%end``, and every change in the terminal is announced by a line that begins with ``%``.
 """
 
@@ -16,11 +16,11 @@ from contextlib import suppress
 from typing import Final
 
 ANSWER_S: Final = 10.0
-"""How long tmux may take to answer a command."""
+"""Seconds that tmux may take to answer a command."""
 
 
 class Tmux:
-    """A control client of one tmux session, which is as large as it was made.
+    """A control client of one tmux session, whose size it does not change.
 
     ``command`` is tmux with the options that name the server; ``new_session`` are the arguments of the command that
     starts the session.
@@ -65,10 +65,10 @@ class Tmux:
                 self._changed = line.startswith(b"%")
 
     def close(self) -> None:
-        """End the server and all that runs in it."""
+        """End the server and all programs in it."""
         assert self._client.stdin is not None
         assert self._client.stdout is not None
-        # The server has ended already where its last window has.
+        # The server has already ended if its last window was closed.
         with suppress(BrokenPipeError):
             self._client.stdin.write(b"kill-server\n")
             self._client.stdin.close()
@@ -94,7 +94,7 @@ class Tmux:
                 self._changed = True
 
     def _line(self, deadline: float) -> bytes | None:
-        """Return the next line, without its end; ``None`` where there is none in time."""
+        """Return the next line without its end, or ``None`` if none arrives before the deadline."""
         assert self._client.stdout is not None
         while b"\n" not in self._received:
             readable, _, _ = select.select([self._client.stdout], [], [], max(0.0, deadline - time.monotonic()))

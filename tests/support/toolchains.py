@@ -1,7 +1,7 @@
-"""The official SDK packages that tests run against: which versions, and how they get onto this machine.
+"""The official SDK packages that tests run against: their versions, and their installation.
 
-Every version lives in a folder of its own under ``.test-tools/`` in the checkout, installed at first use from the
-package index. What cannot be installed is a skipped test at a desk and a failed one where ``CI`` is set.
+Every version has its own folder under ``.test-tools/`` in the checkout and is installed from the package index at
+first use. If that fails, the test is skipped, or fails where ``CI`` is set.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SDKS = (
     Sdk("npm", "1.0.6"),
 )
 
-# From before 1.0: those of 0.1 know protocol 2 and no other; 0.2 and 0.3 know 3 as well and greet in the same way.
+# From before 1.0: versions 0.1 know only protocol 2; 0.2 and 0.3 know 3 as well and connect in the same way.
 OLD_SDKS = (
     Sdk("pypi", "0.1.17"),
     Sdk("pypi", "0.1.23"),
@@ -66,7 +66,7 @@ OLD_SDKS = (
 
 
 def require_sdk(sdk: Sdk) -> Path:
-    """Return the folder ``sdk`` is installed in, installing it if need be; skip or fail the test if that fails."""
+    """Install ``sdk`` if necessary and return its folder; skip or fail the test if that is impossible."""
     stamp = sdk.folder / ".installed"
     with locked(TOOLS / f"{sdk}.lock"):
         if not stamp.exists():
@@ -81,7 +81,7 @@ def require_sdk(sdk: Sdk) -> Path:
 
 
 def require_npm(package: str, version: str) -> Path:
-    """Return the folder an npm package is installed in; skip or fail the test where that cannot be."""
+    """Install an npm package if necessary and return its folder; skip or fail the test if that is impossible."""
     tool = Sdk("npm", f"{package.rpartition('/')[2]}-{version}")
     stamp = tool.folder / ".installed"
     with locked(TOOLS / f"{tool}.lock"):
@@ -94,9 +94,9 @@ def require_npm(package: str, version: str) -> Path:
 
 
 def require_acp_sdk(registry: Literal["pypi", "npm"]) -> Path:
-    """Return the folder that the Agent Client Protocol's SDK of a language is installed in, as :func:`require_sdk`.
+    """Install an SDK of the Agent Client Protocol if necessary and return its folder, like :func:`require_sdk`.
 
-    The one for JavaScript holds the protocol's schemas.
+    The JavaScript SDK contains the protocol's schemas.
     """
     version = {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
     folder = TOOLS / f"acp-{registry}-{version}"
@@ -114,7 +114,7 @@ def require_acp_sdk(registry: Literal["pypi", "npm"]) -> Path:
 
 
 def require_program(name: str) -> str:
-    """Return the path of a program; skip or fail the test where it is missing."""
+    """Return the path of a program; skip or fail the test if it is missing."""
     path = shutil.which(name)
     if path is None:
         missing(f"{name!r} is not installed")
@@ -123,15 +123,15 @@ def require_program(name: str) -> str:
 
 @contextlib.contextmanager
 def tool_folder(name: str) -> Generator[Path]:
-    """A folder in the cache of test tools; as long as it is entered, other test runs wait for it."""
+    """Yield a folder in the cache of test tools and lock it against other test runs."""
     with locked(TOOLS / f"{name}.lock"):
         yield TOOLS / name
 
 
 def missing(what: str) -> NoReturn:
-    """End a test for want of a tool: a skip at a desk, a failure in CI."""
+    """End a test because a tool is missing: skip it, or fail it in CI."""
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-        pytest.fail(f"{what} (CI is set, so this is no skip)", pytrace=False)
+        pytest.fail(f"{what} (a failure because CI is set)", pytrace=False)
     pytest.skip(what)
 
 
@@ -139,7 +139,7 @@ def _install_from_pypi(sdk: Sdk) -> None:
     _run(sdk, sys.executable, "-m", "venv", str(sdk.folder))
     pip = (str(sdk.folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
     _run(sdk, *pip, "install", "--retries=1", "--timeout=20", f"github-copilot-sdk=={sdk.version}")
-    # From 0.1.23 to 0.3 the wheels hold the vendor's own server, 130 MB that no test may run by mistake.
+    # From 0.1.23 to 0.3 the wheels contain the vendor's server, 130 MB that no test may run by mistake.
     for package in sdk.folder.glob("lib/python*/site-packages/copilot"):
         shutil.rmtree(package / "bin", ignore_errors=True)
 
@@ -147,12 +147,12 @@ def _install_from_pypi(sdk: Sdk) -> None:
 def _install_from_npm(sdk: Sdk) -> None:
     require_program("node")
     npm = require_program("npm")
-    # The vendor's own server, 135 MB of no use here, is a dependency of the old ones, and an optional one later.
+    # The vendor's server, 135 MB that tests do not use, is a dependency of old versions, optional in later ones.
     server = "@github/copilot"
     stand_in = sdk.folder / "stand-in"
     stand_in.mkdir()
     (stand_in / "package.json").write_text(json.dumps({"name": server, "version": "0.0.0"}))
-    # Without a package.json here npm would install into the nearest parent folder that has one.
+    # Without a package.json in this folder, npm would install into the nearest parent folder that has one.
     overrides = {server: f"file:./{stand_in.name}"}
     (sdk.folder / "package.json").write_text(json.dumps({"private": True, "overrides": overrides}))
     options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
@@ -169,7 +169,7 @@ def _install_pypi_package(folder: Path, requirement: str) -> None:
 def _install_npm_package(folder: Path, *packages: str) -> None:
     require_program("node")
     npm = require_program("npm")
-    # Without a package.json here npm would install into the nearest parent folder that has one.
+    # Without a package.json in this folder, npm would install into the nearest parent folder that has one.
     (folder / "package.json").write_text(json.dumps({"private": True}))
     options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
     _run_in(folder, npm, "install", *options, "--fetch-retries=1", "--fetch-timeout=20000", *packages)
@@ -192,7 +192,7 @@ def _run_in(folder: Path, *command: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Hold a lock file, so that test runs side by side install a thing once."""
+    """Hold a lock file, so that concurrent test runs install a tool once."""
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

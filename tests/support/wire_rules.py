@@ -1,4 +1,4 @@
-"""What providers insist on in a conversation with calls, whatever their wire."""
+"""Rules of providers for conversations with tool calls, on every wire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KINDS: Final = {"user_input": "user", "model_output": "assistant"}
 
 
 def check_calls(name: str, body: JsonObject) -> None:
-    """That in a request to ``name`` each call stands once and is answered once, in order and at once."""
+    """Assert that a request to ``name`` has each call once, directly followed by its one result, in order."""
     due: list[str] = []
     answering = False
     for kind, call_id in steps(body):
@@ -29,14 +29,14 @@ def check_calls(name: str, body: JsonObject) -> None:
 
 
 def steps(body: JsonObject) -> list[tuple[str, str]]:
-    """A request as roles, calls and results, with the ids of these, or the names where a wire has no ids."""
+    """Return a request as roles, calls and results, with their ids, or their names on a wire without ids."""
     if "contents" in body:
         return [step for content in body["contents"] for step in _of_gemini(content["parts"], content["role"])]
     if "input" in body:
         return [_of_item(item) for item in body["input"]]
     messages: list[JsonObject] = [one for one in body["messages"] if one["role"] != "system"]
     if any(part["type"].startswith("tool_") for one in messages for part in _parts(one)):
-        # Anthropic's: the user begins, and both take turns.
+        # Anthropic: the user begins, and the roles alternate.
         roles: list[str] = [one["role"] for one in messages]
         assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
     return [step for one in messages for step in _of_message(one)]
@@ -76,7 +76,7 @@ def _of_message(message: JsonObject) -> list[tuple[str, str]]:
     for use in uses:
         _object(use["input"])
     said = [("call", use["id"]) for use in uses] + [("call", call["id"]) for call in calls]
-    # Results come before all else.
+    # Results come first in a message.
     assert [part["type"] for part in parts[: len(results)]] == ["tool_result"] * len(results)
     return [*results, *said] if results else [(message["role"], ""), *said]
 
