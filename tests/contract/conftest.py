@@ -1,4 +1,4 @@
-"""One host application per SDK version and transport."""
+"""Fixtures: one host application per SDK version and transport."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.toolchains import SDKS, Sdk, require_program, require_sdk
 
 @pytest.fixture(scope="session", params=SDKS, ids=str)
 def installed_sdk(request: pytest.FixtureRequest) -> tuple[Sdk, Path]:
-    """An SDK version and the folder it is installed in."""
+    """Return an SDK version and its installation folder."""
     sdk: Sdk = request.param
     if sdk.registry == "npm":
         require_program("node")
@@ -21,13 +21,13 @@ def installed_sdk(request: pytest.FixtureRequest) -> tuple[Sdk, Path]:
 
 @pytest.fixture(params=["stdio", "tcp", "uri"])
 def transport(request: pytest.FixtureRequest) -> TransportKind:
-    """How the SDK reaches the server: it spawns it, with pipes or a port, or is told where one is running."""
+    """Return how the SDK reaches the server: it starts the server with pipes or a port, or is given a URI."""
     return request.param
 
 
 @pytest.fixture
 def host(installed_sdk: tuple[Sdk, Path], transport: TransportKind, tmp_path: Path) -> Host:
-    """A host application with an empty home and an empty workspace."""
+    """Return a host application with an empty home and an empty workspace."""
     sdk, folder = installed_sdk
     home, workspace = tmp_path / "home", tmp_path / "workspace"
     home.mkdir()

@@ -1,8 +1,7 @@
 """Host applications for the tests: a driver program with a real SDK inside, run against our server.
 
-``Host.run`` starts ``drivers/driver.py`` or ``drivers/driver.mjs`` with a plan and returns what it observed; for
-SDKs from before 1.0 it is ``old_driver``. For the ``uri`` transport it also starts the server, anew for every run,
-as an operator would.
+``Host.run`` starts ``drivers/driver.py`` or ``drivers/driver.mjs`` (``old_driver`` for SDKs before 1.0) with a plan
+and returns its observations. For the ``uri`` transport it also starts a server for every run, as an operator would.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SERVER_LIMIT_S = 10
 
 @dataclass(frozen=True)
 class Observations:
-    """What a driver saw. Events are in wire form, whatever the language of the SDK."""
+    """The observations of a driver. Events are in wire form for every language."""
 
     sdk: str
     session_id: str
@@ -55,7 +54,7 @@ class Observations:
     report: JsonObject = field(default_factory=dict[str, Any])
 
     def types(self) -> list[str]:
-        """Return the types of the events that arrived, in order."""
+        """Return the types of the received events, in order."""
         return [event["type"] for event in self.events]
 
     def data(self, event_type: str) -> list[JsonObject]:
@@ -63,7 +62,7 @@ class Observations:
         return [event["data"] for event in self.events if event["type"] == event_type]
 
     def questions(self, name: str) -> list[Any]:
-        """Return what the host's handlers of one kind were asked, in order."""
+        """Return the inputs of the host's handlers of one kind, in order."""
         return [given for one, given in self.asked if one == name]
 
 
@@ -78,7 +77,7 @@ class Host:
     workspace: Path
     driver: Literal["driver", "old_driver"] = "driver"
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the host inherits beyond the least it needs."""
+    """Environment variables in addition to those that every host needs."""
 
     async def run(
         self,
@@ -96,13 +95,13 @@ class Host:
         callbacks: JsonObject | None = None,
         decides: bool = True,
     ) -> Observations:
-        """Run one scenario to its end and return what was observed.
+        """Run one scenario to its end and return the observations.
 
         Without ``model`` the session names no provider, without ``model_name`` no model.
         With ``rejection`` the host rejects every permission request, with those fields in the decision;
         otherwise it approves them all. With ``callbacks`` it has handlers for ``hooks`` (by their type), for a
-        ``question`` to its user, for a ``form``, and one that rewrites the ``tone`` section; the values are what
-        they answer, ``"throw"`` for an exception. ``attachments`` go with each prompt of old hosts, and with
+        ``question`` to its user, for a ``form``, and one that rewrites the ``tone`` section; the values are their
+        answers, ``"throw"`` for an exception. ``attachments`` go with each prompt of old hosts, and with
         those of ``choose``; only ``identify`` looks at ``logins``, only old hosts at ``system_message`` and
         ``excluded_tools``, and at ``decides``: without it they have no permission handler.
         """
@@ -144,7 +143,7 @@ class Host:
 
     @contextlib.asynccontextmanager
     async def _driver(self, plan: JsonObject, errors: Path) -> AsyncGenerator[Process | ForkedProcess]:
-        """Run the driver, in Python a forked one: importing an SDK takes longer than most scenarios."""
+        """Run the driver. Python drivers are forked: importing an SDK takes longer than most scenarios."""
         if self.sdk.registry == "npm":
             package = self.sdk_folder / "node_modules" / "@github" / "copilot-sdk"
             command = ["node", str(DRIVERS / f"{self.driver}.mjs"), json.dumps(plan), str(package)]
@@ -165,16 +164,16 @@ class Host:
             await process.aclose()
 
     def _executable(self) -> str | None:
-        """Return the path that the SDK is given; 0.1.17 gets none and looks for ``copilot`` on PATH."""
+        """Return the executable for the SDK; ``None`` for 0.1.17, which looks for ``copilot`` on PATH."""
         return None if self.sdk.version == "0.1.17" else str(server_executable())
 
     def _environment(self) -> dict[str, str]:
-        """Return all that the host inherits: nothing that points to settings and keys outside the test."""
+        """Return the environment of the host, without settings and keys from outside the test."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), USERS_KEY_VARIABLE: USERS_KEY}
         environment |= self.environ
         if self.driver == "driver":
             return environment
-        # These SDKs have no option for the home of the server.
+        # These SDKs have no option for the server's home.
         commands = self.home.with_name("bin")
         commands.mkdir(exist_ok=True)
         if not (commands / "copilot").exists():
@@ -186,7 +185,7 @@ class Host:
 
     @contextlib.asynccontextmanager
     async def _reachable_server(self) -> AsyncGenerator[JsonObject]:
-        """Yield how to reach a server; start it first where the SDK would not."""
+        """Yield the connection options of a server; start the server if the SDK does not."""
         if self.transport != "uri":
             yield {"kind": self.transport, "port": free_port()}
             return
@@ -205,7 +204,7 @@ class Host:
 
 
 def server_executable() -> Path:
-    """Return the ``jumpseat`` command that was installed along with the interpreter of the tests."""
+    """Return the ``jumpseat`` command beside the interpreter that runs the tests."""
     return Path(sys.executable).with_name("jumpseat")
 
 
@@ -213,7 +212,7 @@ def server_executable() -> Path:
 async def spawned(
     command: list[str], folder: Path, environment: dict[str, str], errors: Path
 ) -> AsyncGenerator[Process]:
-    """Run a program in a process group of its own, which does not outlive the block."""
+    """Run a program in its own process group, which is ended with the block."""
     with errors.open("wb") as stderr:
         process = await anyio.open_process(
             command, stdin=DEVNULL, stderr=stderr, cwd=folder, env=environment, start_new_session=True
@@ -227,7 +226,7 @@ async def spawned(
 
 
 def is_group_alive(group: int) -> bool:
-    """Tell whether a process group still has a member."""
+    """Return whether a process group still has a member."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -236,7 +235,7 @@ def is_group_alive(group: int) -> bool:
 
 
 async def announced_port(server: Process) -> int:
-    """Read the line in which the server says where it listens."""
+    """Read the port from the line that the server prints when it listens."""
     assert server.stdout is not None
     line = await BufferedByteReceiveStream(server.stdout).receive_until(b"\n", 1000)
     _, _, port = line.decode().partition("listening on port ")
@@ -244,7 +243,7 @@ async def announced_port(server: Process) -> int:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
+    """Return an unused loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

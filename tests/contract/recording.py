@@ -1,4 +1,4 @@
-"""One eventful session of our server, recorded over the raw wire: every event that a client may have to read."""
+"""One session, recorded over the raw wire, with every event that a client may have to decode."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             calls("sql", "call-sql", query="INSERT INTO todos (id, title) VALUES ('a', 'First')"),
             calls("skill", "call-skill", skill="tea"),
             calls("tool_search_tool", "call-search", query="echo"),
-            # A prompt arrives while this one runs, and that is what the model answers from then on.
+            # A prompt arrives while this one runs; from then on the model answers that one.
             calls("look_up", "call-look-up", key="steer"),
         ],
     ),
@@ -88,7 +88,7 @@ OPTIONS: JsonObject = {
     "hooks": True,
     "tools": [{"name": "look_up"}],
     "customAgents": [{"name": "planner", "prompt": "You plan.", "tools": ["view"]}, {"name": "all", "prompt": "x"}],
-    # Few enough that there are tools to be searched for.
+    # So few that the model has to search for some tools.
     "toolSearch": {"deferThreshold": 5},
     "commands": [{"name": "deploy", "description": "Deploy the app"}],
 }
@@ -96,14 +96,14 @@ OPTIONS: JsonObject = {
 
 @dataclass(frozen=True)
 class Recording:
-    """The events that a client was sent, as they came, and those that it reads in the history."""
+    """The events that a client received live, and those in the history."""
 
     live: list[JsonObject]
     stored: list[JsonObject]
 
 
 async def record_session(folder: Path, protocol: Protocol) -> Recording:
-    """Run the session. With protocol 2 its client greets with ``ping``, as the SDKs from before 1.0 do."""
+    """Run the session. With protocol 2 its client begins with ``ping``, as SDKs before 1.0 do."""
     workspace = folder / "workspace"
     _make_repository(workspace)
     async with (
@@ -168,13 +168,13 @@ def _make_skill(folder: Path) -> Path:
 
 
 def _own_server() -> str:
-    """A configuration of the user with an MCP server, which fails."""
+    """Write a user configuration with an MCP server that fails."""
     server = rude("dying")
     return f"[mcp.servers.dying]\ncommand = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}\n"
 
 
 def _attachments(workspace: Path, protocol: Protocol) -> list[JsonObject]:
-    """Return attachments of every kind that SDKs of that protocol can send."""
+    """Return attachments of every kind that SDKs with this protocol can send."""
     path = str(workspace / "read.txt")
     both = [
         {"type": "file", "path": path, "displayName": "read.txt"},
@@ -201,7 +201,7 @@ async def _connection(server: RunningServer, protocol: Protocol) -> AsyncGenerat
 
 @dataclass
 class _Client:
-    """Answers what the server asks, by event or by request, and steers while its tool runs."""
+    """A client that answers the server's events and requests, and steers while its tool runs."""
 
     wire: Wire
     session: str
@@ -209,7 +209,7 @@ class _Client:
     problems: list[str] = field(default_factory=list[str])
 
     async def idle(self, count: int) -> None:
-        """Wait until the session was idle ``count`` times."""
+        """Wait until the session has been idle ``count`` times."""
         since = 0
         for _ in range(count):
             found = await self.wire.until(
@@ -222,7 +222,7 @@ class _Client:
             since = self.wire.messages.index(found) + 1
 
     async def answer(self) -> None:
-        """Answer everything that arrives; runs as a task beside the session."""
+        """Answer every message; runs as a task beside the session."""
         position = 0
         while True:
             message = await self.wire.until(lambda _: True, since=position, what="message")
@@ -253,7 +253,7 @@ class _Client:
                 answer = {"result": {"action": "accept", "content": dict.fromkeys(fields, "Ada")}}
                 await self.wire.ask("session.ui.handlePendingElicitation", asked | answer)
             case "mcp.oauth_required":
-                # The first token is not good enough for calls.
+                # The first token is not sufficient for calls.
                 token = "one" if data["reason"] == "initial" else "two"
                 answer = {"result": {"kind": "token", "accessToken": token}}
                 await self.wire.ask("session.mcp.oauth.handlePendingRequest", asked | answer)
@@ -306,7 +306,7 @@ class _Client:
 
 
 def _hook(kind: str, given: JsonObject) -> JsonObject:
-    """One hook that asks, one that changes arguments, one that fails, and some that add to the context."""
+    """Return the result of a hook: one asks, one changes arguments, one fails, some add context."""
     match kind, given.get("toolName"):
         case "preToolUse", "glob":
             return {"result": {"output": {"permissionDecision": "ask", "permissionDecisionReason": "house rule"}}}
@@ -321,9 +321,9 @@ def _hook(kind: str, given: JsonObject) -> JsonObject:
 
 
 async def _use_servers(wire: Wire, session: str) -> None:
-    """Have the model call tools of MCP servers, and stop and start one."""
+    """Let the model call tools of MCP servers, and stop and start a server."""
     await wire.prompt(session, "use the servers")
-    # Comes after the new list was read.
+    # Sent after the new list was read.
     await wire.event("mcp.tools.list_changed", session=session)
     named = {"sessionId": session, "serverName": "testing"}
     for stop, start in (("stopServer", "startServer"), ("disable", "enable")):
@@ -335,7 +335,7 @@ async def _use_servers(wire: Wire, session: str) -> None:
 
 
 async def _change_settings(server: RunningServer, wire: Wire, session: str, workspace: Path) -> None:
-    """Change whatever can be changed while nothing runs."""
+    """Change everything that can be changed while the session is idle."""
     here = {"sessionId": session}
     for mode in ("plan", "interactive"):
         await wire.call("session.mode.set", here | {"mode": mode})
@@ -359,7 +359,7 @@ async def _change_settings(server: RunningServer, wire: Wire, session: str, work
     await wire.call("session.metadata.recordContextChange", here | {"context": context})
     await wire.call("session.remote.notifySteerableChanged", here | {"remoteSteerable": True})
     await wire.call("session.ui.elicitation", here | {"message": "Who are you?", "requestedSchema": FORM})
-    # A second client comes, then the first one can show no forms for a while.
+    # A second client joins; then the first one cannot show forms for a while.
     async with server.connect() as other:
         silent = here | {"provider": OPTIONS["provider"], "disableResume": True}
         await other.call("session.resume", silent)
@@ -388,17 +388,17 @@ async def _abort(wire: Wire, session: str) -> None:
 
 
 async def _reach_a_limit(wire: Wire, session: str, copilot: FakeCopilot) -> None:
-    """Call a model that is rate limited, where the provider can choose another."""
+    """Call a rate-limited model whose provider can choose another one."""
     copilot.models.append({"id": "auto"})
     copilot.limited["by-chat"] = "user_weekly_rate_limited"
-    # Its own provider is not kept, so that this is all that it has.
+    # The provider of the session is not stored, so this is its only one.
     options = {"gitHubToken": ALICE, "model": "by-chat", "requestAutoModeSwitch": True}
     await wire.call("session.resume", {"sessionId": session, **options})
     await wire.call("session.send", {"sessionId": session, "prompt": "anything"})
 
 
 async def _take_back(wire: Wire, session: str) -> None:
-    """Take back the last prompt and what came after it."""
+    """Remove the last prompt and all later events."""
     events = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
     prompts = [event["id"] for event in events if event["type"] == "user.message"]
     await wire.call("session.history.truncate", {"sessionId": session, "eventId": prompts[-1]})

@@ -1,4 +1,4 @@
-"""The official SDKs give sessions logins of their own, and the Copilot API behind the server sees them."""
+"""The official SDKs open sessions with separate logins, which the Copilot API behind the server receives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def gives(**answer: Any) -> dict[str, Any]:
     return {"kind": "token", "expiresIn": 8 * 3600, **answer}
 
 
-async def test_sessions_have_logins_of_their_own(host: Host) -> None:
+async def test_each_session_has_its_own_login(host: Host) -> None:
     async with fake_copilot() as copilot:
         seen = await replace(host, environ=copilot.environ).run(
             "identify",
@@ -45,7 +45,7 @@ async def test_sessions_have_logins_of_their_own(host: Host) -> None:
     assert seen.stderr == []
 
 
-async def test_a_host_gives_the_token_of_a_session_when_it_is_asked(host: Host) -> None:
+async def test_a_host_provides_the_token_of_a_session_on_request(host: Host) -> None:
     if host.sdk.version not in (NEWEST_PYPI_SDK, NEWEST_NPM_SDK):
         pytest.skip("this version has no such callback")
     async with fake_copilot() as copilot:
@@ -57,7 +57,7 @@ async def test_a_host_gives_the_token_of_a_session_when_it_is_asked(host: Host) 
                 {"gives": gives(accessToken=ALICE), "model": "by-chat"},
                 {"gives": {"kind": "cancelled"}, "model": "by-chat"},
                 {"gives": gives(accessToken="token-of-nobody"), "model": "by-chat"},
-                # Every use of it needs a new one: the check, the status and the prompt.
+                # Each use needs a new token: the check, the status and the prompt.
                 {"gives": gives(accessToken=ALICE, expiresIn=60), "model": "by-chat"},
             ],
         )

@@ -1,7 +1,7 @@
-"""The official Python SDKs read every event that our server sends, as it comes and in the history.
+"""The official Python SDKs decode every event of the server, live and in the history.
 
-What is decoded is one eventful session; see ``recording.py``. The SDKs from before 1.0 get what a client of
-protocol 2 gets. Those for Node decode nothing: there an event is the parsed JSON.
+They decode one session with all events; see ``recording.py``. SDKs before 1.0 get the events of a client of
+protocol 2. The SDKs for Node are left out: they pass the parsed JSON on.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tests.contract.recording import Protocol, record_session
 from tests.support.fake_openai import JsonObject
 from tests.support.toolchains import OLD_SDKS, SDKS, Sdk, require_sdk
 
-# The first test of a version installs it, which takes longer than a test may.
+# The first test of an SDK version installs it, which takes longer than a test's time limit.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 DECODER_LIMIT_S = 20
 
-# What an application cannot do without, by type of event. A dot leads into an object, or into each one of a list.
+# The fields that an application needs, by type of event. A dot leads into an object, or each object of an array.
 ESSENTIALS: dict[str, Sequence[str]] = {
     "abort": ["reason"],
     "assistant.idle": [],
@@ -90,7 +90,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.mcp_servers_loaded": ["servers.name", "servers.status", "servers.source", "servers.error"],
     "session.mode_changed": ["newMode", "previousMode"],
     "session.model_change": ["newModel", "previousModel"],
-    # In other words for every generation of SDKs.
+    # Every generation of SDKs has other names.
     "session.permissions_changed": [],
     "session.plan_changed": ["operation"],
     "session.remote_steerable_changed": ["remoteSteerable"],
@@ -129,14 +129,14 @@ ESSENTIALS: dict[str, Sequence[str]] = {
 
 @dataclass(frozen=True)
 class Decoder:
-    """The decoder of one SDK version, and the protocol that this version gets our server to speak."""
+    """The decoder of one SDK version, and the protocol version that it uses with the server."""
 
     sdk: Sdk
     python: Path
     protocol: Protocol
 
     async def decode(self, events: list[JsonObject]) -> JsonObject:
-        """Return the types that the SDK knows and what it made of each event."""
+        """Return the event types that the SDK knows, and the decoded events."""
         command = [str(self.python), str(DRIVERS / "decode_events.py")]
         with anyio.fail_after(DECODER_LIMIT_S):
             done = await anyio.run_process(command, input=json.dumps(events).encode(), check=False)
@@ -165,18 +165,18 @@ async def test_the_recording_holds_every_event_that_the_server_can_send(tmp_path
             assert any(at(one, path) not in (None, []) for one in data), f"{event_type} never has {path}"
 
 
-async def test_an_sdk_reads_every_event_as_it_comes_and_in_the_history(decoder: Decoder, tmp_path: Path) -> None:
+async def test_an_sdk_decodes_every_event_live_and_in_the_history(decoder: Decoder, tmp_path: Path) -> None:
     recording = await record_session(tmp_path, decoder.protocol)
 
     assert faults(recording.live, await decoder.decode(recording.live)) == []
     assert faults(recording.stored, await decoder.decode(recording.stored)) == []
 
 
-async def test_an_sdk_reads_what_comes_of_every_decision_of_its_own(decoder: Decoder) -> None:
+async def test_an_sdk_decodes_the_events_after_each_of_its_permission_decisions(decoder: Decoder) -> None:
     if decoder.protocol == 2:
         pytest.skip("it has decisions of its own form")
     kinds: tuple[str, ...] = typing.get_args(PermissionDecision.model_fields["kind"].annotation)
-    # Nothing but the kind: a host that forwards a decision may know no more of it.
+    # Only the kind: a host that forwards a decision may know nothing else.
     results = [
         result_of(PermissionDecision.model_validate({"kind": kind})) for kind in kinds if kind != "no-result"
     ]
@@ -200,19 +200,19 @@ async def test_an_sdk_reads_what_comes_of_every_decision_of_its_own(decoder: Dec
 
 
 def faults(events: list[JsonObject], seen: JsonObject) -> list[str]:
-    """Tell what an SDK could not read, and what it lost of that which it read."""
+    """Return the events that an SDK could not decode, and the fields that it lost."""
     found: list[str] = []
     for event, outcome in zip(events, seen["decoded"], strict=True):
         if "failure" in outcome:
             found.append(f"{event['type']} is not read: {json.dumps(event['data'])}\n{outcome['failure']}")
             continue
         decoded: JsonObject = outcome["event"]
-        found += [f"{event['type']}: {name} is lost" for name in lost(event, decoded, seen["known_types"])]
+        found += [f"{event['type']}: {name} is lost" for name in lost_fields(event, decoded, seen["known_types"])]
     return found
 
 
-def lost(event: JsonObject, decoded: JsonObject, known_types: list[str]) -> list[str]:
-    """Return the names of what should be in the decoded event and is not, or not as it was sent."""
+def lost_fields(event: JsonObject, decoded: JsonObject, known_types: list[str]) -> list[str]:
+    """Return the paths of fields that the decoded event lacks or has with another value."""
     names = [name for name in ("id", "parentId") if decoded[name] != event[name]]
     if datetime.fromisoformat(decoded["timestamp"]) != datetime.fromisoformat(event["timestamp"]):
         names.append("timestamp")
@@ -225,7 +225,7 @@ def lost(event: JsonObject, decoded: JsonObject, known_types: list[str]) -> list
 
 
 def at(value: Any, path: str) -> Any:
-    """Return what is at the end of a path; ``None`` where it leads nowhere."""
+    """Return the value at a path, or ``None`` if there is none."""
     name, _, rest = path.partition(".")
     if isinstance(value, list):
         return [at(one, path) for one in typing.cast("list[Any]", value)]

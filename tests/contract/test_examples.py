@@ -1,6 +1,6 @@
 """The examples in ``clients/examples``: one program in five languages, built and run as the page says.
 
-They are built in the cache of test tools, so that only what has changed is built again.
+They are built in the cache of test tools, so that only changes are built again.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ RUN_LIMIT_S = 60
 
 @dataclass(frozen=True)
 class Example:
-    """One language: what it needs, and the commands of the page."""
+    """One language: its toolchain, and the commands of the page."""
 
     language: str
     file: str
     programs: tuple[str, ...]
     install: str
-    """Fetches what the program depends on; needs a network where that is not here yet."""
+    """Fetches the dependencies of the program; requires a network unless they are cached."""
     build: str
     run: str
     version: str = ""
-    """Prints the version of the toolchain, which must be ``least`` at least."""
+    """Prints the version of the toolchain; ``least`` is the oldest one that works."""
     least: str = ""
     long_build: bool = False
-    """Whether the first build takes minutes."""
+    """True if the first build takes minutes."""
 
     @property
     def folder(self) -> Path:
@@ -112,13 +112,15 @@ LANGUAGES = (
 )
 
 
-# The first run builds what the program depends on: for Rust that is some hundred crates, one of them very large.
+# The first run builds the dependencies: for Rust about a hundred crates, one of them very large.
 @pytest.mark.timeout(2 * BUILD_LIMIT_S + RUN_LIMIT_S)
 @pytest.mark.parametrize(
     "example",
     [pytest.param(one, id=one.language, marks=[pytest.mark.long_build] * one.long_build) for one in LANGUAGES],
 )
-def test_the_example_asks_runs_its_tool_and_streams_the_answer(example: Example, tmp_path: Path) -> None:
+def test_the_example_asks_for_permission_runs_its_tool_and_streams_the_answer(
+    example: Example, tmp_path: Path
+) -> None:
     with tool_folder(f"example-{example.language}") as folder:
         environ = prepared(example, folder)
         home = tmp_path / "home"
@@ -152,11 +154,11 @@ def test_the_examples_are_written_for_the_newest_packages() -> None:
 def prepared(example: Example, folder: Path) -> dict[str, str]:
     """Build the example in ``folder`` and return the environment to run it in.
 
-    Without the toolchain the test is skipped, in CI too; where what it fetches cannot be had, CI fails.
+    Without the toolchain the test is skipped, also in CI; if the dependencies cannot be fetched, it fails in CI.
     """
     if (lack := lacking(example)) is not None:
         pytest.skip(f"the example in {example.language}: {lack}")
-    # What others have set for the server or for a build of theirs is not for ours.
+    # Settings of the surrounding environment for servers and builds must not apply here.
     environ = {
         name: value
         for name, value in os.environ.items()
@@ -165,7 +167,7 @@ def prepared(example: Example, folder: Path) -> dict[str, str]:
     if example.language == "python":
         sdk = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK))
         environ["PATH"] = os.pathsep.join([str(sdk / "bin"), environ["PATH"]])
-    # With the times of the files, by which the tools tell what has changed.
+    # With the times of the files, by which build tools detect changes.
     shutil.copytree(
         example.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "node_modules")
     )
@@ -180,7 +182,7 @@ def prepared(example: Example, folder: Path) -> dict[str, str]:
 
 
 def lacking(example: Example) -> str | None:
-    """What of a toolchain is not here; ``None`` where it can be used."""
+    """Return the missing part of a toolchain, or ``None`` if it can be used."""
     for program in example.programs:
         if shutil.which(program) is None:
             return f"{program!r} is not installed"
@@ -196,7 +198,7 @@ def lacking(example: Example) -> str | None:
 
 
 def sh(command: str, folder: Path, environ: Mapping[str, str], limit_s: float) -> subprocess.CompletedProcess[str]:
-    # Without a shell in between, it is the program that is ended where it takes too long.
+    # Without a shell in between, a time-out ends the program itself.
     return subprocess.run(
         f"exec {command}",
         shell=True,
@@ -211,5 +213,5 @@ def sh(command: str, folder: Path, environ: Mapping[str, str], limit_s: float) -
 
 
 def ending(done: subprocess.CompletedProcess[str]) -> str:
-    """The last of what a command said."""
+    """Return the end of a command's output."""
     return " ".join((done.stdout + done.stderr).split())[-800:]

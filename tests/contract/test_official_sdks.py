@@ -1,4 +1,4 @@
-"""The official SDKs, as published, drive our server: what an application sees and what the model is sent.
+"""The published official SDKs drive the server: events for the application, and requests to the model.
 
 Every test runs once per SDK version, and where it matters once per transport; see ``hosts.py`` for how, and
 ``support/toolchains.py`` for the versions.
@@ -16,15 +16,15 @@ from tests.support.fake_openai import MODEL, JsonObject, Script, calls, fake_ope
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-# The first test of a version installs it, which takes longer than a test may.
+# The first test of an SDK version installs it, which takes longer than a test's time limit.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
-# What differs by the transport is how a connection begins and ends, and how what crosses it is told apart: that is
-# tried with turns, calls of both sides, an abort and a new process.
+# Transports differ in how connections begin and end, and in how messages are delimited: these scenarios cover
+# turns, calls of both sides, an abort and a new process.
 over_pipes = pytest.mark.parametrize("transport", ["stdio"])
 
 
-async def test_a_plain_turn_brings_the_answer_and_ends_idle(host: Host) -> None:
+async def test_a_plain_turn_ends_with_the_answer_and_idle(host: Host) -> None:
     async with fake_openai({"What is 1+1?": [says("The answer ", "is 2.")]}) as model:
         seen = await host.run("converse", "What is 1+1?", model=model)
 
@@ -172,7 +172,7 @@ async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host
 
 
 @over_pipes
-async def test_a_rejection_with_feedback_is_told_to_the_model(host: Host) -> None:
+async def test_the_feedback_of_a_rejection_reaches_the_model(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("As you wish.")]}
     async with fake_openai(script) as model:
@@ -201,7 +201,7 @@ async def test_a_session_resumed_in_a_new_process_keeps_its_history(host: Host) 
     history = [event["id"] for event in seen.history]
     assert history[: len(first.history)] == [event["id"] for event in first.history]
 
-    # What was sent before is sent again, word for word, and the new prompt after it.
+    # The earlier messages are repeated unchanged, followed by the new prompt.
     earlier, latest = model.requests[-2]["messages"], model.requests[-1]["messages"]
     assert latest[1 : len(earlier)] == earlier[1:]
     assert [message["role"] for message in latest[len(earlier) :]] == ["assistant", "user"]
@@ -228,12 +228,12 @@ async def test_an_aborted_turn_stops_the_model_and_the_next_turn_works(host: Hos
 
 
 HOOKS = ("userPromptSubmitted", "sessionStart", "preToolUse", "postToolUse", "sessionEnd")
-"""Those that all the SDKs of ``SDKS`` know."""
+"""The hooks that all ``SDKS`` know."""
 
 
 @over_pipes
 @pytest.mark.parametrize("resumed", [False, True], ids=["created", "resumed"])
-async def test_the_handlers_of_a_host_are_heard(host: Host, resumed: bool) -> None:
+async def test_the_answers_of_a_hosts_handlers_are_applied(host: Host, resumed: bool) -> None:
     note, moved = host.workspace / "note.txt", host.workspace / "moved.txt"
     script: Script = {
         "Warm up": [says("-")],
@@ -288,7 +288,7 @@ async def test_the_handlers_of_a_host_are_heard(host: Host, resumed: bool) -> No
 
 
 @over_pipes
-async def test_handlers_that_throw_have_no_say(host: Host) -> None:
+async def test_handlers_that_throw_change_nothing(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {
         "Use them": [
@@ -324,7 +324,7 @@ async def test_handlers_that_throw_have_no_say(host: Host) -> None:
 
 
 @over_pipes
-async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: Host) -> None:
+async def test_the_server_reports_its_status_models_and_sessions(host: Host) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)
         seen = await host.run("inspect", "Hello", model=model)
@@ -347,9 +347,7 @@ async def test_the_server_tells_about_itself_its_models_and_its_sessions(host: H
 
 @over_pipes
 @pytest.mark.parametrize("choice", [None, f"local/{MODEL}"], ids=["default-model", "listed-model"])
-async def test_a_host_without_a_provider_gets_that_of_the_configuration_file(
-    host: Host, choice: str | None
-) -> None:
+async def test_a_host_without_a_provider_uses_the_configured_one(host: Host, choice: str | None) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)
         seen = await host.run("converse", "Hello", model_name=choice)
@@ -374,7 +372,7 @@ def configure(host: Host, base_url: str) -> None:
 
 
 def assert_healthy(seen: Observations, host: Host) -> None:
-    """Check what must hold after every run, whatever it was about."""
+    """Assert the conditions that hold after every run."""
     assert seen.sdk == host.sdk.version
     assert seen.complaints == []
     assert seen.stderr == []
@@ -382,6 +380,6 @@ def assert_healthy(seen: Observations, host: Host) -> None:
 
 
 def in_order(types: Iterable[str], *expected: str) -> bool:
-    """Tell whether ``expected`` occur in ``types`` in that order, perhaps with others between."""
+    """Return whether ``expected`` is a subsequence of ``types``."""
     remaining = iter(types)
     return all(one in remaining for one in expected)

@@ -1,7 +1,7 @@
-"""SDKs from before 1.0, as published, drive our server over protocol 2.
+"""Published SDKs from before 1.0 drive the server over protocol 2.
 
-Every test runs once per SDK version, over stdio. What these SDKs see must be what the new ones see; that the server
-asks them by request and not by event is tested here by its effects only.
+Every test runs once per SDK version, over stdio. These SDKs must see what the new ones see; that the server sends
+them requests instead of events is tested here only by its effects.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tests.contract.test_official_sdks import configure, in_order
 from tests.support.fake_openai import Script, calls, fake_openai, says, stalls, texts
 from tests.support.toolchains import OLD_SDKS, Sdk, require_program, require_sdk
 
-# The first test of a version installs it, which takes longer than a test may.
+# The first test of an SDK version installs it, which takes longer than a test's time limit.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(params=OLD_SDKS, ids=str)
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
-    """A host application on an old SDK, with an empty home and an empty workspace."""
+    """Return a host application on an old SDK, with an empty home and an empty workspace."""
     return host_of(request.param, tmp_path)
 
 
 @pytest.fixture(params=[sdk for sdk in OLD_SDKS if sdk.version.startswith("0.1.")], ids=str)
 def oldest(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
-    """The same on an SDK that needs no permission handler, as later ones do."""
+    """Return a host on an SDK that, unlike later ones, requires no permission handler."""
     return host_of(request.param, tmp_path)
 
 
@@ -168,7 +168,7 @@ async def test_an_old_sdk_attaches_a_screenshot_and_reads_its_own_prompt(host: H
     assert [part["type"] for part in prompt["content"]].count("image_url") == 1
 
 
-async def test_an_old_sdk_that_decides_nothing_is_denied_and_told_what_to_set(oldest: Host) -> None:
+async def test_an_old_sdk_without_a_permission_handler_is_denied_and_the_setting_is_named(oldest: Host) -> None:
     async with fake_openai({"Encrypt": [calls("encrypt_string", input="Hello"), says("Sorry.")]}) as model:
         denied = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
         (oldest.home / "config.toml").write_text("[permissions]\nallow_old_clients = true\n")
@@ -207,7 +207,7 @@ def stored(seen: Observations, event_type: str, member: str) -> list[object]:
 
 
 def assert_healthy(seen: Observations, host: Host) -> None:
-    """Check what must hold after every run, whatever it was about."""
+    """Assert the conditions that hold after every run."""
     assert seen.sdk == host.sdk.version
     assert seen.complaints == []
     assert seen.stderr == []

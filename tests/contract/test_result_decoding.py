@@ -1,4 +1,4 @@
-"""The newest Python SDK reads what our server answers: every fixed answer, and those about state and the disk."""
+"""The newest Python SDK decodes the server's results: every fixed answer, and those about state and the disk."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.contract.hosts import DRIVERS
 from tests.support.server import running_server, scripted
 from tests.support.toolchains import NEWEST_PYPI_SDK, Sdk, require_sdk
 
-# The first test of a version installs it, which takes longer than a test may.
+# The first test of an SDK version installs it, which takes longer than a test's time limit.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 DECODER_LIMIT_S = 20
-# Left out of the SDK for Python, though in others.
+# Missing in the SDK for Python only.
 NOT_IN_THE_SDK = {"session.factory.listRuns"}
 
 METADATA = {"sessionId": "x", "startTime": "2026-01-01T00:00:00Z", "modifiedTime": "2026-01-01T00:00:00Z"}
@@ -89,8 +89,8 @@ SERVED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-async def test_the_sdk_reads_every_fixed_answer(tmp_path: Path) -> None:
-    # What is echoed back must be a word that the SDK knows.
+async def test_the_sdk_decodes_every_fixed_answer(tmp_path: Path) -> None:
+    # An echoed value must be one that the SDK knows.
     fixed = [
         (method, {**answer.only, **dict.fromkeys(answer.needs, "direct")})
         for method, answer in NEUTRAL_ANSWERS.items()
@@ -101,7 +101,7 @@ async def test_the_sdk_reads_every_fixed_answer(tmp_path: Path) -> None:
     assert results.keys() - read.keys() == NOT_IN_THE_SDK
 
 
-async def test_the_sdk_reads_what_is_answered_about_state_and_the_disk(tmp_path: Path) -> None:
+async def test_the_sdk_decodes_results_about_state_and_the_disk(tmp_path: Path) -> None:
     done = await anyio.run_process(["git", "init", "--quiet", str(tmp_path)])
     assert done.returncode == 0
     results = await answers(tmp_path, SERVED)
@@ -111,7 +111,7 @@ async def test_the_sdk_reads_what_is_answered_about_state_and_the_disk(tmp_path:
 
 
 async def answers(folder: Path, requests: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """What the server answers, in a session with one prompt behind it."""
+    """Return the server's results by method, in a session after one prompt."""
     results: dict[str, Any] = {}
     async with running_server(folder) as server:
         session = await server.wire.create(scripted({"text": "Hello!"}))
@@ -125,7 +125,7 @@ async def answers(folder: Path, requests: list[tuple[str, dict[str, Any]]]) -> d
 
 
 async def decoded(results: dict[str, Any]) -> dict[str, str | None]:
-    """What went wrong as the SDK read them, by method; those it does not have are left out."""
+    """Return the decoding errors of the SDK by method, without methods that it lacks."""
     python = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK)) / "bin" / "python"
     with anyio.fail_after(DECODER_LIMIT_S):
         done = await anyio.run_process(

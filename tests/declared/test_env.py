@@ -1,4 +1,4 @@
-"""Where the values of a declared adapter come from."""
+"""Sources of the values of a declared adapter: commands, files, variables, functions and literals."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ async def values(
     return await resolver.resolve("adapter 'mine'", env, lookup, "the view", given)
 
 
-async def test_a_command_gives_what_it_prints_without_the_end_of_the_line() -> None:
+async def test_a_command_gives_its_output_without_the_final_newline() -> None:
     found = await values({"key": "cmd: printf 'a b\\n\\n'"})
 
     assert found.values == {"key": "a b"}
     assert found.secret == {"a b"}
 
 
-async def test_a_command_sees_the_environment_of_the_server_alone() -> None:
+async def test_a_command_gets_only_the_environment_of_the_server() -> None:
     found = await values({"key": "cmd:echo $WHO"}, environ={"WHO": "me"})
 
     assert found.values["key"] == "me"
@@ -68,7 +68,7 @@ async def test_a_command_that_fails_is_named_when_its_value_is_needed(command: s
     assert raised.value.name == "key"
 
 
-async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
+async def test_a_command_that_times_out_is_ended_with_its_child_processes(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 
     found = await values({"key": {"value": f"cmd:sleep 60 & echo $! > {pid}; wait", "timeout_s": 1.0}})
@@ -78,7 +78,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(tmp_pa
         await checkpoint()
 
 
-async def test_a_file_is_read_anew_for_every_request(tmp_path: Path) -> None:
+async def test_a_file_is_read_again_for_every_request(tmp_path: Path) -> None:
     file = tmp_path / "key"
     resolver = EnvResolver({}, cwd=tmp_path)
     seen: list[Any] = []
@@ -90,14 +90,14 @@ async def test_a_file_is_read_anew_for_every_request(tmp_path: Path) -> None:
     assert seen == ["one", "two"]
 
 
-async def test_a_file_that_is_not_there_is_named_when_its_value_is_needed(tmp_path: Path) -> None:
+async def test_a_missing_file_is_named_when_its_value_is_needed(tmp_path: Path) -> None:
     found = await values({"key": "file:nowhere"}, cwd=tmp_path)
 
     with pytest.raises(MissingValueError, match="the file 'nowhere' cannot be read: No such file or directory"):
         found.text("${key}")
 
 
-async def test_a_pipe_that_nobody_writes_to_and_a_file_without_an_end_have_no_value(tmp_path: Path) -> None:
+async def test_a_pipe_without_a_writer_and_an_endless_file_have_no_value(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     pipe = {"value": f"file:{tmp_path}/pipe", "timeout_s": 0.05}
     found = await values({"pipe": pipe, "zeros": "file:/dev/zero", "nothing": "file:/dev/null"})
@@ -109,7 +109,7 @@ async def test_a_pipe_that_nobody_writes_to_and_a_file_without_an_end_have_no_va
     }
 
 
-async def test_a_secret_may_be_served_in_a_pipe(tmp_path: Path) -> None:
+async def test_a_secret_can_be_read_from_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = await anyio.open_process(["sh", "-c", f"printf 'the ' > {tmp_path}/pipe"])
     async with writer:
@@ -118,13 +118,13 @@ async def test_a_secret_may_be_served_in_a_pipe(tmp_path: Path) -> None:
     assert found.values == {"key": "the"}
 
 
-async def test_a_variable_that_is_set_to_nothing_counts_as_found() -> None:
+async def test_an_empty_variable_counts_as_set() -> None:
     found = await values({"key": "MY_KEY"}, environ={"MY_KEY": ""})
 
     assert found.text("<${key}>") == "<>"
 
 
-async def test_a_variable_goes_before_a_path_into_the_adapter_and_that_before_the_text_itself() -> None:
+async def test_a_variable_wins_over_a_path_into_the_adapter_and_that_over_a_literal() -> None:
     paths = {"schema.model.default": "large", "both": "from the adapter"}
     env = {"model": "schema.model.default", "variable": "both", "text": "2024-06-01", "none": "opts.nothing"}
 
@@ -139,13 +139,13 @@ async def test_a_variable_goes_before_a_path_into_the_adapter_and_that_before_th
     assert found.secret == {"from outside"}
 
 
-async def test_false_in_the_adapter_is_no_value() -> None:
+async def test_false_in_the_adapter_is_not_a_value() -> None:
     found = await values({"flag": "opts.flag"}, lookup={"opts.flag": False}.get)
 
     assert found.values["flag"] == "opts.flag"
 
 
-async def test_functions_are_called_with_the_adapter_and_awaited_where_they_are_asynchronous() -> None:
+async def test_functions_are_called_with_the_adapter_and_awaited_if_asynchronous() -> None:
     async def later(view: str) -> str:
         return f"{view}, later"
 
@@ -154,7 +154,7 @@ async def test_functions_are_called_with_the_adapter_and_awaited_where_they_are_
     assert found.values == {"now": "the view, now", "later": "the view, later"}
 
 
-async def test_a_function_that_fails_does_not_give_its_text_away() -> None:
+async def test_the_error_text_of_a_failing_function_is_not_disclosed() -> None:
     def broken(_view: Any) -> str:
         raise ValueError("sk-secret is wrong")
 
@@ -163,39 +163,39 @@ async def test_a_function_that_fails_does_not_give_its_text_away() -> None:
     assert found.missing["key"].reason == "its function failed (ValueError)"
 
 
-async def test_values_that_are_no_text_are_literals() -> None:
+async def test_values_other_than_strings_are_literals() -> None:
     found = await values({"port": 8080, "flag": True})
 
     assert found.text("http://x:${port}/${flag}") == "http://x:8080/true"
 
 
-async def test_the_name_of_a_variable_that_is_not_set_is_no_key() -> None:
+async def test_the_name_of_an_unset_variable_is_not_used_as_a_key() -> None:
     found = await values({"key": "MY_API_KEY"})
 
     with pytest.raises(MissingValueError, match="the environment variable MY_API_KEY is not set"):
         found.text("Bearer ${key}")
 
 
-async def test_a_literal_may_look_like_anything() -> None:
+async def test_a_literal_can_have_any_form() -> None:
     found = await values({"key": {"value": "MY_API_KEY", "literal": True}})
 
     assert found.text("Bearer ${key}") == "Bearer MY_API_KEY"
 
 
-async def test_what_needs_an_optional_value_that_is_not_there_is_left_out() -> None:
+async def test_a_field_with_a_missing_optional_value_is_left_out() -> None:
     found = await values({"key": {"value": "MY_API_KEY", "optional": True}})
 
     assert found.text("Bearer ${key}") is None
 
 
-async def test_a_placeholder_that_nobody_declared_is_named() -> None:
+async def test_an_undeclared_placeholder_is_named() -> None:
     found = await values({})
 
     with pytest.raises(MissingValueError, match=r"\$\{hots\} has no value: it is not declared in env"):
         found.text("https://${hots}/v1")
 
 
-async def test_what_a_session_gives_wins_and_its_entry_is_not_even_looked_up(tmp_path: Path) -> None:
+async def test_a_value_of_the_session_wins_and_its_entry_is_not_evaluated(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
 
     found = await values({"key": f"cmd:touch {mark}; echo no"}, given={"key": "given"})
@@ -204,7 +204,7 @@ async def test_what_a_session_gives_wins_and_its_entry_is_not_even_looked_up(tmp
     assert not mark.exists()
 
 
-async def test_a_value_is_kept_as_long_as_its_entry_says_and_no_longer(tmp_path: Path) -> None:
+async def test_a_value_is_cached_for_the_time_that_its_entry_states(tmp_path: Path) -> None:
     count = tmp_path / "count"
     resolver = EnvResolver({"PATH": os.environ["PATH"]})
     command = f"cmd:echo x >> {count}; echo key"
@@ -221,6 +221,6 @@ async def test_a_value_is_kept_as_long_as_its_entry_says_and_no_longer(tmp_path:
     assert await run_twice(0) == 2
 
 
-async def test_an_entry_that_says_something_unknown_is_refused() -> None:
+async def test_an_entry_with_an_unknown_field_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"env\.key\.cach: Extra inputs are not permitted"):
         await values({"key": {"value": "x", "cach": 3}})

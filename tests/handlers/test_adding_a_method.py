@@ -23,12 +23,12 @@ PACKAGES = ("server/jumpseat", "protocol/jumpseat_protocol")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the server and the protocol, with the recipe's change."""
+    """Return a copy of the server and the protocol with the recipe applied."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     recipe = re.search("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     assert recipe is not None
-    # The line numbers in the page may be out of date.
+    # The line numbers in the page may be outdated.
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=recipe[1].encode(), check=True, timeout=30)
     return tmp_path
 
@@ -49,7 +49,7 @@ def server(copy: Path, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_the_recipe_for_a_method_adds_one(server: subprocess.Popen[bytes]) -> None:
+def test_the_recipe_adds_a_method_that_answers(server: subprocess.Popen[bytes]) -> None:
     assert server.stdin is not None
     assert server.stdout is not None
     created = call(server.stdin, server.stdout, "session.create", {"provider": scripted()})
@@ -61,7 +61,7 @@ def test_the_recipe_for_a_method_adds_one(server: subprocess.Popen[bytes]) -> No
 
 
 def call(stdin: IO[bytes], stdout: IO[bytes], method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send a request and return its result; notifications before it are dropped."""
+    """Send a request and return its result; notifications before the response are dropped."""
     stdin.write(encode_frame(orjson.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params})))
     stdin.flush()
     decoder = FrameDecoder()

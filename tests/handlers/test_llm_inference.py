@@ -1,4 +1,4 @@
-"""A client that makes the model requests itself, and gives tokens when asked."""
+"""A client that makes the model requests itself, and provides tokens on request."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PROVIDER = {"type": "openai", "baseUrl": "https://model.invalid/v1", "apiKey": "
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "héllo"}, "finish_reason": "stop"}]}
 
 
-async def taken(wire: Wire, method: str, since: int) -> dict[str, Any]:
-    """The next request of the server, answered with an empty object."""
+async def acknowledge(wire: Wire, method: str, since: int) -> dict[str, Any]:
+    """Wait for the next request of the server, answer it with an empty object and return its params."""
     request = await wire.until(lambda message: message.get("method") == method, since=since, what=method)
     await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": {}}))
     return request["params"]
 
 
-async def asked(wire: Wire, since: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
-    start = await taken(wire, "llmInference.httpRequestStart", since)
-    return start, await taken(wire, "llmInference.httpRequestChunk", since)
+async def model_request(wire: Wire, since: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    start = await acknowledge(wire, "llmInference.httpRequestStart", since)
+    return start, await acknowledge(wire, "llmInference.httpRequestChunk", since)
 
 
 async def test_model_requests_go_through_the_client_that_registered(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ async def test_model_requests_go_through_the_client_that_registered(tmp_path: Pa
         assert await wire.call("llmInference.setProvider", {}) == {"success": True}
         session = await wire.create(PROVIDER, model="m")
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-        start, chunk = await asked(wire)
+        start, chunk = await model_request(wire)
         assert (start["method"], start["url"]) == ("POST", "https://model.invalid/v1/chat/completions")
         assert start["sessionId"] == session
         assert start["headers"]["authorization"] == ["Bearer sk-x"]
@@ -64,7 +64,7 @@ async def test_a_failure_of_the_client_ends_the_turn_in_an_error(tmp_path: Path)
         await wire.call("llmInference.setProvider", {})
         session = await wire.create(PROVIDER, model="m")
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-        start, _ = await asked(wire)
+        start, _ = await model_request(wire)
         params = {"requestId": start["requestId"], "data": "", "error": {"message": "no route"}}
         await wire.call("llmInference.httpResponseChunk", params)
         error = await wire.event("session.error", session=session)
@@ -72,16 +72,16 @@ async def test_a_failure_of_the_client_ends_the_turn_in_an_error(tmp_path: Path)
     assert "no route" in error["data"]["message"]
 
 
-async def test_an_abort_tells_the_client_that_the_answer_is_no_longer_wanted(tmp_path: Path) -> None:
+async def test_an_abort_cancels_the_request_at_the_client(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         await wire.call("llmInference.setProvider", {})
         session = await wire.create(PROVIDER, model="m")
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-        start, _ = await asked(wire)
+        start, _ = await model_request(wire)
         position = len(wire.messages)
         aborting = await wire.ask("session.abort", {"sessionId": session})
-        cancelled = await taken(wire, "llmInference.httpRequestChunk", position)
+        cancelled = await acknowledge(wire, "llmInference.httpRequestChunk", position)
         await wire.response(aborting)
     assert cancelled["requestId"] == start["requestId"]
     assert cancelled["cancel"] is True
@@ -102,7 +102,7 @@ async def test_one_client_owns_the_model_requests_until_it_leaves(tmp_path: Path
         assert await other.call("llmInference.setProvider", {}) == {"success": True}
 
 
-async def test_a_token_is_asked_for_before_every_request_and_never_kept(tmp_path: Path) -> None:
+async def test_a_token_is_requested_before_every_model_request_and_never_stored(tmp_path: Path) -> None:
     provider = {"type": "openai", "baseUrl": "https://model.invalid/v1", "hasBearerTokenProvider": True}
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -117,7 +117,7 @@ async def test_a_token_is_asked_for_before_every_request_and_never_kept(tmp_path
             )
             assert request["params"] == {"sessionId": session, "providerName": "default"}
             await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": {"token": token}}))
-            start, _ = await asked(wire, position)
+            start, _ = await model_request(wire, position)
             seen += start["headers"]["authorization"]
             head: dict[str, Any] = {"requestId": start["requestId"], "status": 200, "headers": {}}
             await wire.call("llmInference.httpResponseStart", head)
@@ -129,7 +129,7 @@ async def test_a_token_is_asked_for_before_every_request_and_never_kept(tmp_path
     assert "-token" not in files
 
 
-async def test_the_endpoint_of_a_session_is_handed_out_only_where_the_operator_allows_it(tmp_path: Path) -> None:
+async def test_the_endpoint_of_a_session_is_returned_only_if_the_operator_allows_it(tmp_path: Path) -> None:
     provider = {**PROVIDER, "headers": {"X-Mine": "yes"}}
     async with running_server(tmp_path) as server:
         session = await server.wire.create(provider, model="m")
@@ -160,8 +160,8 @@ LISTED = {"data": [{"id": "m", "supported_endpoints": ["/responses", "ws:/respon
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "over a socket"}]}
 
 
-async def answered(wire: Wire, start: dict[str, Any], status: int, *chunks: dict[str, Any]) -> None:
-    """The client's answer to a request."""
+async def respond(wire: Wire, start: dict[str, Any], status: int, *chunks: dict[str, Any]) -> None:
+    """Send the client's response to a model request."""
     request_id = start["requestId"]
     head: dict[str, Any] = {"requestId": request_id, "status": status, "headers": {}}
     await wire.call("llmInference.httpResponseStart", head)
@@ -169,21 +169,19 @@ async def answered(wire: Wire, start: dict[str, Any], status: int, *chunks: dict
         await wire.call("llmInference.httpResponseChunk", {"requestId": request_id, "data": "", **chunk})
 
 
-async def asked_of_copilot(wire: Wire, **options: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """A prompt to a session of the Copilot API: the session and the request for the model."""
+async def prompt_copilot(wire: Wire, **options: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Prompt a new session of the Copilot API; returns its id, and the head and body of the model request."""
     session = (await wire.call("session.create", {"model": "m", **options}))["sessionId"]
     position = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-    listing, _ = await asked(wire, position)
+    listing, _ = await model_request(wire, position)
     position = len(wire.messages)
-    await answered(wire, listing, 200, {"data": json.dumps(LISTED), "end": True})
-    return session, *await asked(wire, position)
+    await respond(wire, listing, 200, {"data": json.dumps(LISTED), "end": True})
+    return session, *await model_request(wire, position)
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_responses_go_over_a_websocket_of_the_client_where_that_is_asked_for(
-    tmp_path: Path, *, streaming: bool
-) -> None:
+async def test_responses_use_a_websocket_of_the_client_if_enabled(tmp_path: Path, *, streaming: bool) -> None:
     events: list[dict[str, Any]] = [
         {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "over a "},
         {"type": "response.completed", "response": {"status": "completed", "output": [SAID]}},
@@ -191,12 +189,12 @@ async def test_responses_go_over_a_websocket_of_the_client_where_that_is_asked_f
     async with running_server(tmp_path, env=COPILOT) as server:
         wire = server.wire
         await wire.call("llmInference.setProvider", {})
-        session, start, chunk = await asked_of_copilot(wire, streaming=streaming)
+        session, start, chunk = await prompt_copilot(wire, streaming=streaming)
         position = len(wire.messages)
         # A message may have line breaks, and may come as bytes.
         packed = base64.b64encode(json.dumps(events[1], indent=1).encode()).decode()
-        await answered(wire, start, 101, {"data": json.dumps(events[0])}, {"data": packed, "binary": True})
-        hung_up = await taken(wire, "llmInference.httpRequestChunk", position)
+        await respond(wire, start, 101, {"data": json.dumps(events[0])}, {"data": packed, "binary": True})
+        hung_up = await acknowledge(wire, "llmInference.httpRequestChunk", position)
         answer = await wire.event("assistant.message", session=session)
         await wire.event("session.idle", session=session)
 
@@ -219,15 +217,15 @@ async def test_responses_go_over_a_websocket_of_the_client_where_that_is_asked_f
         ({}, {"capi": {"enableWebSocketResponses": False}}),
     ],
 )
-async def test_responses_go_over_http_where_nobody_or_not_everybody_wants_a_websocket(
+async def test_responses_use_http_unless_environment_and_session_enable_a_websocket(
     tmp_path: Path, env: dict[str, str], options: dict[str, Any]
 ) -> None:
     async with running_server(tmp_path, env=COPILOT | env) as server:
         wire = server.wire
         await wire.call("llmInference.setProvider", {})
-        session, start, _ = await asked_of_copilot(wire, **options)
+        session, start, _ = await prompt_copilot(wire, **options)
         whole = {"status": "completed", "output": [SAID]}
-        await answered(wire, start, 200, {"data": json.dumps(whole), "end": True})
+        await respond(wire, start, 200, {"data": json.dumps(whole), "end": True})
         answer = await wire.event("assistant.message", session=session)
 
     assert (start["transport"], start["method"]) == ("http", "POST")
@@ -250,12 +248,12 @@ async def test_a_websocket_that_fails_ends_the_turn_in_an_error(
     async with running_server(tmp_path, env=COPILOT, config="[retry]\nattempts = 1\n") as server:
         wire = server.wire
         await wire.call("llmInference.setProvider", {})
-        session, start, _ = await asked_of_copilot(wire)
+        session, start, _ = await prompt_copilot(wire)
         position = len(wire.messages)
-        await answered(wire, start, status, chunk)
+        await respond(wire, start, status, chunk)
         if not chunk.get("end") and "error" not in chunk:
-            # What the client still holds open it is told to let go of.
-            assert (await taken(wire, "llmInference.httpRequestChunk", position))["cancel"] is True
+            # The client is told to close a connection that is still open.
+            assert (await acknowledge(wire, "llmInference.httpRequestChunk", position))["cancel"] is True
         error = await wire.event("session.error", session=session)
         await wire.event("session.idle", session=session)
 

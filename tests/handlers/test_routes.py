@@ -1,4 +1,4 @@
-"""The table of methods, which names a handler for each, and the rule that says in which file a handler is."""
+"""The table of methods and their handlers, and the rule for the file of a handler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumpseat.rpc.routes import ROUTES, load_route
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 
-# Namespaces that are folders: each namespace in them has a file.
+# Namespaces that are folders: each namespace inside has a file.
 FOLDERS = ("session", "jumpseat")
 # Methods that share the handler of another method.
 ALIASES = {
@@ -32,10 +32,10 @@ def snake_case(name: str) -> str:
 
 
 def files_for(method: str) -> Iterable[str]:
-    """The modules that a method's handler may be in: that of its namespace.
+    """Return the modules that may contain the handler of a method: that of its namespace.
 
-    A method directly in a folder has a file of its own, named without ``get`` and ``set``, or shares one with a
-    method whose name is the beginning of its own, as ``sendAndWait`` does with ``send``.
+    A method directly in a folder has its own file, named without ``get`` and ``set``, or shares the file of a
+    method whose name its own name begins with, as ``sendAndWait`` and ``send``.
     """
     *namespace, name = map(snake_case, method.split("."))
     folder = f"{namespace.pop(0)}." if namespace and namespace[0] in FOLDERS else ""
@@ -46,7 +46,7 @@ def files_for(method: str) -> Iterable[str]:
 
 
 @pytest.mark.parametrize("method", [name for name in ROUTES if name not in ALIASES])
-def test_a_handler_is_where_the_name_of_its_method_says(method: str) -> None:
+def test_a_handler_is_in_the_module_that_its_method_name_implies(method: str) -> None:
     module, _, function = ROUTES[method].partition(":")
     name = snake_case(method.rpartition(".")[2])
 
@@ -78,7 +78,7 @@ def test_the_annotations_of_a_handler_are_the_types_of_the_protocol(method: str)
 
 
 def result_type(annotation: Any) -> Any:
-    """The type that a handler's result has once it was awaited."""
+    """Return the type of a handler's result after it was awaited."""
     kinds = {
         get_args(one)[0] if get_origin(one) is Awaitable else one
         for one in (

@@ -1,4 +1,4 @@
-"""``user.settings.*`` over the real wire: what they are, what they do, and what does not become a setting."""
+"""``user.settings.*`` over the real wire: reading, changing and using settings, and refusing invalid ones."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ async def change(wire: Wire, **changes: Any) -> None:
     assert await wire.call("user.settings.set", {"settings": changes}) == {"shadowedKeys": []}
 
 
-async def test_a_setting_is_set_kept_and_taken_back(tmp_path: Path) -> None:
+async def test_a_setting_is_stored_and_can_be_unset(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         assert await settings(server.wire) == UNSET
         await change(server.wire, skipCustomInstructions=False, model="mine")
         file = server.home / "settings.json"
         assert json.loads(file.read_text()) == {"skipCustomInstructions": False, "model": "mine"}
     async with running_server(tmp_path) as server:
-        # Set to what is the default anyway is set all the same.
+        # A setting with the default value counts as set.
         changed = {
             "skipCustomInstructions": {"value": False, "default": False, "isDefault": False},
             "model": {"value": "mine", "default": None, "isDefault": False},
@@ -48,7 +48,7 @@ async def test_a_setting_is_set_kept_and_taken_back(tmp_path: Path) -> None:
         assert json.loads(file.read_text()) == {}
 
 
-async def test_settings_are_the_defaults_of_new_sessions_and_no_more(tmp_path: Path) -> None:
+async def test_settings_are_only_the_defaults_of_new_sessions(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Speak Latin.")
     script = scripted({"text": "ok", "expect": {"system": "/^(?!.*Speak Latin)/s"}})
     async with running_server(tmp_path) as server:
@@ -75,7 +75,7 @@ async def test_settings_are_the_defaults_of_new_sessions_and_no_more(tmp_path: P
         assert off["message"] == "git is disabled for this session"
 
 
-async def test_what_others_write_counts_after_a_reload(tmp_path: Path) -> None:
+async def test_changes_of_other_processes_apply_after_a_reload(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         assert await settings(server.wire) == UNSET
         file = server.home / "settings.json"
@@ -83,13 +83,13 @@ async def test_what_others_write_counts_after_a_reload(tmp_path: Path) -> None:
         assert await settings(server.wire) == UNSET
         assert await server.wire.call("user.settings.reload") is None
         found = await settings(server.wire)
-        # What is of the wrong type is not set.
+        # A value of the wrong type is ignored.
         assert found == UNSET | {"model": {"value": "theirs", "default": None, "isDefault": False}}
         await change(server.wire, model="mine")
         assert json.loads(file.read_text())["theme"] == {"dark": True}
 
 
-async def test_what_is_no_setting_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+async def test_an_invalid_setting_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for wrong, why in (
             ({"colour": "red"}, "unknown setting 'colour'"),
@@ -110,7 +110,9 @@ async def test_what_is_no_setting_is_refused_and_changes_nothing(tmp_path: Path)
 
 
 @pytest.mark.parametrize("text", ["{broken", "[1, 2]"])
-async def test_a_broken_file_is_said_so_and_neither_overwritten_nor_in_the_way(tmp_path: Path, text: str) -> None:
+async def test_an_invalid_file_is_reported_not_overwritten_and_does_not_stop_sessions(
+    tmp_path: Path, text: str
+) -> None:
     async with running_server(tmp_path) as server:
         file = server.home / "settings.json"
         file.write_text(text)

@@ -1,4 +1,4 @@
-"""Which addresses a model may reach."""
+"""The addresses that a model may reach."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ pytestmark = pytest.mark.anyio
         "2001:db8::1",
     ],
 )
-def test_what_is_not_on_the_public_internet_is_told_from_it(address: str) -> None:
+def test_addresses_outside_the_public_internet_are_private(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
-def test_what_is_public_is_taken_for_it(address: str) -> None:
+def test_public_addresses_are_public(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
@@ -68,7 +68,7 @@ async def test_a_private_host_is_refused_however_it_is_written(host: str) -> Non
         await Guard().check_name(host, 80)
 
 
-async def test_private_hosts_are_reached_where_the_operator_says_so() -> None:
+async def test_private_hosts_are_reached_if_the_operator_allows_them() -> None:
     assert await Guard(allow_private=True).addresses("127.0.0.1", 80) == ["127.0.0.1"]
     assert await Guard(hosts=["127.0.0.0/8"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
     assert await Guard(hosts=["127.0.0.1"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
@@ -79,7 +79,7 @@ async def test_private_hosts_are_reached_where_the_operator_says_so() -> None:
 
 
 def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> list[str]:
-    """Have names stand for addresses; returns what was looked up."""
+    """Resolve names to given addresses; returns the names that were looked up."""
     looked_up: list[str] = []
 
     def getaddrinfo(host: Any, port: Any, *_args: Any, **_named: Any) -> list[Any]:
@@ -97,7 +97,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> li
     return looked_up
 
 
-async def test_a_host_with_one_private_address_is_refused_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resolver(monkeypatch, {"two.example": ["8.8.8.8", "10.0.0.1"], "fine.example": ["8.8.8.8", "8.8.8.8"]})
     with pytest.raises(WebError, match=r"The host 'two.example' is not on the public internet"):
         await Guard().addresses("two.example", 443)
@@ -106,7 +106,7 @@ async def test_a_host_with_one_private_address_is_refused_for_all(monkeypatch: p
         await Guard().addresses("none.example", 443)
 
 
-async def test_allowed_names_stand_for_their_sub_domains(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_allowed_name_covers_its_subdomains(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"wiki.corp.example": ["10.0.0.1"], "evilcorp.example": ["10.0.0.1"]}
     resolver(monkeypatch, names)
     guard = Guard(hosts=["corp.example"])
@@ -115,7 +115,9 @@ async def test_allowed_names_stand_for_their_sub_domains(monkeypatch: pytest.Mon
         await guard.addresses("evilcorp.example", 443)
 
 
-async def test_names_of_the_house_are_not_told_to_a_proxy_or_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_names_of_the_local_network_are_not_sent_to_a_proxy_or_a_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     resolver(monkeypatch, {"wiki.example": ["10.0.0.1"], "site.example": ["8.8.8.8"]})
     for name in ("wiki.example", "intranet", "db.internal", "printer.local", "x.home.arpa"):
         with pytest.raises(WebError, match="is not on the public internet"):

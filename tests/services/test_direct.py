@@ -1,4 +1,4 @@
-"""Pages, fetched from a server on loopback that answers as the web does, well and badly."""
+"""Fetching pages directly, from a loopback server with well-formed and broken responses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def goes_to(where: str, status: int = 302) -> Reply:
     return Reply(status=status, headers={"Location": where})
 
 
-async def test_a_page_is_asked_for_as_a_program_asks() -> None:
+async def test_a_page_is_requested_with_the_headers_of_a_program() -> None:
     async with ModelServer(text_reply("<p>hi", content_type="text/html; charset=utf-8")) as server:
         page = await fetcher().fetch(f"{server.url}/a?b=c#d", raw=False)
         assert page == Page(f"{server.url}/a?b=c#d", "text/html", "<p>hi")
@@ -60,7 +60,7 @@ async def test_a_page_is_asked_for_as_a_program_asks() -> None:
     assert not {"cookie", "authorization", "referer"} & request.headers.keys()
 
 
-async def test_a_name_is_looked_up_once_and_its_address_is_where_the_request_goes(
+async def test_a_name_is_resolved_once_and_the_request_goes_to_that_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with ModelServer(text_reply("hello")) as server:
@@ -70,11 +70,11 @@ async def test_a_name_is_looked_up_once_and_its_address_is_where_the_request_goe
         page = await fetcher(Guard(hosts=["pages.example"])).fetch(f"http://pages.example:{port}/x", raw=False)
         assert (page.text, page.url) == ("hello", f"http://pages.example:{port}/x")
         assert server.requests[0].headers["host"] == f"pages.example:{port}"
-    # httpcore asks for the address, which is one already.
+    # httpcore passes the address, which needs no lookup.
     assert [name for name in looked_up if name != "127.0.0.1"] == ["pages.example"]
 
 
-async def test_the_next_address_is_tried_where_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_address_is_tried_if_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async with ModelServer(text_reply("hello")) as server:
         port = int(server.url.rpartition(":")[2])
         resolver(
@@ -83,14 +83,14 @@ async def test_the_next_address_is_tried_where_one_does_not_answer(monkeypatch: 
         assert (await fetcher().fetch(f"http://h:{port}/", raw=False)).text == "hello"
 
 
-async def test_a_private_address_is_not_even_connected_to() -> None:
+async def test_no_connection_to_a_private_address_is_opened() -> None:
     async with ModelServer(text_reply("secret")) as server:
         with pytest.raises(WebError, match=r"The host '127.0.0.1' is not on the public internet"):
             await fetcher(Guard()).fetch(server.url, raw=False)
         assert server.requests == []
 
 
-async def test_a_certificate_is_checked_against_the_name_although_the_address_is_asked(
+async def test_a_certificate_is_verified_against_the_name_not_the_address(
     certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -110,7 +110,7 @@ async def test_redirects_on_the_same_site_are_followed() -> None:
     assert (page.text, page.url.rpartition("/")[2], page.redirected_to) == ("there", "c", None)
 
 
-async def test_too_many_redirects_are_given_up() -> None:
+async def test_too_many_redirects_are_an_error() -> None:
     assert await failed(*[goes_to("/again")] * 9) == "127.0.0.1 redirects more than 5 times."
     assert (await fetched(*[goes_to("/again")] * 5, text_reply("there"))).text == "there"
 
@@ -123,11 +123,11 @@ async def test_a_redirect_to_another_site_is_reported_and_not_followed() -> None
 
 
 @pytest.mark.parametrize("where", ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://x", "javascript:alert(1)"])
-async def test_redirects_to_what_is_no_page_are_refused(where: str) -> None:
+async def test_redirects_to_other_schemes_are_refused(where: str) -> None:
     assert await failed(goes_to(where)) == f"127.0.0.1 redirects to an invalid URL: {where!r}."
 
 
-async def test_each_redirect_is_judged_like_the_first_address(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_redirect_is_checked_like_the_first_address(monkeypatch: pytest.MonkeyPatch) -> None:
     async with ModelServer(goes_to("/next"), text_reply("secret")) as server:
         port = int(server.url.rpartition(":")[2])
         names = {"127.0.0.1": ["127.0.0.1"], "turn.example": ["127.0.0.1"]}
@@ -136,7 +136,7 @@ async def test_each_redirect_is_judged_like_the_first_address(monkeypatch: pytes
         class Turning(Guard):
             async def addresses(self, host: str, port: int) -> list[str]:
                 found = await super().addresses(host, port)
-                # The name now stands for something else.
+                # The name now resolves to another address.
                 names["turn.example"] = ["169.254.169.254"]
                 return found
 
@@ -165,12 +165,12 @@ async def test_each_redirect_is_judged_like_the_first_address(monkeypatch: pytes
         (b"<a/>", "application/atom+xml", "<a/>"),
     ],
 )
-async def test_texts_are_read_in_the_character_set_they_are_in(body: bytes, content_type: str, text: str) -> None:
+async def test_texts_are_decoded_in_their_character_set(body: bytes, content_type: str, text: str) -> None:
     page = await fetched(Reply([body], headers={"Content-Type": content_type}))
     assert (page.text, page.media_type) == (text, content_type.partition(";")[0])
 
 
-async def test_what_says_nothing_of_its_type_is_looked_at() -> None:
+async def test_a_response_without_a_type_is_sniffed() -> None:
     assert (await fetched(Reply([b" <!DOCTYPE html><p>x"]))).media_type == "text/html"
     assert (await fetched(Reply([b"plain"]))).media_type == "text/plain"
     assert (await fetched(Reply([PNG]))).picture == PNG
@@ -179,7 +179,7 @@ async def test_what_says_nothing_of_its_type_is_looked_at() -> None:
     )
 
 
-async def test_pictures_are_known_by_their_content() -> None:
+async def test_images_are_recognized_by_their_content() -> None:
     page = await fetched(Reply([PNG], headers={"Content-Type": "image/jpeg"}))
     assert (page.media_type, page.picture) == ("image/png", PNG)
     assert "is not a text file (image/x-icon)" in await failed(
@@ -194,14 +194,14 @@ async def test_binaries_are_refused_before_they_are_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
-async def test_packed_pages_are_unpacked(encoding: str) -> None:
+async def test_compressed_pages_are_decompressed(encoding: str) -> None:
     text = b"hello " * 1000
     body = gzip.compress(text) if encoding == "gzip" else text
     headers = {"Content-Encoding": encoding, "Content-Type": "text/plain"}
     assert (await fetched(Reply([body[:5], body[5:]], headers=headers))).text == text.decode()
 
 
-async def test_what_is_too_large_is_not_read_to_its_end() -> None:
+async def test_a_response_that_is_too_large_is_not_read_to_its_end() -> None:
     large = "URL is larger than 1000 bytes. Download it in the shell and read parts of the file."
     assert await failed(Reply([b"x" * 600] * 2, ending="hang"), max_bytes=1000) == large
     bomb = gzip.compress(b"\0" * 50_000_000)
@@ -216,18 +216,18 @@ async def test_what_is_too_large_is_not_read_to_its_end() -> None:
         ({"Content-Encoding": "gzip"}, b"no gzip", "URL has an invalid body: expected gzip data."),
     ],
 )
-async def test_what_is_packed_in_another_way_is_told(headers: dict[str, str], body: bytes, reason: str) -> None:
+async def test_an_unknown_content_encoding_is_an_error(headers: dict[str, str], body: bytes, reason: str) -> None:
     assert await failed(Reply([body], headers=headers)) == reason
 
 
-async def test_statuses_and_broken_answers_are_told() -> None:
+async def test_error_statuses_and_broken_responses_are_reported() -> None:
     assert await failed(text_reply("gone", status=404)) == "URL returned HTTP 404 Scripted."
     assert await failed(Reply(status=302)) == "URL returned HTTP 302 Scripted."
     assert "connection to" in await failed(Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="cut"))
     assert "connection to" in await failed(Reply(silent=True, ending="cut"))
 
 
-async def test_a_server_that_does_not_go_on_is_not_waited_for() -> None:
+async def test_a_stalled_response_times_out() -> None:
     slow = Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="hang")
     assert await failed(slow, timeout_s=0.2) == "Fetching URL took longer than 0.2 s."
     assert await failed(Reply(silent=True, ending="hang"), timeout_s=0.2) == (
@@ -235,14 +235,14 @@ async def test_a_server_that_does_not_go_on_is_not_waited_for() -> None:
     )
 
 
-async def test_where_nobody_listens_is_told() -> None:
+async def test_a_refused_connection_is_reported() -> None:
     async with ModelServer() as server:
         url = server.url
     with pytest.raises(WebError, match=r"Cannot connect to 127\.0\.0\.1: "):
         await fetcher().fetch(url, raw=False)
 
 
-async def test_a_fetch_that_is_cancelled_hangs_up() -> None:
+async def test_a_cancelled_fetch_closes_its_connection() -> None:
     async with ModelServer(Reply([b"x"], ending="hang")) as server:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: fetcher().fetch(server.url, raw=False))
@@ -257,7 +257,7 @@ def _never(_host: str) -> bool:
     return False
 
 
-async def test_a_proxy_is_asked_where_there_is_one_but_for_what_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_is_used_except_for_private_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(request: SeenRequest) -> Reply:
         return text_reply(f"{request.method} {request.path}")
 

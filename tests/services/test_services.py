@@ -1,4 +1,4 @@
-"""The services behind the web tools: what is sent to them, and what is made of what they document as answers."""
+"""The services behind the web tools: the requests to them, and their documented responses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def tavily(server: ModelServer, environ: dict[str, str] | None = None, **service
     return web(environ, services={"tavily": {"base_url": server.url, **service}})
 
 
-async def test_jina_is_asked_for_a_page_and_its_markdown_is_taken() -> None:
+async def test_jina_fetches_a_page_as_markdown() -> None:
     async with ModelServer(json_reply(READ)) as server:
         configured = jina(server, {"JINA_API_KEY": "jina-key"})
         page = await configured.fetcher().fetch("https://user:pw@1.1.1.1/page#part", raw=False)
@@ -79,7 +79,7 @@ async def test_jina_is_asked_for_a_page_and_its_markdown_is_taken() -> None:
     }
 
 
-async def test_jina_needs_no_key_and_gives_the_source_where_that_is_wanted() -> None:
+async def test_jina_needs_no_key_and_returns_the_source_on_request() -> None:
     async with ModelServer(json_reply({"code": 200, "data": {"html": "<p>x", "url": "::"}})) as server:
         configured = jina(server)
         page = await configured.fetcher().fetch("https://1.1.1.1/", raw=True)
@@ -110,7 +110,7 @@ async def test_jina_needs_no_key_and_gives_the_source_where_that_is_wanted() -> 
         (Reply([b"{"], ending="cut"), "The service jina failed: "),
     ],
 )
-async def test_what_goes_wrong_at_a_service_is_told_without_its_key(reply: Reply, reason: str) -> None:
+async def test_an_error_of_a_service_is_reported_without_its_key(reply: Reply, reason: str) -> None:
     async with ModelServer(reply) as server:
         configured = jina(server, {"JINA_API_KEY": "jina-key"})
         with pytest.raises(WebError) as caught:
@@ -120,7 +120,7 @@ async def test_what_goes_wrong_at_a_service_is_told_without_its_key(reply: Reply
     assert "jina-key" not in str(caught.value)
 
 
-async def test_a_service_is_not_told_of_private_addresses() -> None:
+async def test_private_addresses_are_not_sent_to_a_service() -> None:
     async with ModelServer() as server:
         configured = jina(server)
         for url in (
@@ -134,7 +134,7 @@ async def test_a_service_is_not_told_of_private_addresses() -> None:
         assert server.requests == []
 
 
-async def test_tavily_is_asked_and_its_results_are_taken() -> None:
+async def test_tavily_searches_and_its_results_are_returned() -> None:
     async with ModelServer(json_reply(FOUND), json_reply(FOUND)) as server:
         configured = tavily(server, {"TAVILY_API_KEY": "tvly-key"}, options={"max_results": 3, "topic": "news"})
         assert configured.can_search()
@@ -168,7 +168,7 @@ async def test_tavily_is_asked_and_its_results_are_taken() -> None:
         (json_reply({"results": "none"}), "The service tavily failed: expected an array of results."),
     ],
 )
-async def test_what_tavily_complains_of_is_told(reply: Reply, reason: str) -> None:
+async def test_an_error_of_tavily_is_reported(reply: Reply, reason: str) -> None:
     async with ModelServer(reply) as server:
         configured = tavily(server, {"TAVILY_API_KEY": "tvly-key"})
         with pytest.raises(WebError) as caught:
@@ -187,7 +187,7 @@ async def test_what_tavily_complains_of_is_told(reply: Reply, reason: str) -> No
         ({"value": "cmd:echo from-table", "cache_s": 60}, {"PATH": "/usr/bin:/bin"}, "from-table"),
     ],
 )
-async def test_a_key_comes_from_where_keys_of_adapters_come_from(
+async def test_a_key_has_the_same_sources_as_those_of_adapters(
     entry: Any, environ: dict[str, str], key: str, tmp_path: Path
 ) -> None:
     (tmp_path / "key").write_text("from-file\n")
@@ -200,7 +200,7 @@ async def test_a_key_comes_from_where_keys_of_adapters_come_from(
         assert server.requests[0].headers["authorization"] == f"Bearer {key}"
 
 
-async def test_a_key_that_is_missing_is_named_and_nothing_is_sent() -> None:
+async def test_a_missing_key_is_named_and_nothing_is_sent() -> None:
     async with ModelServer() as server:
         configured = tavily(server)
         with pytest.raises(WebError, match="the environment variable 'TAVILY_API_KEY' is not set"):
@@ -208,7 +208,7 @@ async def test_a_key_that_is_missing_is_named_and_nothing_is_sent() -> None:
         assert server.requests == []
 
 
-def test_a_search_is_there_where_its_key_or_its_table_is() -> None:
+def test_a_search_is_available_with_its_key_or_its_table() -> None:
     assert not web().can_search()
     assert not web({"TAVILY_API_KEY": ""}).can_search()
     assert web({"TAVILY_API_KEY": "k"}).can_search()
@@ -227,9 +227,7 @@ def test_a_search_is_there_where_its_key_or_its_table_is() -> None:
         ("[tools]\nlint = 1", "lint: expected the table of a declared tool"),
     ],
 )
-def test_configurations_of_services_and_tools_that_are_wrong_are_refused(
-    text: str, problem: str, tmp_path: Path
-) -> None:
+def test_invalid_configurations_of_services_and_tools_are_refused(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError, match=problem):
         load_config(tmp_path)

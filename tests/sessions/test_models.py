@@ -1,4 +1,4 @@
-"""Which model a session calls, where and as whom: as applications set it up and change it, over the real wire."""
+"""A session's model, provider and credentials, as applications set and change them, over the real wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALLOWED = {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
 # --- the session's own provider -----------------------------------------------------------------------------------
 
 
-async def test_a_session_with_its_own_provider_and_no_model_lives_until_one_is_needed(tmp_path: Path) -> None:
+async def test_a_session_with_a_provider_needs_a_model_only_at_its_first_prompt(tmp_path: Path) -> None:
     async with serving(tmp_path, env=ALLOWED) as (server, provider):
         session = await server.wire.create(at(provider, headers={"X-Mine": "yes"}))
         endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
@@ -39,7 +39,7 @@ async def test_a_session_with_its_own_provider_and_no_model_lives_until_one_is_n
     assert request.json["model"] == "late"
 
 
-async def test_the_endpoint_of_another_model_than_the_sessions_can_be_asked_for(tmp_path: Path) -> None:
+async def test_the_endpoint_of_a_model_other_than_the_current_one_can_be_requested(tmp_path: Path) -> None:
     named = {"name": "beta", "type": "anthropic", "baseUrl": "https://beta.invalid", "apiKey": "sk-beta"}
     async with serving(tmp_path, env=ALLOWED) as (server, provider):
         created = await server.wire.call(
@@ -79,7 +79,7 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
         listed = await wire.call("session.model.list", {"sessionId": session})
         await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/one"})
         request = await asked(wire, provider, session)
-        # A model may come later than its provider.
+        # A model may be added after its provider.
         more = {"sessionId": session, "models": [{"provider": "late", "id": "two"}]}
         assert [one["id"] for one in (await wire.call("session.provider.add", more))["models"]] == ["late/two"]
     [model] = added["models"]
@@ -104,7 +104,7 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
         ({"models": [{"provider": "old"}]}, "models.0.id: Field required"),
     ],
 )
-async def test_what_cannot_be_added_is_named_and_nothing_is_added(
+async def test_invalid_additions_are_named_and_nothing_is_added(
     tmp_path: Path, params: dict[str, Any], what: str
 ) -> None:
     async with serving(tmp_path) as (server, provider):
@@ -120,7 +120,7 @@ async def test_what_cannot_be_added_is_named_and_nothing_is_added(
     assert [one["id"] for one in listed["list"]] == ["old/m"]
 
 
-async def test_an_added_provider_may_have_the_client_asked_for_its_token(tmp_path: Path) -> None:
+async def test_an_added_provider_can_request_its_token_from_the_client(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m")
@@ -135,7 +135,7 @@ async def test_an_added_provider_may_have_the_client_asked_for_its_token(tmp_pat
     assert provider.requests[-1].headers["authorization"] == "Bearer fresh"
 
 
-async def test_a_provider_may_have_a_command_that_prints_its_key_before_every_call(tmp_path: Path) -> None:
+async def test_the_command_for_a_key_runs_before_every_model_call(tmp_path: Path) -> None:
     counter = tmp_path / "count"
     command = f"printf x >> '{counter}'; printf 'key-%s\\n' $(wc -c < '{counter}')"
     async with serving(tmp_path) as (server, provider):
@@ -159,7 +159,7 @@ async def test_a_provider_may_have_a_command_that_prints_its_key_before_every_ca
         ("true", "its command printed nothing"),
     ],
 )
-async def test_a_command_that_gives_no_key_ends_the_turn_before_anything_is_sent(
+async def test_a_failing_command_for_a_key_ends_the_turn_before_any_request(
     tmp_path: Path, command: str, reason: str
 ) -> None:
     async with serving(tmp_path) as (server, provider):
@@ -176,7 +176,7 @@ async def test_a_command_that_gives_no_key_ends_the_turn_before_anything_is_sent
 # --- custom agents ------------------------------------------------------------------------------------------------
 
 
-async def test_custom_agents_are_listed_with_the_models_they_are_bound_to(tmp_path: Path) -> None:
+async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> None:
     planner = {
         "name": "planner",
         "displayName": "Planner",
@@ -212,7 +212,7 @@ async def test_custom_agents_are_listed_with_the_models_they_are_bound_to(tmp_pa
     assert none == {"agents": []}
 
 
-async def test_custom_agents_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+async def test_custom_agents_with_the_same_name_are_refused(tmp_path: Path) -> None:
     agent = {"name": "twin", "prompt": "x"}
     async with serving(tmp_path) as (server, provider):
         refused = await server.wire.refused(
@@ -221,10 +221,10 @@ async def test_custom_agents_that_cannot_be_told_apart_are_refused(tmp_path: Pat
     assert refused["message"] == "customAgents: two agents have the same name"
 
 
-# --- changing one's mind ------------------------------------------------------------------------------------------
+# --- changing the model ------------------------------------------------------------------------------------------
 
 
-async def test_a_model_that_is_switched_to_while_a_turn_runs_gets_the_next_call(tmp_path: Path) -> None:
+async def test_a_model_selected_during_a_turn_gets_the_next_call(tmp_path: Path) -> None:
     tool = {"name": "wait", "skipPermission": True}
     call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": "{}"}}
     asks = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]})
@@ -255,7 +255,7 @@ async def test_a_model_that_is_switched_to_while_a_turn_runs_gets_the_next_call(
 
 
 @pytest.mark.parametrize("way", ["switchTo", "options.update", "resume", "silent resume"])
-async def test_a_resumed_session_calls_the_model_it_called_last(tmp_path: Path, way: str) -> None:
+async def test_a_resumed_session_calls_its_last_model(tmp_path: Path, way: str) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="first", reasoningEffort="low")
         await asked(server.wire, provider, session)
@@ -277,7 +277,7 @@ async def test_a_resumed_session_calls_the_model_it_called_last(tmp_path: Path, 
     assert (request.json["model"], request.json["reasoning_effort"]) == ("second", "high")
 
 
-async def test_options_that_cannot_work_are_refused_and_change_nothing(tmp_path: Path) -> None:
+async def test_invalid_options_are_refused_and_nothing_is_changed(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m")
@@ -290,7 +290,7 @@ async def test_options_that_cannot_work_are_refused_and_change_nothing(tmp_path:
     assert [one for one in wire.events(session) if one["type"] == "session.model_change"] == []
 
 
-async def test_what_a_model_can_is_overridden_for_as_long_as_the_client_says(tmp_path: Path) -> None:
+async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_resume(tmp_path: Path) -> None:
     image = {"type": "blob", "data": "iVBORw0KGgo=", "mimeType": "image/png", "displayName": "shot.png"}
 
     def blind(request: SeenRequest) -> bool:
@@ -314,7 +314,7 @@ async def test_what_a_model_can_is_overridden_for_as_long_as_the_client_says(tmp
     assert [blind(one) for one in seen] == [False, True, False, True]
 
 
-async def test_models_are_listed_as_the_token_of_the_asker_sees_them(tmp_path: Path) -> None:
+async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_path: Path) -> None:
     models = [json_reply({"data": [{"id": name}]}) for name in ("of-the-asker", "of-the-session")]
     user = json_reply({"login": "ada"})
     async with ModelServer(models[0], user, models[1]) as github:
@@ -333,12 +333,12 @@ async def test_models_are_listed_as_the_token_of_the_asker_sees_them(tmp_path: P
 
 
 def statuses(request: SeenRequest) -> list[str]:
-    """What the model is told of the session's limits, in order."""
+    """Return the limit statuses that the model received, in order."""
     told = [str(one["content"]) for one in request.json["messages"] if one["role"] == "user"]
     return [one.split("\n")[1].partition(".  ")[0] for one in told if one.startswith("<session_limits_status>")]
 
 
-async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path) -> None:
+async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path: Path) -> None:
     def costs(credits_taken: float) -> Reply:
         usage = {"prompt_tokens": 1, "completion_tokens": 1}
         return says("Hi", usage=usage, copilot_usage={"total_nano_aiu": int(credits_taken * 1e9)})
@@ -372,7 +372,7 @@ async def test_the_limits_of_a_session_are_told_counted_and_kept(tmp_path: Path)
     assert usage["data"]["costUsd"] == 0.0125
 
 
-async def test_a_session_without_limits_is_told_of_none(tmp_path: Path) -> None:
+async def test_a_session_without_limits_sends_no_limit_status(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m", sessionLimits={})
         request = await asked(server.wire, provider, session)
@@ -381,10 +381,10 @@ async def test_a_session_without_limits_is_told_of_none(tmp_path: Path) -> None:
     assert "sessionLimits.maxAiCredits" in refused["message"]
 
 
-# --- what a provider is set up with -------------------------------------------------------------------------------
+# --- options of a provider -------------------------------------------------------------------------------
 
 
-async def test_models_of_named_providers_go_there_under_their_wire_names(tmp_path: Path) -> None:
+async def test_models_of_named_providers_are_called_by_their_wire_names(tmp_path: Path) -> None:
     alpha = {"name": "alpha", "headers": {"X-Provider": "alpha"}, "apiKey": "sk-alpha"}
     delta = {"name": "delta", "headers": {"X-Provider": "delta"}, "bearerToken": "delta-token"}
     models = [
@@ -423,7 +423,7 @@ async def test_models_of_named_providers_go_there_under_their_wire_names(tmp_pat
         ({"modelId": "known"}, None, "known"),
     ],
 )
-async def test_the_model_is_called_by_the_name_its_provider_knows(
+async def test_the_model_is_called_by_its_name_at_the_provider(
     tmp_path: Path, fields: dict[str, Any], model: str | None, wire_name: str
 ) -> None:
     async with serving(tmp_path) as (server, provider):
@@ -441,7 +441,7 @@ async def test_the_model_is_called_by_the_name_its_provider_knows(
 
 
 @pytest.mark.parametrize(("kind", "model"), [("deepseek", "deepseek-chat"), ("kimi", "kimi-k2-thinking")])
-async def test_images_that_a_provider_has_no_room_for_are_told_as_left_out(
+async def test_images_for_a_model_without_vision_are_left_out_with_a_warning(
     tmp_path: Path, kind: str, model: str
 ) -> None:
     picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"}

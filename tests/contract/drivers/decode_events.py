@@ -1,6 +1,6 @@
-"""Decodes the events on stdin with the official Python SDK and prints what it made of each, as JSON.
+"""Decodes the events on stdin with the official Python SDK and prints the decoded events as JSON.
 
-Runs in the virtual environment of one SDK version and imports nothing of ours.
+Runs in the virtual environment of one SDK version and imports no code of jumpseat.
 """
 # pyright: basic, reportMissingImports=false
 # The SDK lives in a virtual environment of its own, where the type checker does not look.

@@ -1,8 +1,8 @@
-"""Gives the results on stdin, by method, to the official Python SDK as the answers to its calls.
+"""Passes the results on stdin, by method, to the official Python SDK as the responses to its calls.
 
-Prints, as JSON, what happened to each method that the SDK has: null where it read the answer, else why not. Every
-method of the generated namespaces is called, whatever they are called, with params that are none. Runs in the
-virtual environment of one SDK version and imports nothing of ours.
+Prints a JSON object with the outcome per method of the SDK: null if it decoded the result, otherwise the error. All
+methods of the generated namespaces are called, with empty params. Runs in the virtual environment of one SDK
+version and imports no code of jumpseat.
 """
 # pyright: basic, reportMissingImports=false
 # The SDK lives in a virtual environment of its own, where the type checker does not look.
@@ -22,7 +22,7 @@ class NotAskedAboutError(Exception):
 
 
 class Client:
-    """Answers from stdin and remembers what it was asked."""
+    """A client that returns the results from stdin and records the requested methods."""
 
     def __init__(self, results):
         self.results = results

@@ -1,6 +1,6 @@
 """Drives the server with the official Python SDK: one scenario, one JSON object of observations on stdout.
 
-Runs in the virtual environment of one SDK version and imports nothing of ours. The plan is the first argument;
+Runs in the virtual environment of one SDK version and imports no code of jumpseat. The plan is the first argument;
 ``driver.mjs`` takes the same plan and prints the same observations.
 """
 # pyright: basic, reportMissingImports=false
@@ -24,7 +24,7 @@ TIME_LIMIT_S = 30
 
 
 class Recorder(logging.Handler):
-    """Everything there is to observe, in the form in which it is printed."""
+    """All observations, in their printed form."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -33,7 +33,7 @@ class Recorder(logging.Handler):
         self._arrived = collections.defaultdict(asyncio.Event)
 
     def emit(self, record):
-        """Take a warning of the SDK: a line of the server's stderr, or a message it could not digest."""
+        """Record a warning of the SDK: a line of the server's stderr, or a message that it could not process."""
         text = self.format(record)
         self.seen["stderr" if text.startswith("[CLI] ") else "complaints"].append(text)
 
@@ -85,7 +85,7 @@ def session_options(plan, recorder):
 
 
 def callbacks(answers, recorder):
-    """Handlers of every kind, which note what they are asked and answer as planned, or throw where "throw" is."""
+    """Return handlers of every kind, which record their inputs and answer as planned; "throw" raises."""
 
     def handler(name, answer):
         def handle(given, *_):
@@ -124,7 +124,7 @@ async def ask(session, prompt, recorder, **options):
 
 
 async def converse(client, plan, recorder):
-    """Create or resume a session and send the prompts one after the other; where forms are planned, show one."""
+    """Create or resume a session and send the prompts one after the other; show a form if one is planned."""
     session = await open_session(client, plan, recorder)
     for prompt in plan["prompts"]:
         await ask(session, prompt, recorder)
@@ -132,7 +132,7 @@ async def converse(client, plan, recorder):
         recorder.seen["report"] = {"confirmed": await session.ui.confirm("Sure?")}
     recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
     if plan["callbacks"] is not None:
-        # Here, because `CopilotClient.stop` forgets the hooks of a session before it leaves it.
+        # Here, because `CopilotClient.stop` drops the hooks of a session before it detaches.
         await session.disconnect()
 
 
@@ -148,7 +148,7 @@ async def abort(client, plan, recorder):
 
 
 async def choose(client, plan, recorder):
-    """Send the first prompt with what is attached and a header of its own, then the second to another model."""
+    """Send the first prompt with attachments and a header, then the second to another model."""
     session = await open_session(client, plan, recorder)
     await ask(
         session,
@@ -168,7 +168,7 @@ async def choose(client, plan, recorder):
 
 
 async def inspect(client, plan, recorder):
-    """Ask the server about itself and its sessions, before and after one prompt and after deleting the session."""
+    """Request the server's status and sessions, before and after one prompt and after deleting the session."""
 
     async def session_ids():
         return [session.session_id for session in await client.list_sessions()]
@@ -195,7 +195,7 @@ async def inspect(client, plan, recorder):
 
 
 async def identify(client, plan, recorder):
-    """Open a session per login, let it say who it is, and send it the prompt."""
+    """Open a session per login, request its login status and send the prompt."""
 
     async def who(login):
         asked = []

@@ -1,6 +1,6 @@
 """Drives the server with a Python SDK from before 1.0: one scenario, one JSON object of observations on stdout.
 
-Like ``driver.py``, and with the same observations, for the two shapes that the SDK had then: until 0.1 it takes
+Like ``driver.py``, and with the same observations, for both early interfaces of the SDK: until 0.1 it takes
 dictionaries and its handlers return them, later it takes keywords and returns objects. Without an ``executable`` in
 the plan the SDK looks for ``copilot`` itself. ``old_driver.mjs`` takes the same plan.
 """
@@ -28,7 +28,7 @@ TAKES_DICTIONARIES = VERSION.startswith("0.1.")
 
 
 class Recorder(logging.Handler):
-    """Everything there is to observe, in the form in which it is printed."""
+    """All observations, in their printed form."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -37,7 +37,7 @@ class Recorder(logging.Handler):
         self._arrived = collections.defaultdict(asyncio.Event)
 
     def emit(self, record):
-        """Take what is logged: events that the SDK could not read end up here, by way of the event loop."""
+        """Record a log entry: the event loop logs events that the SDK could not decode."""
         self.seen["complaints"].append(self.format(record))
 
     def event(self, event):
@@ -57,7 +57,7 @@ def new_client(plan):
 
 
 def decision(plan):
-    """What the host says to every permission request, in the words of its time."""
+    """Return the host's answer to every permission request, in the form of the SDK version."""
     allowed = plan["rejection"] is None
     if VERSION.startswith("0.3."):
         kind = "approve-once" if allowed else "reject"
@@ -118,7 +118,7 @@ async def open_session(client, plan, recorder):
 
 
 def message(plan, prompt):
-    """The arguments and keywords that send a prompt."""
+    """Return the arguments and keywords for sending a prompt."""
     attachments = {"attachments": plan["attachments"]} if plan["attachments"] else {}
     return ([{"prompt": prompt, **attachments}], {}) if TAKES_DICTIONARIES else ([prompt], attachments)
 
@@ -150,7 +150,7 @@ async def abort(client, plan, recorder):
 
 
 async def inspect(client, plan, recorder):
-    """Ask the server about itself, its models and its sessions, and talk to it."""
+    """Request the server's status, models and sessions, and send a prompt."""
 
     def member(value, name):
         return value[name] if isinstance(value, dict) else getattr(value, name)
@@ -166,7 +166,7 @@ async def inspect(client, plan, recorder):
 
 async def stop(client, recorder):
     server, connection = client._process, client._client
-    # The SDK waits up to a second for each of its readers, in vain, and only then ends the server that they read.
+    # The SDK waits up to a second for each of its readers before it ends the server that they read from.
     connection._read_thread = None
     reader = getattr(connection, "_stderr_thread", None)
     if reader is not None:
@@ -200,7 +200,7 @@ async def run():
 
 
 def main():
-    # These SDKs print what they could not do.
+    # These SDKs print their errors.
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         seen = asyncio.run(run())
     seen["complaints"] += printed.getvalue().splitlines()

@@ -1,4 +1,4 @@
-"""``jumpseat.session.nextRequest`` shows what a session would send, and sends nothing."""
+"""``jumpseat.session.nextRequest`` returns the next model request of a session without sending it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = "sk-key-of-the-session-1234"
 METHOD = "jumpseat.session.nextRequest"
 
 
-async def test_the_next_request_is_the_one_that_is_sent_then(tmp_path: Path) -> None:
+async def test_the_shown_request_equals_the_one_that_is_sent_next(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider, apiKey=KEY, headers={"X-Mine": "yes"}), model="m")
         await asked(server.wire, provider, session, "first")
@@ -26,7 +26,7 @@ async def test_the_next_request_is_the_one_that_is_sent_then(tmp_path: Path) -> 
 
     assert (shown["method"], shown["url"]) == ("POST", f"{provider.url}/v1{sent.path.removeprefix('/v1')}")
     expected, written = sent.json, shown["body"]
-    # The time of day is that of the prompt.
+    # The prompt contains the current time, which differs.
     for body in (expected, written):
         said = body["messages"].pop()
         assert "second" in said["content"]
@@ -37,7 +37,7 @@ async def test_the_next_request_is_the_one_that_is_sent_then(tmp_path: Path) -> 
     assert KEY not in json.dumps(shown)
 
 
-async def test_without_a_prompt_it_is_the_conversation_as_it_is(tmp_path: Path) -> None:
+async def test_without_a_prompt_the_conversation_so_far_is_shown(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
         await asked(server.wire, provider, session, "first")
@@ -50,7 +50,7 @@ async def test_without_a_prompt_it_is_the_conversation_as_it_is(tmp_path: Path) 
     assert shown_again == shown
 
 
-async def test_secrets_in_the_address_and_in_the_conversation_are_masked(tmp_path: Path) -> None:
+async def test_secrets_in_the_url_and_the_conversation_are_masked(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         provider = {"type": "openai", "baseUrl": "http://u:pass-word@nowhere.invalid/v1", "apiKey": KEY}
         session = await server.wire.create(provider, model="m")
@@ -61,7 +61,7 @@ async def test_secrets_in_the_address_and_in_the_conversation_are_masked(tmp_pat
     assert "my key is [redacted]" in shown["body"]["messages"][-1]["content"]
 
 
-async def test_a_model_that_is_not_called_over_http_has_no_next_request(tmp_path: Path) -> None:
+async def test_the_next_request_requires_a_model_called_over_http(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         error = await server.wire.refused(METHOD, {"sessionId": session})

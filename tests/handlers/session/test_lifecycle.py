@@ -1,4 +1,4 @@
-"""Every session method over the real wire, as a client in any language would call it."""
+"""Sessions from their creation to their end, over the real wire, as clients in any language call the methods."""
 
 from __future__ import annotations
 
@@ -454,7 +454,7 @@ async def test_idle_sessions_hold_no_open_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-async def test_a_call_of_a_client_that_is_gone_ends_with_the_resume_unless_that_says_otherwise(
+async def test_a_resume_ends_the_open_calls_of_a_client_that_left_unless_it_continues_them(
     tmp_path: Path, goes_on: bool
 ) -> None:
     tools = [{"name": "lookup", "skipPermission": True}]
@@ -465,7 +465,7 @@ async def test_a_call_of_a_client_that_is_gone_ends_with_the_resume_unless_that_
             await gone.call("session.send", {"sessionId": session, "prompt": "look"})
             asked = await gone.event("external_tool.requested", session=session)
         async with server.connect() as wire:
-            # The end of the other connection came before the beginning of this one.
+            # The other connection ended before this one began.
             resume = {"sessionId": session, "tools": tools, "continuePendingWork": goes_on}
             await wire.call("session.resume", resume)
             answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "found it"}

@@ -620,7 +620,7 @@ async def test_the_event_log_is_read_backward_from_its_end(tmp_path: Path) -> No
         history = await at.history()
         page = await at.call("eventLog.read", direction="backward", max=2)
         assert (page["events"], page["hasMore"]) == (history[-2:], True)
-        # The cursor goes on in its own direction.
+        # The cursor continues in its own direction.
         page = await at.call("eventLog.read", cursor=page["cursor"], max=2)
         assert (page["events"], page["hasMore"]) == (history[-4:-2], True)
         page = await at.call("eventLog.read", cursor=page["cursor"], max=2, direction="backward")
@@ -632,7 +632,7 @@ async def test_a_waiting_reader_gets_new_events_including_ephemeral_ones(tmp_pat
         at = await start(server.wire)
         cursor = (await at.call("eventLog.tail"))["cursor"]
         params = {"sessionId": at.session, "cursor": cursor, "waitMs": 9000, "types": ["session.title_changed"]}
-        # Asked for first and begun first, though the answer comes later.
+        # The read is requested and begun before the event; its response comes later.
         waiting = await server.wire.ask("session.eventLog.read", params)
         await at.call("mode.set", mode="plan")
         await at.call("name.set", name="New")
@@ -703,7 +703,7 @@ async def test_truncating_removes_an_event_and_all_later_ones_for_the_model_too(
         )
         assert await at.history() == before
         await server.wire.prompt(at.session, "other")
-        # The script says "Hello again!" only behind an answer that the model was shown.
+        # The script answers "Hello again!" only after an earlier answer in the conversation.
         assert at.answers() == ["Hello!", "Hello again!", "Hello again!"]
         chain = await at.history()
         assert [event["parentId"] for event in chain] == [None, *(event["id"] for event in chain[:-1])]

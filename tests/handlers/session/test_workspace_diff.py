@@ -43,7 +43,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-async def told(wire: Wire, folder: Path, **params: Any) -> dict[str, Any]:
+async def diff_of(wire: Wire, folder: Path, **params: Any) -> dict[str, Any]:
     session = await wire.create(HELLO, workingDirectory=str(folder))
     return await wire.call("session.workspaces.diff", {"sessionId": session, "mode": "unstaged", **params})
 
@@ -52,7 +52,7 @@ def kinds(result: dict[str, Any]) -> dict[str, str]:
     return {one["path"]: one["changeType"] for one in result["changes"]}
 
 
-async def test_what_is_not_staged_is_told_file_by_file(repository: Path, tmp_path: Path) -> None:
+async def test_the_diff_lists_unstaged_and_untracked_changes_by_file(repository: Path, tmp_path: Path) -> None:
     (repository / "tracked.txt").write_text("after\n")
     (repository / "removed.txt").unlink()
     (repository / ODD).write_text("diff --git a/tracked.txt b/tracked.txt\n")
@@ -64,8 +64,8 @@ async def test_what_is_not_staged_is_told_file_by_file(repository: Path, tmp_pat
     (repository / "noise.log").write_text("ignored")
     (repository / "link").symlink_to("tracked.txt")
     async with running_server(tmp_path) as server:
-        result = await told(server.wire, repository)
-        from_below = await told(server.wire, repository / "sub")
+        result = await diff_of(server.wire, repository)
+        from_below = await diff_of(server.wire, repository / "sub")
     changes = {one["path"]: one for one in result["changes"]}
     assert {name: result[name] for name in ("requestedMode", "mode", "isFallback")} == {
         "requestedMode": "unstaged",
@@ -91,12 +91,12 @@ async def test_what_is_not_staged_is_told_file_by_file(repository: Path, tmp_pat
     assert kinds(from_below) == {f"../{path}": kind for path, kind in kinds(result).items()}
 
 
-async def test_a_patch_that_is_told_can_be_applied(repository: Path, tmp_path: Path) -> None:
+async def test_the_diffs_form_a_patch_that_git_can_apply(repository: Path, tmp_path: Path) -> None:
     (repository / "tracked.txt").write_text("after\nmore\n")
     (repository / "new.txt").write_text("one\ntwo")
     (repository / ODD).unlink()
     async with running_server(tmp_path) as server:
-        result = await told(server.wire, repository)
+        result = await diff_of(server.wire, repository)
     (tmp_path / "all.patch").write_text("".join(one["diff"] for one in result["changes"]))
     git(repository, "stash", "--include-untracked")
     git(repository, "apply", str(tmp_path / "all.patch"))
@@ -105,7 +105,9 @@ async def test_a_patch_that_is_told_can_be_applied(repository: Path, tmp_path: P
     assert not (repository / ODD).exists()
 
 
-async def test_a_branch_is_compared_with_where_it_left_the_default_one(repository: Path, tmp_path: Path) -> None:
+async def test_a_branch_is_compared_with_its_merge_base_on_the_default_branch(
+    repository: Path, tmp_path: Path
+) -> None:
     git(repository, "checkout", "-b", "feature")
     git(repository, "mv", "moved.txt", "elsewhere.txt")
     git(repository, "commit", "-m", "move")
@@ -116,21 +118,21 @@ async def test_a_branch_is_compared_with_where_it_left_the_default_one(repositor
     git(repository, "checkout", "feature")
     (repository / "tracked.txt").write_text("after\n")
     async with running_server(tmp_path) as server:
-        result = await told(server.wire, repository, mode="branch")
+        result = await diff_of(server.wire, repository, mode="branch")
     assert kinds(result) == {"elsewhere.txt": "renamed", "tracked.txt": "modified"}
     (renamed,) = [one for one in result["changes"] if one["changeType"] == "renamed"]
     assert renamed["oldPath"] == "moved.txt"
     assert (result["mode"], result["baseBranch"], result["isFallback"]) == ("branch", "main", False)
 
 
-async def test_where_there_is_nothing_to_compare_with_it_says_that_it_fell_back(
+async def test_without_a_base_the_result_is_the_unstaged_diff_marked_as_fallback(
     repository: Path, tmp_path: Path
 ) -> None:
     git(repository, "branch", "-m", "main", "trunk")
     (repository / "tracked.txt").write_text("after\n")
     async with running_server(tmp_path) as server:
-        branch = await told(server.wire, repository, mode="branch")
-        session = await told(server.wire, repository, mode="session", includeContents=True)
+        branch = await diff_of(server.wire, repository, mode="branch")
+        session = await diff_of(server.wire, repository, mode="session", includeContents=True)
     assert kinds(branch) == kinds(session) == {"tracked.txt": "modified"}
     assert {name: value for name, value in branch.items() if name != "changes"} == {
         "requestedMode": "branch",
@@ -145,32 +147,28 @@ async def test_where_there_is_nothing_to_compare_with_it_says_that_it_fell_back(
     }
 
 
-async def test_where_nothing_has_changed_or_was_ever_committed_there_is_nothing_to_tell(
-    repository: Path, tmp_path: Path
-) -> None:
+async def test_without_changes_or_commits_the_diff_is_empty(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "fresh").mkdir()
     git(tmp_path / "fresh", "init")
     async with running_server(tmp_path) as server:
         for mode in ("unstaged", "branch", "session"):
-            assert (await told(server.wire, repository, mode=mode))["changes"] == []
-            assert (await told(server.wire, tmp_path / "fresh", mode=mode))["changes"] == []
+            assert (await diff_of(server.wire, repository, mode=mode))["changes"] == []
+            assert (await diff_of(server.wire, tmp_path / "fresh", mode=mode))["changes"] == []
 
 
-async def test_space_can_be_ignored_and_long_diffs_are_left_out(repository: Path, tmp_path: Path) -> None:
+async def test_whitespace_can_be_ignored_and_long_diffs_are_truncated(repository: Path, tmp_path: Path) -> None:
     (repository / "tracked.txt").write_text("  before\n")
     (repository / "removed.txt").write_text("x" * 300_000)
     (repository / "large.txt").write_text("x" * 300_000)
     async with running_server(tmp_path) as server:
-        whole = await told(server.wire, repository)
-        without = await told(server.wire, repository, ignoreWhitespace=True)
+        whole = await diff_of(server.wire, repository)
+        without = await diff_of(server.wire, repository, ignoreWhitespace=True)
     assert kinds(whole).keys() - kinds(without).keys() == {"tracked.txt"}
     left_out = {one["path"] for one in whole["changes"] if one.get("isTruncated") and one["diff"] == ""}
     assert left_out == {"removed.txt", "large.txt"}
 
 
-async def test_files_in_conflict_and_programs_in_the_configuration_do_no_harm(
-    repository: Path, tmp_path: Path
-) -> None:
+async def test_conflicts_are_listed_and_configured_programs_do_not_run(repository: Path, tmp_path: Path) -> None:
     git(repository, "checkout", "-b", "other")
     (repository / "tracked.txt").write_text("theirs\n")
     git(repository, "commit", "-am", "theirs")
@@ -185,12 +183,12 @@ async def test_files_in_conflict_and_programs_in_the_configuration_do_no_harm(
         git(repository, "config", key, f"touch {trap};")
     git(repository, "config", "diff.noprefix", "true")
     async with running_server(tmp_path) as server:
-        result = await told(server.wire, repository)
+        result = await diff_of(server.wire, repository)
     assert kinds(result) == {"tracked.txt": "modified", ".gitattributes": "added"}
     assert not trap.exists()
 
 
-async def test_what_cannot_be_compared_is_refused(repository: Path, tmp_path: Path) -> None:
+async def test_a_diff_without_git_or_with_invalid_params_is_refused(repository: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     async with running_server(tmp_path, env={"GIT_CEILING_DIRECTORIES": str(tmp_path)}) as server:
@@ -199,11 +197,11 @@ async def test_what_cannot_be_compared_is_refused(repository: Path, tmp_path: Pa
         off = await wire.create(HELLO, workingDirectory=str(repository), enableHostGitOperations=False)
         there = await wire.create(HELLO, workingDirectory=str(repository))
 
-        async def why(session: str, **params: Any) -> str:
+        async def refusal(session: str, **params: Any) -> str:
             return (await wire.refused("session.workspaces.diff", {"sessionId": session, **params}))["message"]
 
-        assert "has no git working tree" in await why(nowhere, mode="unstaged")
-        assert await why(off, mode="unstaged") == "git is disabled for this session"
-        assert "includeContents" in await why(there, mode="branch", includeContents=True)
-        assert "mode" in await why(there, mode="staged")
-        assert await why("nobody", mode="unstaged") == "Session not found: nobody"
+        assert "has no git working tree" in await refusal(nowhere, mode="unstaged")
+        assert await refusal(off, mode="unstaged") == "git is disabled for this session"
+        assert "includeContents" in await refusal(there, mode="branch", includeContents=True)
+        assert "mode" in await refusal(there, mode="staged")
+        assert await refusal("nobody", mode="unstaged") == "Session not found: nobody"
