@@ -24,10 +24,10 @@ func main() {
 	}
 	defer client.Stop()
 
-	getTemperature := copilot.DefineTool("get_temperature", "Tells how warm it is in a city",
-		func(asked GetTemperature, _ copilot.ToolInvocation) (string, error) {
-			fmt.Println("tool: get_temperature", asked.City)
-			return "18 degrees in " + asked.City, nil
+	getTemperature := copilot.DefineTool("get_temperature", "Returns the current temperature in a city",
+		func(args GetTemperature, _ copilot.ToolInvocation) (string, error) {
+			fmt.Println("tool: get_temperature", args.City)
+			return "18 degrees in " + args.City, nil
 		})
 	session, err := client.CreateSession(ctx, &copilot.SessionConfig{
 		Streaming:           copilot.Bool(true),
@@ -51,11 +51,11 @@ func main() {
 }
 
 func approve(request copilot.PermissionRequest, _ copilot.PermissionInvocation) (rpc.PermissionDecision, error) {
-	switch asked := request.(type) {
+	switch request := request.(type) {
 	case *copilot.PermissionRequestShell:
-		fmt.Println("permission: shell", asked.FullCommandText)
+		fmt.Println("permission: shell", request.FullCommandText)
 	case *copilot.PermissionRequestCustomTool:
-		fmt.Println("permission: custom-tool", asked.ToolName)
+		fmt.Println("permission: custom-tool", request.ToolName)
 	}
 	return &rpc.PermissionDecisionApproveOnce{}, nil
 }

@@ -16,16 +16,16 @@ public class Main {
     record GetTemperature(String city) {}
 
     public static void main(String[] args) throws Exception {
-        var getTemperature = ToolDefinition.create("get_temperature", "Tells how warm it is in a city",
+        var getTemperature = ToolDefinition.create("get_temperature", "Returns the current temperature in a city",
             Map.of("type", "object", "required", List.of("city"),
                 "properties", Map.of("city", Map.of("type", "string", "description", "Name of the city"))),
             invocation -> {
-                var asked = invocation.getArgumentsAs(GetTemperature.class);
-                System.out.println("tool: get_temperature " + asked.city());
-                return completedFuture("18 degrees in " + asked.city());
+                var arguments = invocation.getArgumentsAs(GetTemperature.class);
+                System.out.println("tool: get_temperature " + arguments.city());
+                return completedFuture("18 degrees in " + arguments.city());
             });
 
-        // This version tells the handler only which call is asked about; what the call is, its event has said before.
+        // In this version, the handler receives only the id of the call; an earlier event has the command or the tool.
         var calls = new ConcurrentHashMap<String, String>();
         PermissionHandler approve = (request, invocation) -> {
             System.out.println("permission: " + request.getKind() + " " + calls.get(request.getToolCallId()));

@@ -11,10 +11,10 @@ class GetTemperature(BaseModel):
     city: str = Field(description="Name of the city")
 
 
-@define_tool(description="Tells how warm it is in a city")
-def get_temperature(asked: GetTemperature) -> str:
-    print("tool: get_temperature", asked.city)
-    return f"18 degrees in {asked.city}"
+@define_tool(description="Returns the current temperature in a city")
+def get_temperature(args: GetTemperature) -> str:
+    print("tool: get_temperature", args.city)
+    return f"18 degrees in {args.city}"
 
 
 def approve(request, _invocation):

@@ -31,11 +31,11 @@ impl PermissionHandler for Approve {
         data: PermissionRequestData,
     ) -> PermissionResult {
         match PermissionRequest::deserialize(&data.extra["permissionRequest"]) {
-            Ok(PermissionRequest::Shell(asked)) => {
-                println!("permission: shell {}", asked.full_command_text)
+            Ok(PermissionRequest::Shell(request)) => {
+                println!("permission: shell {}", request.full_command_text)
             }
-            Ok(PermissionRequest::CustomTool(asked)) => {
-                println!("permission: custom-tool {}", asked.tool_name)
+            Ok(PermissionRequest::CustomTool(request)) => {
+                println!("permission: custom-tool {}", request.tool_name)
             }
             _ => {}
         }
@@ -51,10 +51,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let get_temperature = define_tool(
         "get_temperature",
-        "Tells how warm it is in a city",
-        |_, asked: GetTemperature| async move {
-            println!("tool: get_temperature {}", asked.city);
-            Ok(ToolResult::Text(format!("18 degrees in {}", asked.city)))
+        "Returns the current temperature in a city",
+        |_, args: GetTemperature| async move {
+            println!("tool: get_temperature {}", args.city);
+            Ok(ToolResult::Text(format!("18 degrees in {}", args.city)))
         },
     );
     let config = SessionConfig::default()

@@ -2,7 +2,7 @@ import { CopilotClient, defineTool, RuntimeConnection, type PermissionHandler } 
 import { z } from "zod";
 
 const getTemperature = defineTool("get_temperature", {
-    description: "Tells how warm it is in a city",
+    description: "Returns the current temperature in a city",
     parameters: z.object({ city: z.string().describe("Name of the city") }),
     handler: ({ city }) => {
         console.log("tool: get_temperature", city);
